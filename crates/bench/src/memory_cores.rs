@@ -9,7 +9,7 @@ use model::{Better, Case, Form, Metric, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CORES,
-    title: "Every core's L1",
+    title: "L1 bandwidth of each core",
     about: "One task on one CPU of every core reads a block of half its L1 data cache again and again with the widest \
             vectors, all cores at once, each timed by itself from its own start to its own end. Every task adds up all \
             that it reads; a wrong sum names its CPU. Nothing is shared but power and clock.",

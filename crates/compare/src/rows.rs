@@ -136,17 +136,14 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         cause.push_str(&format!(" Without it the index is {without}, with it {with}."));
     }
     let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
-    let relative = odd
-        .relative
-        .map_or(String::new(), |relative| format!(", {} {}", relative.test.title, times(relative.ratio)));
     Finding {
         rule: ODD.into(),
         severity: Severity::Warning,
         headline: format!(
-            "{}{copied} breaks with its relatives: {}{relative}, the middle row {}",
+            "{}{copied} scores {:.2} times as much in B, the middle row {:.2} times. Leave it out.",
             test.title,
-            times(odd.row.ratio),
-            times(odd.group)
+            odd.row.ratio,
+            odd.group
         ),
         cause,
         facts,
@@ -291,7 +288,9 @@ pub(super) fn beats<'a>(
     Some(Finding {
         rule: GUEST.into(),
         severity: Severity::Warning,
-        headline: format!("the guest {guest} beats {host}, a machine of its class: {title} {}", times(most)),
+        headline: format!(
+            "Guest {guest} is {most:.2} times as fast as {host}, a host of its class, in {title}"
+        ),
         cause: match (context, kernel) {
             (Some(_), Some(kernel)) if spreads(kernel) => format!(
                 "Linux {kernel} spreads the two tasks also where a guest reports no shared cache, so that alone keeps them on no \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::words::shell;
+use super::words::{capital, shell};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{CpuSet, Effect, Fact, Finding, Reason, SUSPECT, Severity, Visit};
@@ -12,11 +12,13 @@ pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
 const WRONG_ANSWER: Rule = Rule {
     id: ids::rule::WRONG_ANSWER,
     title: "A benchmark computed a wrong answer",
+    topic: "answers",
     about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
             answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
             cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
     method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
-    calm: "all answers right",
+    calm: "every result checked and right",
+    looked_at: "each result",
     source: file!(),
     check: wrong_answer,
 };
@@ -24,8 +26,8 @@ const WRONG_ANSWER: Rule = Rule {
 fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
     let wrong = |visit: &&Visit| matches!(visit.reason, Some(Reason::WrongAnswer(_)));
     let findings = by_case(evidence, wrong).into_iter().map(|(case, visits)| {
-        let key = evidence.run.header.plan[case as usize].case.key();
-        let cpus = evidence.run.header.plan[case as usize].case.placement.cpus();
+        let planned = &evidence.run.header.plan[case as usize].case;
+        let (key, name) = (planned.key(), evidence.name(planned));
         let left_out = evidence.run.left_out(case);
         let of = evidence.visits_of(case).count() + left_out.good + left_out.failed;
         let count = visits.len() + left_out.wrong;
@@ -34,9 +36,12 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
             severity: Severity::Problem,
             headline: match suspects(&visits) {
                 Some(suspects) => format!(
-                    "suspected faulty core: CPU {suspects} computed a wrong answer in {count} of {of} visits of {key}"
+                    "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. Its core may be faulty."
                 ),
-                None => format!("{count} of {of} visits of {key} computed a wrong answer on CPUs {cpus}"),
+                None => format!(
+                    "{} gave wrong answers in {count} of {of} passes. Suspect the core, then the memory.",
+                    capital(&name)
+                ),
             },
             cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
             facts: visits
@@ -71,11 +76,13 @@ fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
 const FAILED: Rule = Rule {
     id: ids::rule::FAILED_CASE,
     title: "A case could not be measured",
+    topic: "failures",
     about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
             that: each visit has a process of its own.",
     method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
              verdict; one without any has no number.",
-    calm: "",
+    calm: "every pass completed",
+    looked_at: "exit of each pass",
     source: file!(),
     check: failed,
 };
@@ -85,7 +92,8 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
     evidence.run.visits.iter().for_each(|visit| *kept.entry(visit.case).or_default() += 1);
     let broken = |visit: &&Visit| matches!(visit.reason, Some(Reason::Failed(_) | Reason::TimedOut(_)));
     let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
-        let key = evidence.run.header.plan[case as usize].case.key();
+        let planned = &evidence.run.header.plan[case as usize].case;
+        let key = planned.key();
         // Those that never began, since a knob could not be turned, are visits too.
         let left_out = evidence.run.left_out(case);
         let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
@@ -94,7 +102,16 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding {
             rule: FAILED.id.into(),
             severity: Severity::Warning,
-            headline: format!("{count} of {of} visits of {key} failed"),
+            headline: match count < of {
+                true => format!(
+                    "{} failed in {count} of {of} passes. The other passes count.",
+                    capital(&evidence.name(planned))
+                ),
+                false => format!(
+                    "{} failed in all {of} passes. It has no figure.",
+                    capital(&evidence.name(planned))
+                ),
+            },
             cause: super::words::clipped(last),
             facts: visits
                 .iter()

@@ -13,6 +13,7 @@ pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
 const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
     title: "A block that was to show memory fits a cache",
+    topic: "L3 cache",
     about: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
             megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
             partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
@@ -20,7 +21,8 @@ const INSIDE: Rule = Rule {
              below 1.9 times that cache (twice, less rounding). The cache's size is the one that llc-differs goes by: as \
              read off the latency ladder where that contradicts the kernel's claim, whether it is larger or smaller; else \
              the claim. Such series carry the cause.",
-    calm: "memory blocks beyond the caches",
+    calm: "memory blocks exceed the L3",
+    looked_at: "block sizes",
     source: file!(),
     check: inside,
 };
@@ -32,7 +34,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ladder = ladder(evidence);
     let last = ladder.as_ref().and_then(|ladder| Some((ladder.claimed.last()?.1, ladder.last_size()?)));
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
-    let mut worst = f64::INFINITY;
+    let mut worst: Option<(f64, Inside)> = None;
     for (case, planned) in
         evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
     {
@@ -48,7 +50,9 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
         if times >= BEYOND {
             continue;
         }
-        worst = worst.min(times);
+        if worst.as_ref().is_none_or(|(least, _)| times < *least) {
+            worst = Some((times, Inside { block: largest * tasks as f64, cache }));
+        }
         let (each, size) = (bytes(largest), bytes(cache.at));
         let what = format!("{tasks} × {each} in a cache of {size} ({})", cache.source());
         facts.push(Fact::new("largest block", what, planned.case.key()));
@@ -62,13 +66,22 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     facts.truncate(8);
+    let (times, inside) = worst?;
     Some(vec![Finding {
         rule: INSIDE.id.into(),
         severity: Severity::Warning,
-        headline: format!("the largest blocks are {worst:.1} times the last-level cache: partly served by it"),
-        cause: "Blocks below twice the cache that holds part of them show a mix of cache and memory. Memory was short, or \
-                the real cache is larger than the kernel says."
-            .into(),
+        headline: format!(
+            "The largest block ({}) is {times:.1} times the L3 ({}). Its bandwidth is partly the cache's.",
+            bytes(inside.block),
+            bytes(inside.cache.at)
+        ),
+        cause: format!(
+            "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
+            match inside.cache.by_ladder {
+                true => "The latency ladder shows a cache of another size than the kernel reports.",
+                false => "Free memory, or a memory limit, allowed no larger block.",
+            }
+        ),
         facts,
         confirm: "assay run --only memory.latency,memory.bandwidth --profile standard".into(),
         advice: "Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
@@ -77,6 +90,12 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
         series,
         effect: Effect::Explains,
     }])
+}
+
+/// Bytes of all blocks in one cache, and the cache.
+struct Inside {
+    block: f64,
+    cache: CacheSize,
 }
 
 /// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by
@@ -112,6 +131,7 @@ fn least_cover(
 const DIFFERS: Rule = Rule {
     id: ids::host::rule::LLC_DIFFERS,
     title: "The last-level cache is not what the kernel claims",
+    topic: "L3 cache",
     about: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
             be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
             a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
@@ -120,7 +140,8 @@ const DIFFERS: Rule = Rule {
              (METHODOLOGY.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
              times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
              largest block answers within 55 ns, faster than any memory. A warning from twice on.",
-    calm: "last-level cache as claimed",
+    calm: "L3 as large as reported",
+    looked_at: "latency ladder",
     source: file!(),
     check: differs,
 };
@@ -141,16 +162,16 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let (cause, advice) = match (larger, guest) {
         (true, true) => (
-            "This guest uses a larger cache of its host than it is told of. Its other users may take it at any time.",
-            "Do not count on it: figures of blocks in between depend on the host's other guests.",
+            "The host has a larger cache than this guest's kernel reports. Other guests may take it at any time.",
+            "Do not count on it: figures of blocks in between depend on the other guests.",
         ),
         (true, false) => (
-            "A cache beyond the one that the kernel lists (memory-side, or an L4), or firmware that tells too little.",
-            "Take the ladder's word for sizes of data.",
+            "There is a cache beyond the one that the kernel lists (memory-side, or an L4), or firmware reports too little.",
+            "Size data by the latency ladder.",
         ),
         (false, true) => (
-            "This guest has a share of the cache that it is told of: the host parts it (CAT), or its other guests use it.",
-            "Size data by the ladder; ask the host's owner whether caches are partitioned.",
+            "The host limits this guest's share of the cache (CAT), or its other guests use the rest.",
+            "Plan for what one task gets. Ask the provider whether it limits caches (CAT).",
         ),
         (false, false) => (
             "Other work uses the cache, part of it is set aside (resctrl, devices), or it is several caches (sub-NUMA \
@@ -171,7 +192,18 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: DIFFERS.id.into(),
         severity: if factor >= 2.0 { Severity::Warning } else { Severity::Note },
-        headline: format!("{name} is {} by the kernel, but one task finds {words} of it", bytes(*claimed)),
+        headline: match larger {
+            true => format!(
+                "One task gets {} of cache; the kernel reports {} of {name}. Do not count on the rest.",
+                if high.is_finite() { bytes(at) } else { format!("{} or more", bytes(at)) },
+                bytes(*claimed)
+            ),
+            false => format!(
+                "One task gets {size} of the {} that the kernel reports. Plan for {size}.",
+                bytes(*claimed),
+                size = bytes(at)
+            ),
+        },
         cause: cause.into(),
         facts: vec![
             Fact::new("read off the ladder", words.clone(), &ladder.curve.key),

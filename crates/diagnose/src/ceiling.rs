@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::network::link_ceiling;
-use super::words::{bytes, figure, shell};
+use super::words::{bytes, capital, figure, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Form, Samples, Severity, Visit};
@@ -15,6 +15,7 @@ pub const RULES: &[Rule] = &[CEILING];
 const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
     title: "A number lies above what physics allows",
+    topic: "limits",
     about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
             a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
@@ -27,7 +28,8 @@ const CEILING: Rule = Rule {
              says that it could not look); a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
              clock's step or longer than its visit. The core cycle is the measured one.",
-    calm: "nothing above a ceiling",
+    calm: "no figure above a physical limit",
+    looked_at: "all figures",
     source: file!(),
     check: ceiling,
 };
@@ -75,10 +77,10 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             rule: CEILING.id.into(),
             severity: Severity::Problem,
             headline: format!(
-                "{} measured, {} is possible at best: {}",
-                figure(estimate.median, unit),
-                figure(most, unit),
-                judged.series.key
+                "{} shows {}, beyond the possible {}. Do not use this figure.",
+                capital(&evidence.name(&judged.series.case)),
+                shown(estimate.median, unit),
+                shown(most, unit)
             ),
             cause: why,
             facts: vec![
@@ -106,7 +108,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     let step_ns = evidence.run.header.clock.resolution_ns;
     // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a
     // while.
-    let idle = idle_window(measured, judged).filter(|_| !series.case.bench.starts_with("network."));
+    let idle = idle_window(evidence, measured, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
     }
@@ -117,7 +119,11 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     Some(Finding {
         rule: CEILING.id.into(),
         severity: Severity::Problem,
-        headline: format!("a window of {} was noted, which cannot be: {}", figure(ns, "ns"), series.key),
+        headline: format!(
+            "{} has a sample of {}, which no clock can time. Do not use this figure.",
+            capital(&evidence.name(&series.case)),
+            figure(ns, "ns")
+        ),
         cause: "A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
                 or jumped, or the file was damaged."
             .into(),
@@ -162,13 +168,16 @@ impl<'a> Measured<'a> {
 
 /// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work
 /// is no latency.
-fn idle_window(measured: &Measured, judged: &Judged) -> Option<Finding> {
+fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
     let (_, _, visit) = measured.windows(series).find(|(work, ..)| *work <= 0.0)?;
     Some(Finding {
         rule: CEILING.id.into(),
         severity: Severity::Problem,
-        headline: format!("a window was noted in which no work was done: {}", series.key),
+        headline: format!(
+            "{} has a sample with 0 units of work. Do not use this figure.",
+            capital(&evidence.name(&series.case))
+        ),
         cause:
             "A benchmark does a whole number of iterations in every window: it lies, or the file was damaged."
                 .into(),

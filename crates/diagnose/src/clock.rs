@@ -14,12 +14,14 @@ pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
 const CLOCKSOURCE: Rule = Rule {
     id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
     title: "The kernel does not trust the CPU's counter",
+    topic: "clock source",
     about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
             hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
             times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
     method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
              (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
-    calm: "steady clocksource",
+    calm: "clock source is the CPU counter",
+    looked_at: "sysfs clocksource",
     source: file!(),
     check: clocksource,
 };
@@ -37,7 +39,7 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: CLOCKSOURCE.id.into(),
         severity: Severity::Warning,
-        headline: format!("the kernel keeps time by {current}, not by the CPU's counter"),
+        headline: format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."),
         cause: match counter_lost {
             true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
             false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
@@ -67,13 +69,15 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
 const GOVERNOR: Rule = Rule {
     id: ids::host::rule::SLOW_GOVERNOR,
     title: "A frequency governor keeps cores slow",
+    topic: "governor",
     about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
             work slow: numbers then measure the governor.",
     method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
              literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
              dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
              conservative or schedutil kept the measured clock below 95 % of the highest.",
-    calm: "governor at speed",
+    calm: "governor allows the full clock",
+    looked_at: "cpufreq",
     source: file!(),
     check: governor,
 };
@@ -115,7 +119,16 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: GOVERNOR.id.into(),
             severity: Severity::Warning,
-            headline: format!("the governor {name} rules the measured CPUs"),
+            headline: match (clock_khz, highest_khz) {
+                (Some(clock), Some(highest)) if clock < highest => format!(
+                    "Governor `{name}` keeps the clock at {:.2} of {:.2} GHz. Use `performance` to measure.",
+                    clock / 1e6,
+                    highest / 1e6
+                ),
+                _ => format!(
+                    "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
+                ),
+            },
             cause: match literal {
                 true => "This governor holds the cores at their lowest clock.",
                 false => "This governor raises the clock late; the cores ran below their highest clock.",
@@ -134,10 +147,12 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
 const TURBO: Rule = Rule {
     id: ids::host::rule::TURBO_OFF,
     title: "Turbo is switched off",
+    topic: "turbo",
     about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
             sold. Some switch it off on purpose; whoever compares machines must know.",
     method: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
-    calm: "turbo allowed",
+    calm: "turbo is allowed",
+    looked_at: "no_turbo, boost",
     source: file!(),
     check: turbo,
 };
@@ -158,7 +173,12 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: TURBO.id.into(),
         severity: Severity::Note,
-        headline: "turbo is switched off".into(),
+        headline: match clock.or(frequency.base_khz.map(|khz| khz as f64 / 1e6)) {
+            Some(ghz) => {
+                format!("Turbo is off, so the core runs at {ghz:.2} GHz. Compare with hosts without turbo only.")
+            }
+            None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
+        },
         cause: "Somebody (or the firmware) keeps the cores at their base clock.".into(),
         facts,
         confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost".into(),
@@ -173,6 +193,7 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
 const MOVING: Rule = Rule {
     id: ids::host::rule::MOVING_CLOCK,
     title: "The core clock moved while measuring",
+    topic: "clock",
     about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
             runs in the core moves with it.",
@@ -183,7 +204,8 @@ const MOVING: Rule = Rule {
              10 % inside a quarter of the visits, so that a reading beside a window is not that window's clock; or it stepped by \
              more than 5 % from one visit to the next after somebody had changed the governor. Series that go with the clock \
              carry it as their cause.",
-    calm: "steady core clock",
+    calm: "core clock steady while measured",
+    looked_at: "clock by sample",
     source: file!(),
     check: moving,
 };
@@ -230,7 +252,10 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: MOVING.id.into(),
         severity: Severity::Note,
-        headline: format!("the core clock moved by {} while measuring", percent(moved)),
+        headline: format!(
+            "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
+            percent(moved)
+        ),
         cause: format!(
             "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
              figures in core cycles do not.{somebody}"
@@ -287,6 +312,7 @@ fn goes_with_it<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged>
 const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
     title: "The core clock contradicts itself",
+    topic: "clock",
     about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
             multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
             take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
@@ -294,7 +320,8 @@ const CHECK: Rule = Rule {
     method: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
              cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
              2 % away from both. Wide intervals allow no statement and do not fire.",
-    calm: "core clock checked",
+    calm: "two clock measures agree",
+    looked_at: "timed chains",
     source: file!(),
     check: check_clock,
 };
@@ -344,7 +371,10 @@ fn chains_differ(
     Some(Finding {
         rule: CHECK.id.into(),
         severity: Severity::Warning,
-        headline: format!("two ways to the core clock differ by {} or more: cycles cannot be believed", percent(least)),
+        headline: format!(
+            "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
+            percent(least)
+        ),
         cause: "Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
                 them, or this core needs other than whole cycles for one of them."
             .into(),
@@ -365,11 +395,11 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
     if !between || whole < 1.0 {
         return None;
     }
-    let words = format!("{} to {} cycles", figure(interval.low, ""), figure(interval.high, ""));
+    let words = format!("{}–{} cycles", figure(interval.low, ""), figure(interval.high, ""));
     Some(Finding {
         rule: CHECK.id.into(),
         severity: Severity::Note,
-        headline: format!("a load from L1 takes {words}, which is no whole number"),
+        headline: format!("A load from L1 takes {words}, no whole number. Use the figures in ns."),
         cause: "A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
                 ran at (it moved in between), or an emulator runs the loads."
             .into(),

@@ -15,6 +15,7 @@ pub const RULES: &[Rule] = &[ODD];
 const ODD: Rule = Rule {
     id: ids::host::rule::ODD_CORE,
     title: "A core is slower than its equals",
+    topic: "cores",
     about: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
             decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
             or a defect; jobs that wait for their slowest part run at its speed.",
@@ -23,7 +24,8 @@ const ODD: Rule = Rule {
              distance in robust standard deviations exceeds what the slowest of so many healthy ones reaches once in ten \
              thousand (12.7 of 10 cores, 6.3 of 20, 4.8 of 50, 4.1 of 200, 3.9 of 1000). Of three to nine cores its \
              interval must lie below all others instead. Of two, only that they differ can be said.",
-    calm: "all cores equally fast",
+    calm: "no core slower than the others",
+    looked_at: "L1 of each core",
     source: file!(),
     check: odd,
 };
@@ -124,7 +126,11 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
     Finding {
         rule: ODD.id.into(),
         severity: Severity::Warning,
-        headline: format!("CPU {} is {} slower than its equals", core.cpu, percent(slower)),
+        headline: format!(
+            "CPU {} is {} slower than the other cores. Look at its temperature and its sibling.",
+            core.cpu,
+            percent(slower)
+        ),
         cause: "The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
                 unseen runs on it or its sibling, or it is faulty."
             .into(),
@@ -160,10 +166,10 @@ fn two(one: &Core, other: &Core) -> Option<Finding> {
         rule: ODD.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "CPUs {} and {} differ by {}: which of them is odd cannot be told",
+            "CPU {} is {} slower than CPU {}. With two cores it is unknown which one is at fault.",
             slow.cpu,
-            fast.cpu,
-            percent(1.0 - slow.value / fast.value)
+            percent(1.0 - slow.value / fast.value),
+            fast.cpu
         ),
         cause: "The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
                 majority."

@@ -1,5 +1,6 @@
 //! How memory modules are placed, by what the firmware tells of them.
 
+use super::words::capital;
 use super::{Evidence, Rule};
 use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Population};
 use model::vocabulary::host as ids;
@@ -10,6 +11,7 @@ pub const RULES: &[Rule] = &[POPULATION];
 const POPULATION: Rule = Rule {
     id: ids::rule::DIMM_POPULATION,
     title: "Memory modules in the wrong slots",
+    topic: "modules",
     about: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
             on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \
             run to run: a benchmark of memory then swings, and nothing in the kernel says why. Slots are numbered by the \
@@ -20,7 +22,8 @@ const POPULATION: Rule = Rule {
              empty; two modules against three on a socket's controllers are a remark only. Also where modules run below \
              their rated speed and neither the processor nor the number of modules a channel explains it. Guests see \
              modules that their hypervisor invents: there it does not apply.",
-    calm: "memory modules are placed evenly",
+    calm: "memory modules placed evenly",
+    looked_at: "SMBIOS type 17",
     source: file!(),
     check: population,
 };
@@ -63,8 +66,8 @@ fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
         rule: POPULATION.id.into(),
         severity,
         headline: match verdict {
-            Balance::Unbalanced => format!("memory modules are placed unevenly: {}", layout(judged)),
-            _ => format!("memory channels are empty: {}", layout(judged)),
+            Balance::Unbalanced => format!("Memory modules are placed unevenly: {}", layout(judged)),
+            _ => format!("Memory channels are empty: {}", layout(judged)),
         },
         cause: causes.by_ref().collect::<Vec<_>>().join(" "),
         facts,
@@ -82,7 +85,7 @@ fn told(judged: &Population, finding: &DimmFinding) -> Finding {
     Finding {
         rule: POPULATION.id.into(),
         severity: finding.severity,
-        headline: finding.text.clone(),
+        headline: capital(finding.text.split("; ").next().unwrap_or_default()),
         cause: "Neither what the processor drives nor the number of modules a channel explains it.".into(),
         facts: facts(judged),
         confirm: "sudo dmidecode -t 17 | grep -E 'Locator|Speed'".into(),
@@ -110,26 +113,39 @@ fn facts(judged: &Population) -> Vec<Fact> {
     facts
 }
 
-/// Modules of each controller, else of each channel: `3+1, 3+1`.
+/// Modules of each controller, else of each channel: `sockets 0, 1 have 3+1 by controller`.
 fn layout(judged: &Population) -> String {
     let joined = |counts: Vec<usize>| counts.iter().map(usize::to_string).collect::<Vec<_>>().join("+");
-    let sockets = judged.dimm_sockets.iter().take(8).map(|socket| {
+    let words = judged.dimm_sockets.iter().map(|socket| {
         let count = |of: &std::collections::BTreeMap<u32, usize>, all: u32| {
             (0..all).map(|at| of.get(&at).copied().unwrap_or(0)).collect::<Vec<_>>()
         };
-        let words = match (&socket.dimms_per_controller, socket.controllers_total, socket.channels_total) {
-            (Some(of), Some(all), _) => format!("{} on its controllers", joined(count(of, all))),
-            (_, _, Some(all)) => format!("{} on its channels", joined(count(&socket.dimms_per_channel, all))),
+        match (&socket.dimms_per_controller, socket.controllers_total, socket.channels_total) {
+            (Some(of), Some(all), _) => format!("{} by controller", joined(count(of, all))),
+            (_, _, Some(all)) => format!("{} by channel", joined(count(&socket.dimms_per_channel, all))),
             _ => format!("{} modules", socket.dimms),
-        };
-        format!("socket {} has {words}", socket.socket)
+        }
     });
-    sockets.collect::<Vec<_>>().join(", ")
+    // Sockets that are filled alike are named together.
+    let mut layouts: Vec<(String, Vec<String>)> = Vec::new();
+    for (words, socket) in words.zip(&judged.dimm_sockets) {
+        let number = socket.socket.to_string();
+        match layouts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, sockets)) => sockets.push(number),
+            None => layouts.push((words, vec![number])),
+        }
+    }
+    let named = layouts.iter().take(LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
+        [one] => format!("socket {one} has {words}"),
+        several => format!("sockets {} have {words}", several.join(", ")),
+    });
+    named.collect::<Vec<_>>().join("; ")
 }
+
+/// More different layouts than this do not fit a line.
+const LAYOUTS: usize = 2;
 
 /// With a capital and a full stop.
 fn sentence(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
-    format!("{first}{}.", rest.as_str())
+    format!("{}.", capital(text))
 }

@@ -1,15 +1,16 @@
 //! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
 
-use super::words::percent;
+use super::words::{counted, percent};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Severity, Visit};
+use model::{Case, Effect, Fact, Finding, Severity, Visit};
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
 
 const BACKGROUND: Rule = Rule {
     id: ids::rule::BACKGROUND_LOAD,
     title: "Other processes used the CPUs",
+    topic: "other work",
     about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
             is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
             at between visits while others are busy; the busiest of them are named.",
@@ -19,7 +20,8 @@ const BACKGROUND: Rule = Rule {
              10 ms: below four standard errors of what ticks at both ends of visits may err by nothing is told, and a case \
              that ran for less than 0.3 s altogether is not judged alone; neither are disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
              limits lie 0.1 CPU higher, for a tick in each of its periods.",
-    calm: "no background load",
+    calm: "other work: none seen",
+    looked_at: "/proc/stat",
     source: file!(),
     check: background,
 };
@@ -71,7 +73,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let visits = || evidence.visits().filter(|visit| judged(visit.case));
     let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
-    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, String)>);
+    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
     for (case, planned) in evidence.cases().filter(|(case, _)| judged(*case)) {
         let seats = planned.case.placement.busy_cpus().len() as f64;
         let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
@@ -88,7 +90,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             _ => {}
         }
         if worst.as_ref().is_none_or(|(most, _)| share > *most) {
-            worst = Some((share, planned.case.key()));
+            worst = Some((share, &planned.case));
         }
     }
     let told_by_ticks = cpus * of_ticks(visits(), cpus);
@@ -100,27 +102,28 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |effect: Effect, series: Vec<String>| {
         let worst = worst.as_ref();
         let mut facts = vec![
-            Fact::new(
-                "others' CPU time",
-                format!("{:.2} CPUs", all.rate().max(0.0)),
-                "/proc/stat over these visits",
-            ),
+            Fact::new("others' CPU time", cpus_seen(all.rate()), "/proc/stat over these visits"),
             Fact::new("visits", visits().count(), "visits"),
         ];
-        facts.extend(worst.map(|(share, key)| {
-            Fact::new("worst case", format!("{} of its CPUs' time went to others", percent(*share)), key)
+        facts.extend(worst.map(|(share, case)| {
+            let value = format!("{} of its CPUs' time went to other processes", percent(*share));
+            Fact::new("worst case", value, case.key())
         }));
         facts.extend(others::busiest(evidence));
         Finding {
             rule: BACKGROUND.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
             headline: match worst.filter(|_| all.rate() <= quiet) {
-                Some((share, key)) => format!("other processes used {} of the CPUs of {key}", percent(*share)),
-                None => format!("other processes used {:.2} of {cpus:.0} CPUs while measuring", all.rate()),
+                Some((share, case)) => {
+                    format!(
+                        "Other processes took {} of the CPU during {}",
+                        percent(*share),
+                        evidence.name(case)
+                    )
+                }
+                None => format!("Other processes used {:.2} of {cpus:.0} CPUs during the run", all.rate()),
             },
-            cause: "Something else was running. It shares cores, caches and memory with what is measured, so numbers \
-                    are lower than this machine can do, and they vary with that work."
-                .into(),
+            cause: "Other work ran at the same time and competed for cores, caches and memory.".into(),
             facts,
             confirm: "top -b -n 1 | head -15".into(),
             advice: "Stop the other work, or wait for it with --wait-idle, and measure again.".into(),
@@ -131,6 +134,15 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(told, rejected, finding))
 }
 
+/// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read one
+/// after the other, so that their difference may be below zero.
+pub fn cpus_seen(cpus: f64) -> String {
+    if cpus < LEAST_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
+}
+
+/// Less is an error of the kernel's ticks.
+const LEAST_SEEN_CPUS: f64 = 0.005;
+
 /// One finding for the series that must not be believed and one for those that only carry the
 /// cause; the latter also where neither list has any, since the disturbance was there.
 pub(super) fn graded(
@@ -138,20 +150,20 @@ pub(super) fn graded(
     rejected: Vec<String>,
     finding: impl Fn(Effect, Vec<String>) -> Finding,
 ) -> Vec<Finding> {
-    let series = |count: usize| if count == 1 { "1 series".to_string() } else { format!("{count} series") };
     let ending = |mut finding: Finding, ending: String| {
         finding.headline.push_str(&ending);
         finding
     };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        let words = format!("; {} not to be believed", series(rejected.len()));
+        let verb = if rejected.len() == 1 { "does" } else { "do" };
+        let words = format!(". {} {verb} not count.", counted(rejected.len(), "figure"));
         findings.push(ending(finding(Effect::Rejects, rejected), words));
     }
     if !told.is_empty() || findings.is_empty() {
         let words = match told.len() {
             0 => String::new(),
-            count => format!("; {} may have moved", series(count)),
+            count => format!(". {} may be too slow.", counted(count, "figure")),
         };
         findings.push(ending(finding(Effect::Explains, told), words));
     }
@@ -161,12 +173,14 @@ pub(super) fn graded(
 const STEAL: Rule = Rule {
     id: ids::rule::STEAL,
     title: "The hypervisor took CPU time",
+    topic: "steal",
     about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
             from such moments measure the host's other guests.",
     method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
              more than 10 % is rejected. Does not apply where none was ever counted since the guest's start: a host that hides \
              stolen time looks the same, and then only the spread shows it.",
-    calm: "no stolen time",
+    calm: "steal: at most 0.5 %",
+    looked_at: "/proc/stat",
     source: file!(),
     check: steal,
 };
@@ -187,22 +201,21 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
         return Some(Vec::new());
     }
-    let finding = |effect: Effect, series: Vec<String>| {
-        Finding {
+    let finding = |effect: Effect, series: Vec<String>| Finding {
         rule: STEAL.id.into(),
         severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-        headline: format!("the hypervisor took {} of the CPU time", percent(all.rate())),
-        cause: "This guest shares its cores with others. While one of them runs, nothing is measured but the wait."
+        headline: format!("The host took {} of the CPU time (steal)", percent(all.rate())),
+        cause: "This guest shares its cores with other guests. While one of them runs, this one waits."
             .into(),
         facts: vec![
             Fact::new("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits"),
             Fact::new("of", format!("{:.0} ms", all.wall_ms), "visits"),
         ],
         confirm: "vmstat 1 10    # column st".into(),
-        advice: "Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.".into(),
+        advice: "Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs."
+            .into(),
         series,
         effect,
-    }
     };
     Some(graded(told, rejected, finding))
 }
@@ -210,11 +223,13 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
 const QUOTA: Rule = Rule {
     id: ids::rule::CPU_QUOTA,
     title: "A cgroup's CPU quota throttled the measurement",
+    topic: "CPU quota",
     about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
             until the next one: throughput shows the quota, and latencies show the pause.",
     method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
              the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected.",
-    calm: "no CPU quota",
+    calm: "CPU quota: none in the way",
+    looked_at: "cpu.max, cpu.stat",
     source: file!(),
     check: quota,
 };
@@ -248,12 +263,20 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let headline = match (short, paused) {
         (Some(quota), Some(total)) => {
-            format!("a quota of {quota:.2} CPUs held us back for {:.0} ms", total.value)
+            format!(
+                "A quota of {quota:.2} of {cpus:.0} CPUs stopped all tasks for {} of the time. Raise the quota.",
+                percent(total.rate())
+            )
         }
-        (Some(quota), None) => format!("a quota allows {quota:.2} of the {cpus:.0} CPUs"),
-        (None, total) => {
-            format!("a CPU quota held us back for {:.0} ms", total.map_or(0.0, |total| total.value))
+        (Some(quota), None) => {
+            format!(
+                "A quota allows {quota:.2} of {cpus:.0} CPUs. Figures of all CPUs are those of the quota."
+            )
         }
+        (None, total) => format!(
+            "A CPU quota stopped all tasks for {} of the time. Raise the quota.",
+            percent(total.map_or(0.0, |total| total.rate()))
+        ),
     };
     Some(vec![Finding {
         rule: QUOTA.id.into(),
@@ -274,11 +297,13 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
 const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
     title: "Memory was swapped while measuring",
+    topic: "swapping",
     about: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
             times as much. Whatever is measured meanwhile is not memory.",
     method: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
              more than one page a second carry the cause.",
-    calm: "no swapping",
+    calm: "swapping: 0 pages",
+    looked_at: "/proc/vmstat",
     source: file!(),
     check: swap,
 };
@@ -298,7 +323,7 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: SWAP.id.into(),
         severity: Severity::Warning,
-        headline: format!("{:.0} pages were swapped while measuring", all.value),
+        headline: format!("The kernel swapped {} during the run. Free memory, and measure again.", counted(all.value as usize, "page")),
         cause: "The machine has less free memory than its work needs, so the kernel moves pages to disk and back.".into(),
         facts: vec![
             Fact::new("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits"),

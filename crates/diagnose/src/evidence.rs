@@ -1,10 +1,12 @@
 //! All that rules may look at, with the look-ups that several of them need.
 
+use super::key_figures::{KeyFigure, of_key};
 use super::tracks::{clocks_of, is_clock};
+use super::words::{clipped, placement};
 use machine::Machine;
 use model::vocabulary::cpu as ids;
 use model::vocabulary::{BenchId, MetricId};
-use model::{Conditions, Planned, Run, Visit};
+use model::{Case, Conditions, Planned, Run, Visit};
 use stats::analysis::Judged;
 use stats::core_bound::RunClock;
 
@@ -106,6 +108,32 @@ impl<'a> Evidence<'a> {
     pub fn title(&self, bench: &str) -> String {
         let title = self.run.header.catalogue.iter().find(|title| title.id == bench);
         title.map_or(bench.to_string(), |title| title.title.to_string())
+    }
+
+    /// What a case is called in a sentence: by the one key figure that it gives, else by its
+    /// benchmark's title and where its tasks were.
+    pub fn name(&self, case: &Case) -> String {
+        let key = case.key();
+        let own = self.series.iter().filter(|judged| judged.series.case.key() == key);
+        let mut figures: Vec<&KeyFigure> = own.filter_map(|judged| of_key(&judged.series.key)).collect();
+        figures.dedup_by_key(|figure| figure.name);
+        if let [figure] = figures.as_slice() {
+            return figure.alone.to_string();
+        }
+        let title = clipped(&self.title(&case.bench));
+        match case.placement.name.as_ref() {
+            "free" | "one-cpu" | "" => title,
+            place => format!("{title} {}", self.place(place)),
+        }
+    }
+
+    /// Where a placement puts its tasks; two CPUs are enough said where all share one last-level
+    /// cache.
+    pub fn place<'n>(&self, name: &'n str) -> &'n str {
+        let caches = &self.machine.caches;
+        let last = caches.iter().map(|cache| cache.level).max();
+        let several = caches.iter().filter(|cache| Some(cache.level) == last).count() > 1;
+        if name == "same-llc" && !several { "on two CPUs" } else { placement(name) }
     }
 
     /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted

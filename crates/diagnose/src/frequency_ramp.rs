@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[AFTER_IDLE];
 const AFTER_IDLE: Rule = Rule {
     id: ids::rule::CLOCK_AFTER_IDLE,
     title: "The clock of a core that wakes from idling",
+    topic: "clock",
     about: "A core that idled may wake at a low clock and take milliseconds to reach the clock that it keeps under load, or run \
             above that for a while (turbo). A benchmark under steady load shows neither; a server that answers a request \
             and sleeps again lives in those first milliseconds.",
@@ -24,6 +25,7 @@ const AFTER_IDLE: Rule = Rule {
              them, weighted by their lengths. Of several lengths of idling the one that loses most time is named. A warning \
              where the clock is at least a tenth lower for 1 ms or more, else a note.",
     calm: "full clock at once after idling",
+    looked_at: "timed loops",
     source: file!(),
     check: after_idle,
 };
@@ -77,11 +79,11 @@ impl Wake {
 
     fn headline(&self, odd: &Odd) -> String {
         format!(
-            "The first {} ms after {} ms of idling run at {} instead of {} GHz",
+            "The core runs at {:.2} instead of {:.2} GHz for {} ms after idling for {} ms",
+            odd.ghz.0,
+            self.steady.0,
             millis(odd.until_ms),
-            millis(self.idle_ms),
-            clock(&odd.ghz),
-            clock(&self.steady)
+            millis(self.idle_ms)
         )
     }
 

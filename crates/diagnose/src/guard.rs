@@ -1,6 +1,6 @@
 //! Guarded commands: what moves their result from run to run, and what their placement makes of it.
 
-use super::words::{clipped, figure, percent};
+use super::words::{capital, clipped, figure, percent, shown};
 use super::{Evidence, Rule};
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
@@ -22,6 +22,7 @@ const RUNS_MIN: usize = 6;
 const SWINGS: Rule = Rule {
     id: ids::rule::SWINGING_COMMAND,
     title: "A command's result swings from run to run",
+    topic: "command",
     about: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
             with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
             with the result need not be its cause, but it is where to look first.",
@@ -31,6 +32,7 @@ const SWINGS: Rule = Rule {
              faults and waiting must go with it as counts, per second and (of a rate) for each piece of work, since a longer run has \
              more of each and a faster one more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
     calm: "the command's result is steady",
+    looked_at: "its runs",
     source: file!(),
     check: swings,
 };
@@ -206,7 +208,6 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         )
     }));
     let name = clipped(&evidence.title(&series.case.bench));
-    let place = series.case.placement.name.as_ref();
     let cause = match found.first() {
         Some((Companion { words, .. }, with)) => format!(
             "Over the runs it {} with the {words} (rank correlation {:.2}, n {}). That is where to look first; it is no \
@@ -231,11 +232,12 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         rule: SWINGS.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "{name} swings between {} and {} over {} runs at {place} (CV {})",
-            figure(least, unit),
-            figure(most, unit),
+            "{} varies from {} to {} over {} runs {}. A single run says little.",
+            capital(&name),
+            shown(least, unit),
+            shown(most, unit),
             values.len(),
-            percent(cv)
+            evidence.place(&series.case.placement.name)
         ),
         cause,
         facts,
@@ -263,6 +265,7 @@ pub fn confirm_by_verb(run: &Run, findings: &mut [Finding]) {
 const PLACED: Rule = Rule {
     id: ids::rule::COMMAND_PLACEMENT,
     title: "A command's result depends on where its tasks are",
+    topic: "placement",
     about: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
             which is no fault, or its tasks wait for each other, and it matters where they are. Where the free result lies \
             away from the better pinned one, the scheduler's choice decides: such a result says more of placement than of \
@@ -276,6 +279,7 @@ const PLACED: Rule = Rule {
              rate(spread), of means over runs; a time is the reciprocal of a rate. Within 10 % the free result is called \
              explained, else the rest is said. Needs x to differ by 0.5 between the pinned placements.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: placed,
 };
@@ -379,15 +383,11 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
         None => {}
     }
     let name = clipped(&evidence.title(&free.series.case.bench));
-    let figures = format!(
-        "{} on one CPU and {} spread: {ratio:.1} times apart, and free it was {}",
-        figure(of_same, unit),
-        figure(of_spread, unit),
-        figure(of_free, unit)
-    );
+    let figures =
+        format!("{} on one CPU, {} spread over all CPUs", shown(of_same, unit), shown(of_spread, unit));
     let headline = match used_of_one {
-        Some(_) => format!("{name} needs more than one CPU: it is {figures}"),
-        None => format!("{name} is {figures}"),
+        Some(_) => format!("{} needs more than 1 CPU: {figures}", capital(&name)),
+        None => format!("{} gives {figures}. Never quote one alone.", capital(&name)),
     };
     let advice = match (chosen, used_of_one) {
         (false, Some(_)) => "Compare machines by the free or the spread result.",

@@ -24,6 +24,7 @@ pub mod bound;
 pub mod distances;
 pub mod escalation;
 mod evidence;
+pub mod finding_lines;
 pub mod key_figures;
 pub mod ladder;
 mod mechanism;
@@ -94,12 +95,18 @@ rules! {
 pub struct Rule {
     pub id: RuleId,
     pub title: &'static str,
+    /// What its findings are about, in one or two words of at most 12 columns; several may share
+    /// one.
+    pub topic: &'static str,
     /// What it finds and why that matters.
     pub about: &'static str,
     /// Its thresholds, with their reasons or sources.
     pub method: &'static str,
-    /// What is said where it looked and found nothing, in a few words; empty: nothing is said.
+    /// What was in order where it looked and found nothing, in three to six words with their scope;
+    /// empty: nothing is said.
     pub calm: &'static str,
+    /// Where it looked, in at most 18 columns: a file of the kernel or a measurement; may be empty.
+    pub looked_at: &'static str,
     /// The source file: `file!()`.
     pub source: &'static str,
     /// `None`: it does not apply, because what it needs to know is not known. An empty list: it
@@ -110,6 +117,11 @@ pub struct Rule {
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     FILES.iter().flat_map(|rules| rules.iter())
+}
+
+/// The topic of a rule's findings, by its id.
+pub fn topic(rule_id: &str) -> Option<&'static str> {
+    rules().find(|rule| rule.id == rule_id).map(|rule| rule.topic)
 }
 
 /// A run, understood.

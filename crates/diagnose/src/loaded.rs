@@ -13,13 +13,15 @@ pub const RULES: &[Rule] = &[KNEE];
 const KNEE: Rule = Rule {
     id: ids::host::rule::LATENCY_KNEE,
     title: "Where memory begins to keep its users waiting",
+    topic: "memory load",
     about: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
             to queue. A server that is run beyond this knee feels slow although no CPU is fully busy; one that is run \
             far below it has bandwidth to spare. An idle figure alone says nothing of either.",
     method: "For each mix of reads and writes of memory.loaded-latency the knee is the point farthest below the chord from \
              the idle to the fully loaded end, and counts from a quarter of the whole rise; flat and straight curves have \
              none. The share is of the best read bandwidth that memory.bandwidth found with its largest blocks.",
-    calm: "no knee in latency under load",
+    calm: "memory latency flat under load",
+    looked_at: "loaded latency",
     source: file!(),
     check: bent,
 };
@@ -72,7 +74,14 @@ fn bent(evidence: &Evidence) -> Option<Vec<Finding>> {
             figure(full.1, "ns"),
             figure(full.0, "GB/s")
         );
-        headline.get_or_insert_with(|| format!("memory latency under {mix}: {words}"));
+        headline.get_or_insert_with(|| {
+            format!(
+                "Memory latency rises from {} to {} at {}. Keep lasting traffic below that.",
+                figure(idle.1, "ns"),
+                figure(loaded, "ns"),
+                figure(traffic, "GB/s")
+            )
+        });
         facts.push(Fact::new(mix, words, &latency.key));
     }
     if !looked {

@@ -11,12 +11,14 @@ pub const RULES: &[Rule] = &[HUGE_PAGES];
 const HUGE_PAGES: Rule = Rule {
     id: ids::rule::NO_HUGE_PAGES,
     title: "Huge pages were asked for and not given",
+    topic: "huge pages",
     about: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
             hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \
             longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
     method: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
              mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
-    calm: "huge pages given",
+    calm: "huge pages for every block",
+    looked_at: "smaps",
     source: file!(),
     check: huge_pages,
 };
@@ -27,7 +29,7 @@ const ENOUGH: f64 = 0.95;
 
 fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut judged_any = false;
-    let (mut series, mut facts) = (Vec::new(), Vec::new());
+    let (mut series, mut facts, mut least) = (Vec::new(), Vec::new(), 1.0f64);
     for (case, planned) in evidence.cases() {
         if planned.case.placement.pages != Pages::Huge {
             continue;
@@ -38,6 +40,7 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         let Some(share) = median(&shares) else { continue };
         judged_any = true;
         if share < ENOUGH {
+            least = least.min(share);
             series.extend(evidence.keys_of(case));
             facts.push(Fact::new("share of huge pages", percent(share), planned.case.key()));
         }
@@ -68,7 +71,10 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: HUGE_PAGES.id.into(),
         severity: Severity::Warning,
-        headline: "memory was measured on small pages although huge ones were asked for".into(),
+        headline: format!(
+            "Huge pages backed only {} of a measured block. Its latencies include page walks.",
+            percent(least)
+        ),
         cause: format!("{cause} Latencies of large blocks include page walks."),
         facts,
         confirm:

@@ -223,6 +223,19 @@ impl NodeMap<'_> {
         }
     }
 
+    /// The same where memory has several speeds, as a finding says it.
+    pub fn headline(&self) -> Option<String> {
+        let speeds = self.speeds()?;
+        let of = self.node.map_or(String::new(), |node| format!(" on node {node}"));
+        Some(format!(
+            "{} of {} of memory{of} run at {} instead of {}. Check the modules.",
+            bytes_words(self.slow_bytes()?),
+            bytes_words(self.bytes_of(self.chunks() as f64)),
+            self.speed_words(speeds, speeds.speeds.len() - 1),
+            self.speed_words(speeds, 0),
+        ))
+    }
+
     fn speed_words(&self, speeds: &Speeds, at: usize) -> String {
         let median = speeds.speeds.get(at).map_or(1.0, |speed| speed.median);
         figure(median * self.typical, "GB/s")

@@ -11,6 +11,7 @@ pub const RULES: &[Rule] = &[SPEEDS, NODES];
 const SPEEDS: Rule = Rule {
     id: ids::rule::MEMORY_TWO_SPEEDS,
     title: "Memory has several speeds",
+    topic: "memory speed",
     about: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
             bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
             high, and in between, and nothing but the memory explains it.",
@@ -21,6 +22,7 @@ const SPEEDS: Rule = Rule {
              asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
              sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. METHODOLOGY.md has the measured error rates.",
     calm: "memory has one speed",
+    looked_at: "memory map",
     source: file!(),
     check: several_speeds,
 };
@@ -59,7 +61,7 @@ fn finding(found: &NodeMap) -> Option<Finding> {
     Some(Finding {
         rule: SPEEDS.id.into(),
         severity: if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
-        headline: found.words(),
+        headline: found.headline()?,
         cause,
         facts: found.facts(),
         confirm: match found.node {
@@ -77,11 +79,13 @@ fn finding(found: &NodeMap) -> Option<Finding> {
 const NODES: Rule = Rule {
     id: ids::rule::MEMORY_NODES_UNEVEN,
     title: "Nodes whose memory is not equally fast",
+    topic: "memory speed",
     about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
             slower modules, or lost one.",
     method: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
              with equally many cores. Nodes without CPUs (CXL, HBM) are another kind of memory and left out.",
     calm: "nodes have equally fast memory",
+    looked_at: "memory map",
     source: file!(),
     check: uneven_nodes,
 };
@@ -107,9 +111,11 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: NODES.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "memory of {} is {ratio:.2} times as fast as that of {}",
-            fastest.name(),
-            slowest.name()
+            "Memory of {} runs at {} instead of {} as on {}. Compare their modules.",
+            slowest.name(),
+            figure(slowest.typical, "GB/s"),
+            figure(fastest.typical, "GB/s"),
+            fastest.name()
         ),
         cause: "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy.".into(),
         facts: alike

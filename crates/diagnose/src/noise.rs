@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{figure, shell};
+use super::words::{capital, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[DRIFT, MODES];
 const DRIFT: Rule = Rule {
     id: ids::rule::DRIFT,
     title: "Values were still moving",
+    topic: "drift",
     about: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
             measuring began and ended. Temperatures, power budgets, growing files, other guests and caches that fill \
             do that.",
@@ -25,15 +26,14 @@ const DRIFT: Rule = Rule {
              chance gives once in a hundred runs where it moves one series in fifty. \
              METHODOLOGY.md has the measured error rates.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: |evidence| {
         of_kind(
             evidence,
             VerdictKind::Drifting,
             &DRIFT,
-            ["moved while it was measured", "moved while they were measured"],
-            "Something that changes slowly \
-             moved these values: heat, power budgets, other guests or load.",
+            "Something that changes slowly moved these values: heat, power budgets, other guests or load.",
         )
     },
 };
@@ -41,6 +41,7 @@ const DRIFT: Rule = Rule {
 const MODES: Rule = Rule {
     id: ids::rule::MODES,
     title: "Several values instead of one",
+    topic: "two values",
     about: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
             keeps (physical pages, a CPU, an address layout) shows as levels between processes; what comes and goes \
             (a clock, a neighbour) as levels inside them.",
@@ -49,13 +50,13 @@ const MODES: Rule = Rule {
              side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
              unless a cause goes with them. METHODOLOGY.md has the measured error rates.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: |evidence| {
         of_kind(
             evidence,
             VerdictKind::Multimodal,
             &MODES,
-            ["has several values", "have several values"],
             "Each process got one of several levels: \
              look at what a process gets at its start, such as pages, CPU or layout.",
         )
@@ -63,16 +64,12 @@ const MODES: Rule = Rule {
 };
 
 /// One finding for all headline series of this verdict: what moves a machine moves many of them.
-fn of_kind(
-    evidence: &Evidence,
-    kind: VerdictKind,
-    rule: &Rule,
-    [one_does, several_do]: [&str; 2],
-    cause: &str,
-) -> Option<Vec<Finding>> {
+fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> Option<Vec<Finding>> {
     let headline = || evidence.series.iter().filter(|judged| judged.series.metric.headline);
     let of = headline().filter(|judged| judged.analysis.estimate.is_some()).count();
-    let mut found: Vec<&Judged> = headline().filter(|judged| judged.analysis.verdict.kind == kind).collect();
+    let mut found: Vec<&Judged> = headline()
+        .filter(|judged| judged.analysis.verdict.kind == kind && !is_of_placement(evidence, judged))
+        .collect();
     if of == 0 {
         return None;
     }
@@ -81,9 +78,9 @@ fn of_kind(
         return Some(Vec::new());
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
-    let headline = match found.as_slice() {
-        [one] => format!("{} {one_does}: {}", one.series.key, one.analysis.verdict.reason),
-        several => format!("{} of {of} headline series {several_do}", several.len()),
+    let headline = match kind {
+        VerdictKind::Multimodal => modes_headline(evidence, &found, of),
+        _ => drift_headline(evidence, &found, of),
     };
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {
@@ -101,12 +98,62 @@ fn of_kind(
         headline,
         cause,
         facts: found.iter().take(8).map(|judged| fact(judged)).collect(),
-        confirm: format!("assay run --only {} --profile standard --new", shell(&benches.join(","))),
-        advice: "Measure again at another time, and longer: --profile full confirms or clears it.".into(),
+        confirm: format!("assay run --only {} --profile full --new", shell(&benches.join(","))),
+        advice: "Measure again at another time: the longer full profile confirms or clears it.".into(),
         series: found.iter().map(|judged| judged.series.key.clone()).collect(),
         // The verdict says it already.
         effect: Effect::None,
     }])
+}
+
+/// Two kinds of windows of tasks left to the scheduler whose benchmark was measured pinned as well:
+/// the rule on free placement says what they are.
+fn is_of_placement(evidence: &Evidence, judged: &Judged) -> bool {
+    let bench = &judged.series.case.bench;
+    let pinned = |other: &Judged| other.series.case.bench == *bench && !other.series.case.placement.is_free();
+    let behaviour = judged.analysis.behaviour.as_ref();
+    behaviour.is_some_and(|own| own.modes_left_free.is_some()) && evidence.series.iter().any(pinned)
+}
+
+/// The figure that changed most is named with its change, where that has a size.
+fn drift_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
+    let most = found.first().map(|judged| (evidence.name(&judged.series.case), change(judged)));
+    match (most, found.len()) {
+        (Some((name, share)), 1) if share > 0.0 => {
+            format!("{} changed by {} while measured. Measure again.", capital(&name), percent(share))
+        }
+        (Some((name, share)), many) if share > 0.0 => {
+            format!(
+                "{many} of {of} figures changed while measured, {name} by {}. Measure again.",
+                percent(share)
+            )
+        }
+        (most, many) => {
+            let name = most.map_or(String::new(), |(name, _)| format!(", such as {name}"));
+            format!("{many} of {of} figures changed while measured{name}. Measure again.")
+        }
+    }
+}
+
+/// A single figure is named with its values, of several the one whose values are farthest apart.
+fn modes_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
+    let modes = |judged: &Judged| judged.analysis.behaviour.as_ref().and_then(|own| own.modes().cloned());
+    let known = found.iter().filter_map(|judged| Some((*judged, modes(judged)?)));
+    let most = known.max_by(|(_, one), (_, other)| one.ratio.total_cmp(&other.ratio));
+    match (most, found.len()) {
+        (Some((judged, modes)), 1) => {
+            let unit = &judged.series.metric.unit;
+            let values: Vec<String> = modes.modes.iter().map(|mode| shown(mode.median, unit)).collect();
+            let name = capital(&evidence.name(&judged.series.case));
+            format!("{name} has the values {}. Quote all of them, not their mean.", values.join(" and "))
+        }
+        (Some((judged, modes)), many) => format!(
+            "{many} of {of} figures have two values or more, {} {:.2} × apart. Quote all of them.",
+            evidence.name(&judged.series.case),
+            modes.ratio
+        ),
+        (None, many) => format!("{many} of {of} figures have two values or more. Quote all of them."),
+    }
 }
 
 /// What was recorded beside the windows and goes most often with the values of these series, and

@@ -1,6 +1,6 @@
 //! Memory that moves between NUMA nodes, or lies on the wrong one.
 
-use super::words::{bytes, percent};
+use super::words::{bytes, counted, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{Case, CpuSet, Effect, Fact, Finding, Severity};
@@ -11,11 +11,13 @@ pub const RULES: &[Rule] = &[BALANCING, REMOTE];
 const BALANCING: Rule = Rule {
     id: ids::rule::NUMA_BALANCING,
     title: "The kernel moved pages between NUMA nodes",
+    topic: "NUMA",
     about: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
             and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
     method: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
              256 pages (1 MiB) a second carry the cause.",
-    calm: "no pages moved between nodes",
+    calm: "NUMA balancing: 0 pages moved",
+    looked_at: "/proc/vmstat",
     source: file!(),
     check: balancing,
 };
@@ -41,7 +43,7 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: BALANCING.id.into(),
         severity: Severity::Note,
-        headline: format!("{:.0} pages moved between NUMA nodes while measuring", all.value),
+        headline: format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value),
         cause: "Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does."
             .into(),
         facts: vec![
@@ -58,6 +60,7 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
 const REMOTE: Rule = Rule {
     id: ids::rule::REMOTE_MEMORY,
     title: "Memory lies on another node than it was meant for",
+    topic: "NUMA",
     about: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
             The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \
             only, or when balancing moves pages after their tasks.",
@@ -65,7 +68,8 @@ const REMOTE: Rule = Rule {
              for none: the node of the task's CPU) is above 5 % over a case's visits, by the kernel's own word for up to \
              512 pages of each block (move_pages without moving). Placements that ask for remote memory are held \
              against what they asked for.",
-    calm: "memory where it was meant to be",
+    calm: "memory on the intended nodes",
+    looked_at: "move_pages",
     source: file!(),
     check: remote,
 };
@@ -104,8 +108,9 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: REMOTE.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "up to {} of the measured memory lies on other NUMA nodes than meant; {of} cases",
-            percent(share)
+            "Up to {} of the measured memory is on the wrong NUMA node, in {}",
+            percent(share),
+            counted(of, "benchmark")
         ),
         cause,
         facts,

@@ -155,6 +155,29 @@ impl Placed<'_> {
             ),
         })
     }
+
+    /// The same as a finding says it.
+    pub fn headline(&self) -> Option<String> {
+        let joined = self.joined.as_ref().ok()?;
+        let name = self.part.name();
+        let swing = |share: f64| format!("±{:.1} %", 100.0 * share);
+        Some(match joined.follows {
+            Follows::Steady => format!("Runs of {name} are alike within {}", swing(joined.swing)),
+            Follows::Memory => format!(
+                "Runs of {name} follow their share of slow memory within {:.1} %. Find the slow modules.",
+                100.0 * joined.left
+            ),
+            Follows::Partly => format!(
+                "Slow memory explains {} of the {} between runs of {name}. Find the slow modules.",
+                swing(joined.swing_predicted),
+                swing(joined.swing)
+            ),
+            Follows::Not => format!(
+                "Slow memory does not explain the {} between runs of {name}. Look at other work.",
+                swing(joined.swing)
+            ),
+        })
+    }
 }
 
 /// The rule's words for what only root sees.

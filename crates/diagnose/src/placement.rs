@@ -2,7 +2,7 @@
 
 use super::mechanism::mechanism;
 use super::mix::{ENOUGH, Index, Mix, mix};
-use super::words::{figure, percent, shell};
+use super::words::{capital, clipped, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[FREE];
 const FREE: Rule = Rule {
     id: ids::host::rule::FREE_PLACEMENT,
     title: "A free score is a mix of placements",
+    topic: "placement",
     about: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
             choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
             moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
@@ -27,6 +28,7 @@ const FREE: Rule = Rule {
              and pinned ones do not is one part, what the changing costs the other. Beside each placement stands the \
              wake-up latency of the woken task. The largest difference speaks as a warning, the others as notes.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: free,
 };
@@ -121,15 +123,7 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     let finding = Finding {
         rule: FREE.id.into(),
         severity: Severity::Note,
-        headline: format!(
-            "{} is {} on {} and {} on {}: {ratio:.1} times apart, and free it was {}",
-            evidence.title(&free.series.case.bench),
-            figure(*high, &metric.unit),
-            place(fastest),
-            figure(*low, &metric.unit),
-            place(slowest),
-            figure(free_value, &metric.unit)
-        ),
+        headline: headline(evidence, free, [(slowest, *low), (fastest, *high)]),
         cause: cause.join(" "),
         facts,
         confirm: format!("assay run --only {} --profile standard --new", shell(&free.series.case.bench)),
@@ -141,6 +135,32 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
         effect: Effect::Explains,
     };
     Some((ratio, finding))
+}
+
+/// The better of the two first.
+fn headline(evidence: &Evidence, free: &Judged, mut ends: [(&Judged, f64); 2]) -> String {
+    let metric = &free.series.metric;
+    let does = match metric.better {
+        Better::Lower => "takes",
+        _ => {
+            ends.reverse();
+            "runs at"
+        }
+    };
+    let [(better, one), (worse, other)] = ends;
+    let named = |judged: &Judged| evidence.place(&judged.series.case.placement.name).to_string();
+    let (there, elsewhere) = (named(better), named(worse));
+    // `on one CPU` and `on two`: what is counted is said once.
+    let elsewhere = match there.ends_with(" CPU") {
+        true => elsewhere.strip_suffix(" CPUs").unwrap_or(&elsewhere).to_string(),
+        false => elsewhere,
+    };
+    format!(
+        "{} {does} {} {there}, {} {elsewhere}. Never quote one alone.",
+        capital(&clipped(&evidence.title(&free.series.case.bench))),
+        shown(one, &metric.unit),
+        shown(other, &metric.unit)
+    )
 }
 
 /// What share of round trips at the faster of two placements, the others at the slower one, would

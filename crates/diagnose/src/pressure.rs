@@ -12,6 +12,7 @@ pub const RULES: &[Rule] = &[PRESSURE];
 const PRESSURE: Rule = Rule {
     id: ids::rule::MEMORY_PRESSURE,
     title: "Memory ran short while measuring",
+    topic: "memory short",
     about: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
             microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \
             processes are killed. It happens on the whole machine or inside one control group with a limit.",
@@ -21,7 +22,8 @@ const PRESSURE: Rule = Rule {
              bounds need only be above what a single event makes. Such a case carries the cause. It is rejected where our \
              own group was short: its own pressure was 10 % of the time, or the machine's was and a limit on our group \
              was met; pressure elsewhere need not have touched us.",
-    calm: "no memory pressure",
+    calm: "memory pressure: none seen",
+    looked_at: "/proc/pressure",
     source: file!(),
     check: pressure,
 };
@@ -134,10 +136,14 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
     let shortage = Shortage::during(evidence.visits().filter(|visit| short.contains(&visit.case)))?;
     let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_TOLD) {
         (true, _) => {
-            format!("memory ended while measuring, and {:.0} processes were killed for it", shortage.kills)
+            let killed = if shortage.kills < 1.5 { "a process" } else { "processes" };
+            format!("Memory ran out and the kernel killed {killed} {:.0} times", shortage.kills)
         }
-        (false, true) => format!("tasks stalled for memory {} of the time", percent(shortage.stalled)),
-        (false, false) => "memory ran short while measuring".to_string(),
+        (false, true) => format!("Tasks waited for free memory {} of the time", percent(shortage.stalled)),
+        (false, false) => {
+            let times = shortage.reclaims + shortage.limit_hits;
+            format!("Tasks had to free memory {times:.0} times during the run")
+        }
     };
     let finding = |effect: Effect, series: Vec<String>| {
         Finding {

@@ -12,6 +12,7 @@ pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
 const HIGHER_PRIORITY: Rule = Rule {
     id: ids::rule::HIGHER_PRIORITY,
     title: "A task of higher priority held the measured CPU",
+    topic: "priority",
     about: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
             value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \
             in turns of a few milliseconds; this one takes what it wants in one piece, so that latencies show its bursts \
@@ -24,6 +25,7 @@ const HIGHER_PRIORITY: Rule = Rule {
              waiting for a CPU that others used, in stretches of 20 ms and more: fair turns last 3 to 4 ms a neighbour, so \
              that it would take five of them, all on this CPU. A case held by its cgroup's quota is left to cpu-quota.",
     calm: "",
+    looked_at: "/proc",
     source: file!(),
     check: higher_priority,
 };
@@ -61,8 +63,8 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let Some(worst) = worst else { return Some(Vec::new()) };
     let who = match worst.by.first() {
-        Some((first, _)) => format!("{} ({})", clipped(&first.name), standing(first)),
-        None => "a task that cannot be seen from here".to_string(),
+        Some((first, _)) => format!("Task {} ({})", clipped(&first.name), standing(first)),
+        None => "A task outside this container".to_string(),
     };
     let finding = |effect: Effect, series: Vec<String>| {
         let mut facts: Vec<Fact> =
@@ -76,7 +78,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding {
             rule: HIGHER_PRIORITY.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-            headline: format!("{who} held the measured CPU for {} of the time", percent(worst.share)),
+            headline: format!("{who} occupied the measured CPU for {} of the time", percent(worst.share)),
             cause: "The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts."
                 .into(),
             facts,

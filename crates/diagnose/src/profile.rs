@@ -11,6 +11,7 @@ pub const RULES: &[Rule] = &[SHARES];
 const SHARES: Rule = Rule {
     id: ids::rule::PROFILE_SHARES,
     title: "Which knobs of a profile are responsible",
+    topic: "profile",
     about: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
             strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \
             interactions, with intervals. Often one or two do it all, and the rest may be left alone.",
@@ -19,6 +20,7 @@ const SHARES: Rule = Rule {
              Sweeps). A knob is called responsible where its effect is told from none after Holm's correction over the knobs, and is above 2 % or a twentieth \
              of the total.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: shares,
 };
@@ -34,6 +36,16 @@ fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
     // says it.
     let fine = total.interval.half_width() <= FINE;
     Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
+}
+
+/// At most three of them.
+fn list(names: &[&str]) -> String {
+    match names {
+        [first, second, third, _, ..] => {
+            format!("{first}, {second}, {third} and {} more", names.len() - 3)
+        }
+        few => few.join(", "),
+    }
 }
 
 fn finding(shared: &SharedOut) -> Finding {
@@ -67,22 +79,17 @@ fn finding(shared: &SharedOut) -> Finding {
     }
     let metric = &shared.metric.title;
     let names: Vec<&str> = strong.iter().map(|factor| shared.name(*factor)).collect();
+    let after = format!("Profile `{}`", shared.factors.after);
+    let change = |ln: f64| format!("{:+.1} %", 100.0 * (ln.exp() - 1.0));
+    let (low, high) = (change(total.interval.low), change(total.interval.high));
     let headline = match (told, names.as_slice()) {
-        (false, []) => format!(
-            "{} makes no difference to {metric} here that can be told; {}",
-            shared.factors.after,
-            words(total)
-        ),
-        (false, names) => format!(
-            "{} in all makes no difference to {metric} that can be told, though {} alone does",
-            shared.factors.after,
-            names.join(" and ")
-        ),
-        (true, []) => {
-            format!("{}: {metric} {}; no single knob stands out", shared.factors.after, words(total))
+        (false, []) => format!("{after} changes {metric} by {low} to {high}, which may be nothing"),
+        (false, names) => {
+            format!("{after} changes {metric} by {low} to {high}, though {} alone does", names.join(" and "))
         }
+        (true, []) => format!("{after} changes {metric} by {}. No single knob stands out.", change(total.ln)),
         (true, names) => {
-            format!("{}: {metric} {}; responsible: {}", shared.factors.after, words(total), names.join(", "))
+            format!("{after} changes {metric} by {}. Responsible: {}.", change(total.ln), list(names))
         }
     };
     let strongest = strong.first().map(|factor| &shared.factors.factors[*factor]);

@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[RUNS_APART, SETTLED, MEMORY_MOVES, IN_CACHE];
 const RUNS_APART: Rule = Rule {
     id: ids::rule::RATE_RUNS_APART,
     title: "Two runs of a component lie more than 5 % apart",
+    topic: "rate runs",
     about: "A suite of real programs is trusted because it repeats: a component whose runs lie more than 5 % apart has met \
             something, and its mean says little. Runs are the processes of one session, each with memory of its own; and the \
             medians of earlier sessions on this host, boots included, that lie in the same folder.",
@@ -22,6 +23,7 @@ const RUNS_APART: Rule = Rule {
              high are within a quarter of the range from the ends; both extremes in one stretch each and the middle only after both is the order of memory of two speeds after a boot: it is called so where noise gives it to at most 2 % of as many runs, and no component whose data stay small moves. \
              The coefficient of variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 %, after the move 0.23 %).",
     calm: "components repeat within 5 %",
+    looked_at: "runs of the suite",
     source: file!(),
     check: runs_apart,
 };
@@ -71,7 +73,7 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: RUNS_APART.id.into(),
         severity,
-        headline: format!("runs of {} lie up to {} apart", list(&names), percent(most)),
+        headline: format!("Runs of {} are up to {} apart. Their mean says little.", list(&names), percent(most)),
         cause: match noisy {
             true => "Pieces of work inside one process scatter nearly as much: the machine was not quiet.".into(),
             false => "Something differs from run to run that a run keeps while it lasts, or that came or went between sessions.".into(),
@@ -101,7 +103,7 @@ fn larger(suite: &Suite) -> String {
 }
 
 fn list(names: &[&str]) -> String {
-    const SHOWN: usize = 4;
+    const SHOWN: usize = 3;
     match names.len() {
         count if count > SHOWN => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
         _ => names.join(", "),
@@ -131,6 +133,7 @@ pub fn words(runs: &Sequence, scatter: f64) -> String {
 const SETTLED: Rule = Rule {
     id: ids::rule::RATE_SETTLED_AT_START,
     title: "A run keeps the speed that it was given when it began",
+    topic: "rate runs",
     about: "Where pieces of work inside one process agree and processes differ, the value is settled when the process begins: by \
             the physical pages that it gets, by the layout of its addresses, by its CPU. That is no noise, and more pieces do not help. \
             On a machine with memory of two speeds this is what its runs look like, and which run gets which is decided by how memory fills up after a boot.",
@@ -138,6 +141,7 @@ const SETTLED: Rule = Rule {
              of the variance lies between allocations or processes and two runs lie more than 5 % apart, from five processes on. The share of slow memory of each run is the inversion of \
              1/B = f/B_slow + (1 - f)/B_fast with the slowest and the fastest run as ends: an illustration, no proof (the published figures fit no single model).",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: settled,
 };
@@ -157,6 +161,7 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let mut facts = Vec::new();
     let (mut names, mut series, mut fresh_pages) = (Vec::new(), Vec::new(), false);
+    let mut most: f64 = 0.0;
     for part in known {
         let (Some(runs), Some(sits)) = (&part.runs, part.sits) else { continue };
         // Where pieces scatter as far as runs do, nothing is settled.
@@ -174,6 +179,7 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
         facts.push(Fact::new(format!("runs of {}", part.name()), words(runs, part.scatter), key));
         let placed =
             runs.handed_out().is_some() && !matches!(suite.moving(evidence.machine), Moving::Others(_));
+        most = most.max(runs.apart);
         if part.is_memory() && placed {
             let shares: Vec<String> =
                 runs.slow_shares().iter().take(16).map(|share| format!("{share:.2}")).collect();
@@ -198,7 +204,11 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: SETTLED.id.into(),
         severity: Severity::Warning,
-        headline: format!("each run of {} keeps the speed that it began with", list(&names)),
+        headline: format!(
+            "Runs of {} keep the speed they begin with, up to {} apart. More processes are needed.",
+            list(&names),
+            percent(most)
+        ),
         cause: match fresh_pages {
             true => "Fresh arrays inside the same process move it: what decides are the physical pages.",
             false => "It is settled when a process begins: physical pages, layout of addresses, or its CPU.",
@@ -217,12 +227,14 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
 const MEMORY_MOVES: Rule = Rule {
     id: ids::rule::RATE_MEMORY_MOVES,
     title: "Components on memory move, those in caches hold still",
+    topic: "memory",
     about: "Components whose data fill memory and components whose data fit into caches run in turns in the same session. Clock, stolen \
             time, temperature and other tenants move both; what moves only the former is memory: its population, its \
             pages, its controllers, or somebody else's traffic.",
     method: "Fires with two components on memory and three in caches, five processes each: a component on memory lies more than 5 % apart, none in caches more \
              than 2.5 %, and the median CV of the former is above three times that of the latter.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: memory_moves,
 };
@@ -267,9 +279,10 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: MEMORY_MOVES.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "{} move by up to {} while what runs in caches holds still: it is memory",
+            "Runs of {} are up to {} apart, those in caches only {}. Memory is the cause.",
             list(&names),
-            percent(most(&memory))
+            percent(most(&memory)),
+            percent(most(&caches))
         ),
         cause: "Clock, temperature and stolen time would move components in caches as well.".into(),
         facts,
@@ -285,11 +298,13 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
 const IN_CACHE: Rule = Rule {
     id: ids::rule::RATE_FOOTPRINT_IN_CACHE,
     title: "The copies' data may lie in caches",
+    topic: "footprint",
     about: "Components on memory measure memory only where their data are much larger than the last-level caches of their CPUs. In \
             a guest the kernel shows the host's whole cache, of which others use parts: how much is ours changes.",
     method: "Fires where the memory of all copies together is below twice the last-level caches that their CPUs have, by the \
              kernel's sizes.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: in_cache,
 };
@@ -307,7 +322,11 @@ fn in_cache(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: IN_CACHE.id.into(),
         severity: Severity::Note,
-        headline: format!("{} of data for {} of last-level cache", mib(bytes), mib(cache_bytes)),
+        headline: format!(
+            "All copies have {} of data for {} of L{last}. Scores are partly those of the cache.",
+            mib(bytes),
+            mib(cache_bytes)
+        ),
         cause: "Part of what should come from memory comes from caches.".into(),
         facts: vec![
             Fact::new("memory of all copies", mib(bytes), &part.rate.series.key),

@@ -13,6 +13,7 @@ pub const RULES: &[Rule] = &[SLOW_MEMORY];
 const SLOW_MEMORY: Rule = Rule {
     id: ids::rule::RATE_SLOW_MEMORY,
     title: "Runs follow their shares of slow memory",
+    topic: "memory",
     about: "Where memory has two speeds, a run is as fast as the memory that it got. Each run keeps a histogram of its physical \
             pages, and a map after the runs says which physical blocks are slow: both together predict each run's rate. What \
             they predict is explained; what they do not predict has another cause.",
@@ -21,7 +22,8 @@ const SLOW_MEMORY: Rule = Rule {
              add up: a (1 + m (t - 1)) a unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other \
              runs. Explained: correlation with p < 0.05 by permutation, and predictions take away 70 % of the variance; \
              in part: 30 %. Not explained: less, or memory could move the runs by less than a third of how far they lie apart.",
-    calm: "where memory lay moved no run",
+    calm: "no run follows its memory's place",
+    looked_at: "pagemap",
     source: file!(),
     check: slow_memory,
 };
@@ -46,12 +48,7 @@ fn finding(one: &Placed) -> Option<Finding> {
     };
     let key = &one.part.rate.series.key;
     let explained = joined.follows != Follows::Not;
-    let words = one.words()?;
-    let headline = match words.split_once(": ") {
-        // A headline begins with a capital.
-        Some((name, rest)) if name == one.part.name() => format!("Runs of {name}: {rest}"),
-        _ => words,
-    };
+    let headline = one.headline()?;
     Some(Finding {
         rule: SLOW_MEMORY.id.into(),
         severity,

@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[SHARED_CORE];
 const SHARED_CORE: Rule = Rule {
     id: ids::host::rule::SHARED_CORE,
     title: "Another thread shared the core",
+    topic: "shared core",
     about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
             nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
             time: it has its CPU all the while, and less of it. Figures of core-bound rows at the clock count only windows without it.",
@@ -22,7 +23,8 @@ const SHARED_CORE: Rule = Rule {
              from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
              the lowest are above 1.6 cycles: then the core was never alone, or fetches otherwise. The price is that of series with \
              five windows of either kind: their median beside another thread over that alone.",
-    calm: "no other thread on the core",
+    calm: "core not shared while measured",
+    looked_at: "a loop of branches",
     source: file!(),
     check: shared_core,
 };
@@ -70,7 +72,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         facts.push(Fact::new("windows that figures at the clock leave out", words, source));
     }
     let takes =
-        middle.map_or(String::new(), |middle| format!("; work takes {middle:.2} times as long beside it"));
+        middle.map_or(String::new(), |middle| format!(". Work then takes {middle:.2} times as long."));
     let (cause, advice) = match evidence.machine.hypervisor {
         Hypervisor::Guest(_) => (
             "The host runs something else on the other thread of the core: another guest, or another CPU of this one. It takes a part of \
@@ -86,7 +88,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: SHARED_CORE.id.into(),
         severity: Severity::Note,
-        headline: format!("another thread of the core was busy in {} of all looks{takes}", percent(share)),
+        headline: format!("Another thread of the core was busy for {} of the run{takes}", percent(share)),
         cause: cause.into(),
         facts,
         confirm: "assay run --only cpu.clock,syscall.getpid,memory.bandwidth --profile standard --new".into(),

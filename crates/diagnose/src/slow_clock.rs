@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[SLOW];
 const SLOW: Rule = Rule {
     id: ids::rule::SLOW_CLOCK,
     title: "The core clock is below what the machine claims",
+    topic: "clock",
     about: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
             are made for; light loads run above it. A measured clock below it means that somebody or something holds the \
             core back: a governor, a cap, heat, a power limit, a firmware's setting. All that runs in the core is slower \
@@ -24,6 +25,7 @@ const SLOW: Rule = Rule {
              model's name says, or acpi-cpufreq's highest (which has no turbo in it). A guest without cpufreq is told \
              in a note: the claim is its host's, and the host may have meant it.",
     calm: "core clock at or above base",
+    looked_at: "timed additions",
     source: file!(),
     check: slow,
 };
@@ -112,7 +114,7 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
         rule: SLOW.id.into(),
         severity: if unseen { Severity::Note } else { Severity::Warning },
         headline: format!(
-            "the core ran at {middle:.2} GHz, {} below its {} of {:.2} GHz",
+            "The core runs at {middle:.2} GHz, {} below its {} of {:.2} GHz",
             percent(1.0 - middle / claim.ghz),
             claim.what,
             claim.ghz
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(found(&at(&LOADED_GHZ), &machine), Some(Vec::new()), "load alone reaches turbo");
         let idle = words(&at(&IDLE_GHZ), &machine);
         let wanted =
-            "the core ran at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel shows";
+            "The core runs at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel shows";
         assert!(idle.starts_with(wanted), "{idle}");
     }
 

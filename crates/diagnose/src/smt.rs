@@ -3,8 +3,9 @@
 pub mod capacity;
 pub mod pays;
 
-use self::capacity::{Levels, POINTS, Study, yield_words};
+use self::capacity::{Levels, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
+use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::smt as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
@@ -15,6 +16,7 @@ pub const RULES: &[Rule] = &[COST, CAPACITY];
 const COST: Rule = Rule {
     id: ids::rule::SMT_COST,
     title: "What a busy neighbour costs",
+    topic: "SMT",
     about: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
             than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
             when it is merely on. On a machine without SMT the neighbour is another core, which shares memory, \
@@ -24,7 +26,8 @@ const COST: Rule = Rule {
              95 % interval lies beyond (within) 2 %. Calls of several processes are those with several seats and those \
              that make children. Published expectation (lmbench tables with hyper-threading on and off): single-process \
              calls unaffected, pipe and fork+exit pay a little.",
-    calm: "busy neighbours cost nothing",
+    calm: "a busy sibling costs nothing",
+    looked_at: "each call twice",
     source: file!(),
     check: cost_of_neighbours,
 };
@@ -64,11 +67,18 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let expected = expectation(&rows);
     let headline = match (dearest_of_all, &expected) {
         (Some((row, cost)), _) => format!(
-            "a busy {beside} makes {} up to {:.2}× as long",
+            "A busy {beside} makes {} take up to {:.2} times as long. Plan by this, not by CPU %.",
             evidence.title(&row.alone.series.case.bench),
             cost.ratio.ratio
         ),
-        (None, Some(expected)) if dearest(Variant::Off).is_some() => expected.clone(),
+        (None, Some(_)) => match dearest(Variant::Off) {
+            Some((row, cost)) => format!(
+                "{} takes {:.2} times as long with SMT off",
+                evidence.title(&row.alone.series.case.bench),
+                cost.ratio.ratio
+            ),
+            None => return Some(Vec::new()),
+        },
         _ => return Some(Vec::new()),
     };
     let merely_on = expected
@@ -99,6 +109,7 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
 const CAPACITY: Rule = Rule {
     id: ids::rule::SMT_CAPACITY,
     title: "What CPU% hides",
+    topic: "SMT",
     about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
             may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
             is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
@@ -111,7 +122,8 @@ const CAPACITY: Rule = Rule {
              one thread busy. Idle cores are taken first, as Linux does, where not said otherwise. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
              times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
-    calm: "two cores: CPU% tells what is used within 3 points",
+    calm: "CPU % of two cores within 3 points",
+    looked_at: "work at each load",
     source: file!(),
     check: capacity_of_cores,
 };
@@ -166,7 +178,7 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     if let Some(words) = contradiction {
         return Some(vec![finding(
             Severity::Warning,
-            format!("the study contradicts itself: {words}"),
+            contradicting(&study, &words),
             "What all cores share (memory, power, clock) only takes work away. So one of both figures was disturbed, or the two CPUs are no \
              threads of one core. Nothing is concluded from them.",
             "Measure again on a quiet machine; `assay run --only cpu.pair-slowdown` shows which CPUs share a core.",
@@ -196,8 +208,8 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
         (false, true) => finding(
             Severity::Warning,
             format!(
-                "two CPUs do {} times the work of one, and are said to be two cores",
-                yield_words(&found)
+                "Two CPUs do {:.2} times the work of one, although the kernel reports them as two cores",
+                found.value.mid
             ),
             "No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
              quota, a host that is busy, or a clock that falls with load.",
@@ -210,11 +222,7 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
         (false, false) => match (study.cpu_percent_tells(), study.sentence(0.5)) {
             (Some(false), _) => finding(
                 Severity::Note,
-                format!(
-                    "two cores do {} times the work of one, and CPU% is off by more than {:.0} points{half}",
-                    yield_words(&found),
-                    POINTS * 100.0
-                ),
+                format!("Two cores do {:.2} times the work of one{half}", found.value.mid),
                 "Cores share turbo, power, caches and memory, and a request costs more CPU time at light load: work does not \
                  grow as CPU% does.",
                 advice,
@@ -225,21 +233,36 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// `the second thread of a core adds 31 %`; where it takes work away, that.
+/// `The second thread of a core adds 31 %`; where it takes work away, that.
 fn second_thread(Yield { lo, mid, hi }: Yield) -> String {
     match mid - 1.0 {
         change if change.abs() < SAME && lo <= 1.0 && 1.0 <= hi => {
-            format!("the second thread of a core adds nothing ({lo:.2} to {hi:.2} times the work of one)")
+            format!("The second thread of a core adds nothing ({lo:.2}–{hi:.2} times the work of one)")
         }
-        change if change < 0.0 => format!("the second thread of a core takes {} away", percent(-change)),
-        change => format!("the second thread of a core adds {}", percent(change)),
+        change if change < 0.0 => {
+            format!("The second thread of a core costs {} of the work", percent(-change))
+        }
+        change => format!("The second thread of a core adds {}", percent(change)),
     }
 }
 
 /// A change of work by less is none, where the interval holds none.
 const SAME: f64 = 0.02;
 
-/// `; CPU% says 50, one thread of each core busy: ...`, where that is known.
+/// Both figures in short.
+fn contradicting(study: &Study, words: &str) -> String {
+    let found = study.main().map(|main| &main.found);
+    let both = found.and_then(|found| Some((found.throughput.value.mid, found.all_cores?.value.mid)));
+    both.map_or(capital(words), |(pair, all)| {
+        format!(
+            "Two threads of one core do {pair:.2} times the work of one, on all cores {all:.2} times. Measure again."
+        )
+    })
+}
+
+/// `. At 50 % CPU the cores are 79 % full.`, where that is known.
 fn half_words(study: &Study) -> String {
-    study.sentence(0.5).map_or(String::new(), |half| format!("; {}", half.words_where(study.premise())))
+    study.sentence(0.5).map_or(String::new(), |half| {
+        format!(". At {} % CPU the cores are {} full.", half.says(), half.used_alone())
+    })
 }

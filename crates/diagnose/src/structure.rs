@@ -12,6 +12,7 @@ const NODES: &str = "/sys/devices/system/node/node*";
 const ONE_NODE: Rule = Rule {
     id: ids::rule::PACKAGES_IN_ONE_NODE,
     title: "Several packages under one NUMA node",
+    topic: "NUMA",
     about: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
             shows several of them in one node, it does not know whose memory is near: firmware interleaves the nodes, NUMA \
             is off (numa=off), or a guest was given sockets without nodes. Tasks and their memory then end up on different \
@@ -20,6 +21,7 @@ const ONE_NODE: Rule = Rule {
              packages share one memory controller (front-side bus, until 2008) are so by design; it cannot be told from \
              here.",
     calm: "",
+    looked_at: "sysfs nodes",
     source: file!(),
     check: one_node,
 };
@@ -54,8 +56,13 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: ONE_NODE.id.into(),
         severity: Severity::Note,
         headline: match machine.nodes.len() {
-            1 => format!("{count} packages under one NUMA node"),
-            _ => format!("{} of {} NUMA nodes hold several packages", wide.len(), machine.nodes.len()),
+            1 => format!(
+                "The kernel reports {count} sockets in one NUMA node. It cannot place memory near its tasks."
+            ),
+            all => format!(
+                "{} of {all} NUMA nodes have several sockets. The kernel cannot place memory near its tasks.",
+                wide.len()
+            ),
         },
         cause: cause.into(),
         facts: vec![
@@ -81,6 +88,7 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
 const NO_DISTANCE: Rule = Rule {
     id: ids::rule::NODES_WITHOUT_DISTANCE,
     title: "NUMA nodes without distances",
+    topic: "NUMA",
     about: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
             scheduler moves tasks, and which nodes page reclaim and balancing look at. Where firmware gives none, or the \
             same for all, every node looks equally far, and so does a guest's whose host passed nodes without distances.",
@@ -88,6 +96,7 @@ const NO_DISTANCE: Rule = Rule {
              distance of a node to itself. The default of 10 and 20 is no \
              table of firmware either, but may well be true: nothing is said of it.",
     calm: "",
+    looked_at: "sysfs nodes",
     source: file!(),
     check: no_distance,
 };
@@ -110,8 +119,8 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: NO_DISTANCE.id.into(),
         severity: Severity::Note,
         headline: match missing {
-            true => format!("{} NUMA nodes, and no distances between them", nodes.len()),
-            false => format!("{} NUMA nodes, all at distance {LOCAL}", nodes.len()),
+            true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
+            false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
         },
         cause: "Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
                 kernel all nodes are equally far."

@@ -3,7 +3,7 @@
 pub mod swept;
 
 use self::swept::{Charted, Facet, advice, words};
-use super::words::{figure, shell};
+use super::words::{capital, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::{Better, Effect, Fact, Finding, Severity, Sweep, percent};
@@ -13,6 +13,7 @@ pub const RULES: &[Rule] = &[EFFECT, TRADE];
 const EFFECT: Rule = Rule {
     id: ids::sweep::rule::SWEEP_EFFECT,
     title: "What the knobs of a sweep do",
+    topic: "setting",
     about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
             that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
             here: that is a result. The best cell is named with all that cannot be told apart from it.",
@@ -25,6 +26,7 @@ const EFFECT: Rule = Rule {
              neighbouring settings whose gain is largest at the lower end of an interval that holds for all areas together; a compromise is the same among those \
              whose response is at most 10 % worse.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: effect,
 };
@@ -32,11 +34,13 @@ const EFFECT: Rule = Rule {
 const TRADE: Rule = Rule {
     id: ids::sweep::rule::SWEEP_TRADE,
     title: "Throughput against response",
+    topic: "trade-off",
     about: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
             whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
     method: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
              than that. What no other dominates is the Pareto front.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: trade,
 };
@@ -88,7 +92,8 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
     let (headline, cause);
     match (surface.matters.yes, surface.best.first()) {
         (false, _) => {
-            headline = format!("{knobs} {} not matter here for {whose}", does(sweep));
+            let floor = percent(surface.matters.floor.exp() - 1.0);
+            headline = format!("No setting of {knobs} changes {whose} by {floor} or more");
             cause = format!(
                 "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
                 charted.cells,
@@ -100,16 +105,21 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
             headline = match best {
                 _ if charted.told().next().is_some() => knob_by_knob(sweep, charted, &whose),
                 Some(best) if !charted.beats(*best) => {
+                    let ratios = (0..charted.cells).filter_map(|cell| charted.ratio(cell));
+                    let most = ratios.map(|ratio| ratio.ln().abs()).fold(0.0, f64::max).exp() - 1.0;
                     format!(
-                        "{whose} depends on {knobs}, and nothing is told to be better than the setting that was there; {}",
+                        "{} changes by up to {} with {knobs}. No setting beats {}.",
+                        capital(&whose),
+                        percent(most),
                         words::before(sweep)
                     )
                 }
                 Some(best) => {
                     let ratio = charted.ratio(*best).unwrap_or(1.0);
-                    format!("{whose}: {} at {}", words::change(ratio), words::setting(sweep, *best))
+                    let (change, setting) = (words::change(ratio), words::setting(sweep, *best));
+                    format!("{} is {change} at {setting} than at {}", capital(&whose), words::before(sweep))
                 }
-                None => format!("{whose} depends on {knobs}"),
+                None => format!("{} depends on {knobs}, in {} settings", capital(&whose), charted.cells),
             };
             facts.extend(words::best(sweep, charted).map(|best| fact("best", best)));
             let regions = surface.regions.iter().enumerate();
@@ -149,29 +159,19 @@ fn knob_by_knob(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
     let names = |axes: &[usize]| axes.iter().map(|axis| words::name(&sweep.axes[*axis])).collect::<Vec<_>>();
     // A trend says more than that its values differ.
     let said = matter.iter().filter_map(|axis| of(*axis).last());
-    let said: Vec<String> = said.map(|answer| words::answer(sweep, answer)).collect();
+    let said: Vec<String> = said.filter_map(|answer| words::brief(sweep, answer)).collect();
     let verb = if matter.len() == 1 { "matters" } else { "matter" };
-    let mut text = format!("{} {verb} for {whose}: {}", names(&matter).join(" and "), said.join("; "));
-    if charted.depends() {
-        text.push_str("; how much depends on the other knob");
+    let names_of = |axes: &[usize]| capital(&names(axes).join(" and "));
+    let mut text = format!("{} {verb} for {whose}", names_of(&matter));
+    if !said.is_empty() {
+        text.push_str(&format!(": {}", said.join(", ")));
     }
-    if !silent.is_empty() {
-        let floors = charted
-            .surface
-            .answers
-            .iter()
-            .filter(|answer| answer.asked.axis().is_some_and(|axis| silent.contains(&axis)));
-        let floor = floors.filter_map(|answer| answer.floor).reduce(f64::min);
-        text.push_str(&format!("; {} shows nothing", names(&silent).join(" and ")));
-        text.push_str(&floor.map_or(String::new(), |floor| {
-            format!(" ({} would have been seen)", percent(floor.exp() - 1.0))
-        }));
+    if charted.depends() {
+        text.push_str(". How much depends on the other knob.");
+    } else if !silent.is_empty() {
+        text.push_str(&format!(". {} shows no effect.", names_of(&silent)));
     }
     text
-}
-
-fn does(sweep: &Sweep) -> &'static str {
-    if sweep.axes.len() == 1 { "does" } else { "do" }
 }
 
 fn p_words(p: f64) -> String {
@@ -253,14 +253,17 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         facts.push(Fact::new("further settings of the front", count - LISTED, key));
     }
     let kept = facet.front.contains(&facet.target.control);
-    let own = if kept {
-        "the setting that was there is one of them"
-    } else {
-        "the setting that was there is none of them"
-    };
+    let own = if kept { "The present one is among them." } else { "The present one is not." };
     let headline = match count {
-        1 => format!("{} is best in both throughput and response; {own}", words::setting(sweep, *first)),
-        count => format!("{count} of {} settings are beaten by no other in both; {own}", facet.target.cells),
+        1 => format!(
+            "{} is the best of {} settings in both throughput and response",
+            capital(&words::setting(sweep, *first)),
+            facet.target.cells
+        ),
+        count => format!(
+            "No other setting beats {count} of {} in both throughput and response. {own}",
+            facet.target.cells
+        ),
     };
     let sides = [&facet.target, response].map(|charted| match charted.metric.better {
         Better::Higher => format!("more {}", charted.metric.title),

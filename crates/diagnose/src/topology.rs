@@ -45,6 +45,7 @@ fn finding(rule: &Rule, severity: Severity, headline: String, cause: &str, facts
 const HIDDEN_LLC: Rule = Rule {
     id: ids::rule::HIDDEN_LLC,
     title: "The last-level cache is hidden from this guest",
+    topic: "topology",
     about: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
             search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
             and whoever is woken waits. The same guest with its cache shown behaves like its host. Which kernels: 3.10 keeps both tasks on one \
@@ -56,6 +57,7 @@ const HIDDEN_LLC: Rule = Rule {
              and none of level 3; or in a guest whose cores pass lines on in 20 to 70 ns by the median (through other caches \
              it takes 80 and more), or drive each other's data out of a cache (memory.llc-sharing).",
     calm: "",
+    looked_at: "sysfs caches",
     source: file!(),
     check: hidden_llc,
 };
@@ -110,11 +112,15 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
     facts.push(Fact::new("levels of cache that the kernel lists", told, CACHES));
     let headline = match &by_transfers {
         Some(((_, ns), _)) => {
-            format!("no shared cache is told, but lines pass between cores in {}", figure(*ns, "ns"))
+            format!(
+                "The host hides a shared cache: lines pass between cores in {}. Compare pinned figures only.",
+                figure(*ns, "ns")
+            )
         }
-        None => {
-            format!("the processor has an L3, and none of {} CPUs is told of it", machine.cpus.online.len())
-        }
+        None => format!(
+            "The host hides the processor's L3 from all {} CPUs. Compare pinned figures only.",
+            machine.cpus.online.len()
+        ),
     };
     let cause = "The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
                  where tasks that wake each other sit is left to chance: kernel 3.10 keeps them together, 5.10 to 6.12 spread them all the same.";
@@ -156,6 +162,7 @@ fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f6
 const NOT_SHARED: Rule = Rule {
     id: ids::rule::LLC_NOT_SHARED,
     title: "A last-level cache is claimed for CPUs that do not share it",
+    topic: "topology",
     about: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
             scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
             sizes by last-level cache are wrong. The other way round it would keep them apart.",
@@ -165,6 +172,7 @@ const NOT_SHARED: Rule = Rule {
              more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
              ten) while another CPU of the claimed cache reads as much.",
     calm: "",
+    looked_at: "line transfers",
     source: file!(),
     check: not_shared,
 };
@@ -180,7 +188,11 @@ fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
     let over = |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
     let mut findings = Vec::new();
     if let Some(cache) = third().find(|cache| over(&cache.cpus) > 1) {
-        let headline = format!("one L{} is claimed for {} packages", cache.level, over(&cache.cpus));
+        let headline = format!(
+            "The kernel reports one L{} for {} sockets. No cache spans sockets.",
+            cache.level,
+            over(&cache.cpus)
+        );
         let facts = vec![
             Fact::new("CPUs that share it by the kernel", &cache.cpus, CACHES),
             Fact::new(
@@ -198,7 +210,7 @@ fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
         && let Some((cpus, level, parts)) = parted(machine, levels)
     {
         let headline = format!(
-            "one last-level cache is claimed for CPUs {cpus}, but lines take {} between {} groups of them and {} inside",
+            "CPUs {cpus} do not share one L3: lines take {} between {} groups, {} inside",
             figure(level.beyond, "ns"),
             parts.len(),
             figure(level.within, "ns")
@@ -225,7 +237,7 @@ fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
     if let Some(found) = contention(evidence).into_iter().find(apart) {
         let (one, other) = found.cpus;
         let headline =
-            format!("CPU {one} and CPU {other} share no last-level cache, though one is claimed for both");
+            format!("CPUs {one} and {other} share no L3, although the kernel reports one for both");
         let cause =
             "What one CPU reads does not drive the other's data out of the cache that both are said to have.";
         findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, contention_facts(&found)));
@@ -259,6 +271,7 @@ fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Lev
 const HIDDEN_SMT: Rule = Rule {
     id: ids::rule::HIDDEN_SMT,
     title: "Threads of one core look like cores",
+    topic: "SMT",
     about: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
             core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
             Twice the cores are counted, and scaling by cores looks poor.",
@@ -267,7 +280,8 @@ const HIDDEN_SMT: Rule = Rule {
              times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
              two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
              that has one core's time for both, slows them just so. METHODOLOGY.md has the error rates.",
-    calm: "no hidden SMT siblings",
+    calm: "no SMT siblings unreported",
+    looked_at: "pairwise slowdown",
     source: file!(),
     check: hidden_smt,
 };
@@ -300,8 +314,12 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
     let cores = machine.cpus.cores.as_ref().map_or("not told".to_string(), |cores| cores.len().to_string());
     facts.push(Fact::new("cores by the kernel", cores, CORES));
     let headline = match hidden.len() {
-        1 => format!("CPU {one} and CPU {other} share a core, {slowdown:.2} times slower together; not told"),
-        count => format!("{count} pairs of CPUs share a core, {slowdown:.2} times slower together; not told"),
+        1 => format!(
+            "CPUs {one} and {other} are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
+        ),
+        count => format!(
+            "{count} pairs of CPUs are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
+        ),
     };
     let cause = match guest(machine) {
         true => "The host gives the guest threads of its cores and shows each as a core of its own.",
@@ -336,6 +354,7 @@ fn pair_words(pairs: impl Iterator<Item = (u32, u32)>) -> String {
 const WRONG_SIBLINGS: Rule = Rule {
     id: ids::rule::WRONG_SIBLINGS,
     title: "SMT siblings are numbered wrongly",
+    topic: "SMT",
     about: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
             that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
             kernels also contradict themselves about who belongs to a package.",
@@ -343,6 +362,7 @@ const WRONG_SIBLINGS: Rule = Rule {
              siblings do not slow each other when both compute in registers (below 1.25 times, beyond four standard \
              errors). A warning where other pairs do instead.",
     calm: "",
+    looked_at: "pairwise slowdown",
     source: file!(),
     check: wrong_siblings,
 };
@@ -355,7 +375,8 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     if let Some(remark) =
         machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))
     {
-        let headline = "the kernel's files contradict each other about who belongs together".to_string();
+        let headline =
+            "The kernel's topology files contradict each other, such as `core_cpus_list`".to_string();
         let facts =
             vec![Fact::new("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology")];
         let cause = "Masks and numbers of one topology come from different code; one of them is wrong.";
@@ -373,9 +394,9 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
         let others: Vec<(u32, u32)> = others.collect();
         if let Some(((one, other), slowdown)) = wrong.first() {
             let headline = match others.is_empty() {
-                true => format!("{} pairs called siblings do not slow each other", wrong.len()),
+                true => format!("{} pairs of reported SMT siblings do not share a core", wrong.len()),
                 false => format!(
-                    "{} pairs called siblings do not slow each other, {} others do",
+                    "{} pairs of reported SMT siblings do not share a core, {} others do. Pin by the latter.",
                     wrong.len(),
                     others.len()
                 ),
@@ -410,6 +431,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
 const FLOATING: Rule = Rule {
     id: ids::rule::FLOATING_VCPUS,
     title: "The guest's CPUs do not stay where they are",
+    topic: "topology",
     about: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
             the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \
             can be true.",
@@ -417,6 +439,7 @@ const FLOATING: Rule = Rule {
              three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
              makes none near. Needs four CPUs; METHODOLOGY.md has the error rates.",
     calm: "",
+    looked_at: "line transfers",
     source: file!(),
     check: floating,
 };
@@ -434,8 +457,10 @@ fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
         Fact::new("groups in one visit", words(one), &key),
         Fact::new("groups in another", words(other), &key),
     ];
-    let headline =
-        "which CPUs are near each other changes between visits: they float over the host's".to_string();
+    let headline = format!(
+        "The host moved this guest's {} CPUs during the run. Pinning inside the guest has no effect.",
+        clusters.cpus.len()
+    );
     let cause = "The host's scheduler moves the guest's CPUs between its own cores, caches or packages.";
     Some(vec![Finding {
         confirm: TRANSFERS.into(),

@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[SLOW_HUGE_PAGES];
 const SLOW_HUGE_PAGES: Rule = Rule {
     id: ids::host::rule::SLOW_HUGE_PAGES,
     title: "Huge pages that are translated like small ones",
+    topic: "TLB",
     about: "Huge pages (2 MiB) are for address translation: a few hundred entries of a TLB then reach as far as a hundred \
             thousand of small pages. In a guest that holds only where the host backs its memory by huge pages as well: a \
             TLB keeps the smaller of both, KVM maps 2 MiB only where the host's page is as large. Else each random access \
@@ -27,6 +28,7 @@ const SLOW_HUGE_PAGES: Rule = Rule {
              headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Intel's cores \
              before 2013 have no second level for huge pages, and fire where the host is innocent.",
     calm: "huge pages translated as such",
+    looked_at: "random DRAM reads",
     source: file!(),
     check: slow_huge_pages,
 };
@@ -73,7 +75,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (headline, cause, advice) = match guest {
         true => (
             format!(
-                "huge pages behave like small ones here: {} of each random DRAM access are address translation",
+                "Address translation adds {} to a random access to huge pages. The host backs them by small ones.",
                 figure(of, "ns")
             ),
             "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \
@@ -83,7 +85,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
         false => (
             format!(
-                "{} of each random DRAM access are address translation, although its pages are huge",
+                "Address translation adds {} to a random access in spite of huge pages",
                 figure(of, "ns")
             ),
             "Either this CPU's TLB has few entries for huge pages (Intel before 2013), or what runs here is a guest that does \

@@ -26,6 +26,54 @@ pub fn bytes(bytes: f64) -> String {
     format!("{number} {}", UNITS[unit])
 }
 
+/// Where a placement puts its tasks, as a sentence says it: `on one CPU`; other names stay as they
+/// are.
+pub fn placement(name: &str) -> &str {
+    match name {
+        "free" => "left to the scheduler",
+        "one-cpu" | "same-cpu" => "on one CPU",
+        "smt-sibling" => "on two threads of one core",
+        "same-cluster" => "on two cores that share an L2",
+        "same-llc" => "on two CPUs that share an L3",
+        "other-llc" => "on two CPUs with different L3s",
+        "other-node" => "on two NUMA nodes",
+        "other-package" => "on two sockets",
+        "other-cpu" => "on two CPUs",
+        "all" => "on all CPUs",
+        "one-per-core" => "on every core",
+        "per-node" => "on every NUMA node",
+        "spread" => "spread over all CPUs",
+        other => other,
+    }
+}
+
+/// With a capital, as sentences begin.
+pub fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}", rest.as_str())
+}
+
+/// `1 figure`, `12 figures`.
+pub fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// A figure as screens show it: microseconds with the Greek letter.
+pub fn shown(value: f64, unit: &str) -> String {
+    figure(value, if unit == "us" { "µs" } else { unit })
+}
+
+/// A time in the unit that makes it readable.
+pub fn duration_us(us: f64) -> String {
+    match us.abs() {
+        size if size < 1.0 => figure(us * 1e3, "ns"),
+        size if size < 1e4 => figure(us, "µs"),
+        size if size < 1e7 => figure(us / 1e3, "ms"),
+        _ => figure(us / 1e6, "s"),
+    }
+}
+
 /// A word of a command that people may paste into a shell: whoever wrote a run file may have called
 /// a benchmark anything.
 pub fn shell(word: &str) -> String {
@@ -110,6 +158,15 @@ mod tests {
     fn sizes_as_people_read_them() {
         assert_eq!(bytes(49152.0), "48 KiB");
         assert_eq!(bytes(1.5 * 1048576.0), "1.5 MiB");
+    }
+
+    #[test]
+    fn parts_of_sentences() {
+        assert_eq!((capital("fsync"), capital("")), ("Fsync".into(), "".into()));
+        assert_eq!((counted(1, "figure"), counted(12, "figure")), ("1 figure".into(), "12 figures".into()));
+        let times = [0.05, 78.2, 9_999.0, 84_000.0, 12e6].map(duration_us);
+        assert_eq!(times, ["50.0 ns", "78.2 µs", "9999 µs", "84.0 ms", "12.0 s"]);
+        assert_eq!((placement("same-cpu"), placement("nodes-0-3")), ("on one CPU", "nodes-0-3"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From how much work on two CPUs are better than one.
 
 use super::ladder::{Curve, curves};
-use super::words::{figure, shell};
+use super::words::{duration_us, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Severity};
@@ -12,6 +12,7 @@ pub const RULES: &[Rule] = &[TWO];
 const TWO: Rule = Rule {
     id: ids::host::rule::TWO_CPUS_WIN,
     title: "From so much work on, two CPUs are better than one",
+    topic: "placement",
     about: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks that do something between two messages can do \
             it at the same time on two: from some amount of work on that pays for the dearer wake-up. Below it the test's \
             advice holds, above it the opposite.",
@@ -19,6 +20,7 @@ const TWO: Rule = Rule {
              surely faster (95 % intervals apart) and the first from which two are, at all larger ones too; within, where \
              the two lines of medians cross, interpolated between logarithms. Nothing is said where either side is missing.",
     calm: "",
+    looked_at: "",
     source: file!(),
     check: two,
 };
@@ -31,10 +33,10 @@ fn two(evidence: &Evidence) -> Option<Vec<Finding>> {
     let pinned = |curve: &&Curve| {
         !curve.case.placement.is_free() && curve.case.placement.name != one_cpu.case.placement.name
     };
-    Some(all.iter().filter(pinned).filter_map(|apart| finding(one_cpu, apart)).collect())
+    Some(all.iter().filter(pinned).filter_map(|apart| finding(evidence, one_cpu, apart)).collect())
 }
 
-fn finding(one_cpu: &Curve, apart: &Curve) -> Option<Finding> {
+fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Finding> {
     let crossing = crossing(one_cpu, apart)?;
     let place = apart.case.placement.name.as_ref();
     let us = |ns: f64| figure(ns / 1e3, "us");
@@ -47,8 +49,9 @@ fn finding(one_cpu: &Curve, apart: &Curve) -> Option<Finding> {
         rule: TWO.id.into(),
         severity: Severity::Note,
         headline: format!(
-            "two CPUs ({place}) win from about {} of work a round on; below it, one CPU does",
-            us(crossing.work_ns)
+            "Two tasks are faster {} from {} of work a round. Below that, keep them on one CPU.",
+            evidence.place(place),
+            duration_us(crossing.work_ns / 1e3)
         ),
         cause: format!(
             "Each round costs a wake-up on the other CPU and saves one task's work. With {} of work one CPU is surely \

@@ -205,8 +205,7 @@ pub struct Finding {
     /// The rule's id; `assay explain ID` tells more.
     pub rule: String,
     pub severity: Severity,
-    /// One line with the number in it. What follows a semicolon is about the finding, not about
-    /// each series.
+    /// One line: subject, verb, number. A second sentence says what that means for the reader.
     pub headline: String,
     /// Why, in a sentence or two.
     pub cause: String,
@@ -224,9 +223,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What the verdict of a series that it concerns quotes.
+    /// What the verdict of a series that it concerns quotes: the first sentence, as the second is
+    /// about all of them.
     pub fn reason(&self) -> String {
-        let headline = self.headline.split(';').next().unwrap_or_default();
-        format!("{}: {headline}", self.rule)
+        let first = self.headline.split(". ").next().unwrap_or_default();
+        format!("{}: {}", self.rule, first.trim_end_matches('.'))
     }
 }

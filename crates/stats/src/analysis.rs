@@ -8,7 +8,7 @@ use super::contingency::association;
 use super::core_bound::{AtClock, Common, RunClock, at_clock, is_core_bound, run_clock};
 use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
-use super::modes::{Modality, Modes};
+use super::modes::{Modality, Modes, left_free};
 use super::multiple::holm;
 use super::order::median;
 use super::outliers::{Attribution, Covariate, attribute, correlations, outliers};
@@ -112,7 +112,10 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common
     };
     let values = windows(&processes);
     let estimate = at_clock.as_ref().map_or(&ran, |at_clock: &AtClock| &at_clock.estimate);
-    let behaviour = behaviour(&values, estimate, DRIFT_P, seed);
+    let mut behaviour = behaviour(&values, estimate, DRIFT_P, seed);
+    if series.case.placement.is_free() && behaviour.modes().is_none() {
+        behaviour.modes_left_free = left_free(&values, series.metric.better);
+    }
     let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
     let beside = beside_processes(&processes);
     let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &beside, seed));

@@ -28,12 +28,21 @@ pub struct Behaviour {
     pub modality: Modality,
     /// Modes that appear inside most processes.
     pub modes_inside: Option<Modes>,
+    /// Two kinds of windows of tasks that the scheduler placed; of others nobody looks for them.
+    pub modes_left_free: Option<Modes>,
     /// The tests behind `drift`, whatever they said.
     pub trend: Option<Trend>,
     pub changes: Vec<Change>,
     pub inside: Option<Inside>,
     /// One-sided p that neighbouring processes resemble each other by chance.
     pub neighbours_p: Option<f64>,
+}
+
+impl Behaviour {
+    /// The modes that a verdict speaks of: those of processes before those inside of them.
+    pub fn modes(&self) -> Option<&Modes> {
+        self.modality.modes().or(self.modes_inside.as_ref()).or(self.modes_left_free.as_ref())
+    }
 }
 
 /// In which way a series moves.
@@ -78,6 +87,7 @@ pub fn behaviour(processes: &[Vec<f64>], estimate: &Estimate, drift_p: f64, seed
         drift,
         modality: modality(&medians),
         modes_inside: inside_processes(processes),
+        modes_left_free: None,
         trend,
         changes,
         inside,

@@ -8,6 +8,7 @@
 
 use super::mixture::{Split, best_split, bic_of_exponential, bic_of_mixture, bic_of_one, moments, valley};
 use super::order::{finite, median, median_of_sorted};
+use model::Better;
 
 /// Below this number nothing is said about modes.
 pub const LEAST_FOR_MODES: usize = 14;
@@ -190,11 +191,62 @@ pub fn inside_processes(processes: &[Vec<f64>]) -> Option<Modes> {
     found.into_iter().max_by_key(|modes| modes.membership.len())
 }
 
+/// Windows of tasks that the scheduler placed are of two kinds where both tasks were now on one CPU
+/// and now on two: figures far apart, with next to nothing between them.
+const LEFT_FREE: Severity =
+    Severity { least: LEAST_FOR_MODES, sure: LEAST_FOR_MODES, ratio: 1.5, share: 0.1, side: 3, three: false };
+/// Ashman's D that such windows must have: a few processes, each with a level of its own, look
+/// separated by chance up to about half of that.
+const LEFT_FREE_SEPARATION: f64 = 20.0;
+
+/// What disturbs a series makes some of it slow and none of it fast: the slow kind must have this
+/// share of the windows and be in two processes at least, and so must the fast kind unless it is so
+/// many times as fast.
+const LEFT_FREE_SLOW: f64 = 0.25;
+const LEFT_FREE_ONCE: f64 = 10.0;
+
+/// Two values among the windows of tasks left to the scheduler, all processes together: unlike
+/// [`inside_processes`] it finds a placement that a process kept, and needs no process with many
+/// windows. Severe enough that one kind of window with any spread, and a level for each process,
+/// is called two in less than 1 of 100 series.
+pub fn left_free(processes: &[Vec<f64>], better: Better) -> Option<Modes> {
+    let windows: Vec<f64> = processes.iter().flatten().copied().collect();
+    // A single window each is a series of processes, for which the rule above is meant.
+    if windows.len() < 2 * processes.len() || windows.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let Modality::Several(found) = modality_by(&windows, &LEFT_FREE) else { return None };
+    let of = |mode: usize| -> Vec<f64> {
+        let own = windows.iter().zip(&found.membership).filter(|(_, own)| **own == mode);
+        own.map(|(value, _)| value.ln()).collect()
+    };
+    let ((low, low_var), (high, high_var)) = (moments(&of(0)), moments(&of(1)));
+    let separation = std::f64::consts::SQRT_2 * (high - low) / (low_var + high_var).sqrt();
+    let mut rest = found.membership.as_slice();
+    let mut in_processes = [0; 2];
+    for windows in processes {
+        let (own, others) = rest.split_at(windows.len().min(rest.len()));
+        rest = others;
+        for (mode, count) in in_processes.iter_mut().enumerate() {
+            *count += usize::from(own.contains(&mode));
+        }
+    }
+    let fast = match better {
+        Better::Higher => 1,
+        Better::Lower => 0,
+        Better::Neither => return None,
+    };
+    let slow = 1 - fast;
+    let again = in_processes[slow] > 1 && (in_processes[fast] > 1 || found.ratio > LEFT_FREE_ONCE);
+    let enough = found.modes[slow].share >= LEFT_FREE_SLOW;
+    (separation > LEFT_FREE_SEPARATION && again && enough).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use fastrand::Rng;
 
-    use super::super::noise::Noise;
+    use super::super::noise::{Inside, Noise, nested};
     use super::*;
 
     fn draw(noise: Noise, n: usize, seed: u64) -> Vec<f64> {
@@ -248,6 +300,66 @@ mod tests {
         let Modality::Several(found) = modality(&values) else { panic!("two modes") };
         assert_eq!(found.membership.len(), 20_000);
         assert!((found.ratio - 1.1).abs() < 1e-3 && (found.modes[1].share - 0.4).abs() < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn windows_of_two_placements_are_two_values() {
+        // As measured: 25 windows near 16.1k/s and 5 of one process, or of several, at 490k/s.
+        let rng = &mut Rng::with_seed(7);
+        let mut window = |median: f64| median * Noise::Lognormal { cv: 0.05 }.draw(rng);
+        let kept: Vec<Vec<f64>> = (0..6)
+            .map(|process| (0..5).map(|_| window(if process == 2 { 490e3 } else { 16.1e3 })).collect())
+            .collect();
+        let mixed: Vec<Vec<f64>> =
+            (0..6).map(|_| (0..5).map(|at| window(if at == 3 { 490e3 } else { 16.1e3 })).collect()).collect();
+        for (windows, share) in [(kept, 1.0 / 6.0), (mixed, 0.2)] {
+            assert_eq!(
+                modality(&windows.iter().filter_map(|own| median(own)).collect::<Vec<_>>()),
+                Modality::Unknown
+            );
+            assert_eq!(inside_processes(&windows), None);
+            let found = left_free(&windows, Better::Higher).expect("two values");
+            assert!((28.0..33.0).contains(&found.ratio), "{found:?}");
+            assert!((found.modes[1].share - share).abs() < 1e-9, "{found:?}");
+        }
+        assert_eq!(left_free(&[vec![1.0; 5], vec![1.0; 5]], Better::Higher), None, "too few");
+        assert_eq!(
+            left_free(&std::array::from_fn::<_, 40, _>(|_| vec![1.0]), Better::Higher),
+            None,
+            "processes, no windows"
+        );
+    }
+
+    #[test]
+    fn one_kind_of_window_is_hardly_ever_called_two_values() {
+        const SERIES: u64 = 300;
+        // How much of the spread a process has for itself, and how many there are.
+        const SHAPES: [(f64, usize); 7] =
+            [(0.0, 5), (0.0, 12), (0.5, 7), (0.9, 5), (0.9, 7), (0.98, 5), (0.98, 12)];
+        use Better::{Higher, Lower};
+        let noises = [
+            (Noise::Lognormal { cv: 0.02 }, Lower),
+            (Noise::Lognormal { cv: 0.2 }, Lower),
+            (Noise::Lognormal { cv: 0.6 }, Lower),
+            (Noise::FloorExponential { share: 0.1 }, Lower),
+            (Noise::FloorExponential { share: 1.0 }, Lower),
+            (Noise::CeilingExponential { share: 2.0 }, Higher),
+            (Noise::Student3 { scale: 0.1 }, Lower),
+            (Noise::SlowTail { cv: 0.05, slow: 2.0 }, Lower),
+            (Noise::SlowTail { cv: 0.05, slow: 20.0 }, Lower),
+        ];
+        for (noise, better) in noises {
+            let mut called = 0;
+            for (icc, processes) in SHAPES {
+                for seed in 0..SERIES {
+                    let rng = &mut Rng::with_seed(seed);
+                    let windows = nested(noise, Inside::Shared { icc }, processes, 5, rng);
+                    called += usize::from(left_free(&windows, better).is_some());
+                }
+            }
+            let all = SERIES as usize * SHAPES.len();
+            assert!(100 * called <= all, "{noise:?}: {called} of {all}");
+        }
     }
 
     #[test]

@@ -130,6 +130,15 @@ impl Limit {
         }
     }
 
+    /// The end whose CPU it is, where it is one's.
+    pub fn end(self) -> &'static str {
+        match self {
+            Limit::SenderCpu | Limit::SenderStarved => "the sender",
+            Limit::ReceiverCpu | Limit::ReceiverStarved => "the receiver",
+            _ => "both ends",
+        }
+    }
+
     /// Whether an end lacks the CPU that it should have.
     pub fn is_starved(self) -> bool {
         matches!(self, Limit::SenderStarved | Limit::ReceiverStarved)

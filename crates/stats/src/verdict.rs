@@ -79,7 +79,10 @@ fn judge_modes(judgement: &Judgement) -> Option<(Verdict, Option<usize>)> {
             let reason = format!("perhaps {}: {} would tell", words(modes), count(more, "more process"));
             Some((Verdict::new(VerdictKind::Imprecise, reason), Some(more)))
         }
-        (Modality::One | Modality::Unknown, None) => None,
+        (Modality::One | Modality::Unknown, None) => {
+            let modes = behaviour.modes_left_free.as_ref()?;
+            Some(certain(modes, " in windows of tasks left to the scheduler"))
+        }
     }
 }
 

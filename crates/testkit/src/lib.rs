@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capacity;
+mod headline;
 pub mod host;
 pub mod killing;
 pub mod memory_map;
@@ -15,6 +16,7 @@ mod run_of;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+pub use headline::{NOT_SAID, headline_faults};
 pub use run_of::*;
 
 /// The folder of the workspace.

@@ -152,7 +152,8 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     );
     let headline = finding["headline"].as_str().expect("a headline");
     assert!(
-        headline.starts_with("db77 at 5") && headline.ends_with("of its 21 peers in memory bandwidth"),
+        headline.starts_with("Host db77 is 4")
+            && headline.ends_with("behind its 21 peers in memory bandwidth"),
         "{headline}"
     );
     let host =
@@ -256,7 +257,7 @@ fn results_of_spec_cpu_stand_beside_each_other_too() {
         .collect();
     assert_eq!(headlines.len(), 1, "{headlines:?}");
     assert!(
-        headlines[0].starts_with("db9 at 5") && headlines[0].contains("9 peers in speccpu.505.mcf_r"),
+        headlines[0].starts_with("Host db9 is 4") && headlines[0].contains("9 peers in speccpu.505.mcf_r"),
         "{headlines:?}"
     );
 

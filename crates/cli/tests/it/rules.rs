@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::runs::{Ended, end, findings, fired};
+use testkit::headline_faults;
 
 mod crafted;
 mod edited;
@@ -205,6 +206,8 @@ fn stays_quiet(rule: &str, cases: &[Case]) {
 
 #[track_caller]
 fn has_all_that_a_finding_needs(finding: &Value) {
+    let headline = finding["headline"].as_str().unwrap_or_default();
+    assert_eq!(headline_faults(headline), [""; 0], "{finding:#}");
     for text in ["headline", "cause", "confirm", "advice"] {
         assert!(finding[text].as_str().is_some_and(|text| !text.trim().is_empty()), "{text}: {finding:#}");
     }
@@ -247,6 +250,25 @@ fn every_rule_stands_in_the_table() {
     );
     let unknown: Vec<&&str> = tested.difference(&registered).collect();
     assert!(unknown.is_empty(), "the table names rules that are not there: {unknown:?}");
+}
+
+/// Screens, pages and comparisons name findings by these.
+#[test]
+fn every_rule_has_a_topic_and_says_where_it_looked() {
+    for rule in diagnose::rules() {
+        let topic = diagnose::topic(rule.id.as_str()).expect("a topic");
+        assert!(!topic.is_empty() && topic.chars().count() <= 12, "{}: {topic:?}", rule.id);
+        assert!(rule.looked_at.chars().count() <= 18, "{}: {:?}", rule.id, rule.looked_at);
+        let words = rule.calm.split_whitespace().count();
+        assert!(rule.calm.is_empty() || (3..=8).contains(&words), "{}: {:?}", rule.id, rule.calm);
+        for banned in testkit::NOT_SAID {
+            assert!(!rule.calm.contains(banned), "{}: {:?}", rule.id, rule.calm);
+        }
+    }
+    assert_eq!(diagnose::topic("no-such-rule"), None);
+    for rule in [compare::rows::ODD, compare::rows::GUEST, compare::peers::SLOW, compare::peers::DRIFT] {
+        assert!(compare::topic(rule).is_some(), "{rule}");
+    }
 }
 
 #[test]

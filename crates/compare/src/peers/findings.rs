@@ -162,7 +162,7 @@ fn slow(
         }
         (_, Some(flag)) => {
             let metric = &fleet.metrics[flag.metric];
-            (short(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.clone())
+            (in_words(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.clone())
         }
         (Some(part), None) => {
             (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())
@@ -218,7 +218,11 @@ fn slow(
         Finding {
             rule: SLOW.to_string(),
             severity,
-            headline: format!("{} at {} of its {peers} peers in {what}", host.name, percent(ratio)),
+            headline: format!(
+                "Host {} is {} behind its {peers} peers in {what}",
+                host.name,
+                percent(1.0 - ratio)
+            ),
             cause,
             facts,
             confirm: confirm(host, standing, fleet, &component),
@@ -294,6 +298,15 @@ fn short(key: &str) -> String {
     key.replace("@one-cpu", "").replace("@free", "")
 }
 
+/// What a key measures, for a sentence: the benchmark with its parameters' values, without signs.
+fn in_words(key: &str) -> String {
+    let case = key.split('#').next().unwrap_or(key);
+    let (bench, params) = case.split_once('?').unwrap_or((case, ""));
+    let bench = bench.split('@').next().unwrap_or(bench);
+    let values = params.split(['/', '&']).filter_map(|param| param.split_once('=').map(|(_, value)| value));
+    std::iter::once(bench).chain(values).collect::<Vec<_>>().join(", ")
+}
+
 /// The flagged benchmarks alone, measured again.
 fn confirm(host: &Host, standing: &Standing, fleet: &Fleet, component: &str) -> String {
     let group = component.split(' ').next().unwrap_or_default();
@@ -321,12 +334,16 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
     let against = groups.get(near.group)?;
     let names: Vec<&str> = group.hosts.iter().map(|host| fleet.hosts[*host].name.as_str()).collect();
     let who = match names.as_slice() {
-        [one] => format!("{one} is"),
-        [first, rest @ ..] => format!("{first} and {} more are", rest.len()),
+        [one] => format!("Host {one} is"),
+        [first, rest @ ..] => format!("Hosts {first} and {} more are", rest.len()),
         [] => return None,
     };
     let labels: Vec<String> = near.differences.iter().map(|one| one.label.replace('_', " ")).collect();
-    let in_what = if labels.is_empty() { "what is not told".to_string() } else { labels.join(", ") };
+    let in_what = match labels.as_slice() {
+        [] => "fields that are unknown".to_string(),
+        [first, second, third, _, ..] => format!("{first}, {second}, {third} and {} more", labels.len() - 3),
+        few => few.join(", "),
+    };
     let facts = near.differences.iter().map(|one| {
         Fact::new(
             one.label.clone(),
@@ -343,7 +360,7 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
         rule: DRIFT.to_string(),
         severity: Severity::Note,
         headline: format!(
-            "{who} nearly like the {} hosts of group {}, but for {in_what}",
+            "{who} like the {} hosts of group {} except for {in_what}",
             against.hosts.len(),
             against.name
         ),

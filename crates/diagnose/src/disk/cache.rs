@@ -1,7 +1,7 @@
 //! Figures that are a cache's.
 
 use super::points::{Point, again, disk, name, points};
-use crate::words::{clipped, figure, percent, shell};
+use crate::words::{capital, clipped, duration_us, figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
 use model::vocabulary::disk as ids;
@@ -10,6 +10,7 @@ use model::{Effect, Fact, Finding, Severity};
 pub const PAGE_CACHE: Rule = Rule {
     id: ids::rule::DISK_PAGE_CACHE,
     title: "A disk's figure that a cache gave",
+    topic: "page cache",
     about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
             it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
             moved: where it moved less than we did, the rest never reached it.",
@@ -20,7 +21,8 @@ pub const PAGE_CACHE: Rule = Rule {
              that turns take less than 1 ms in the median: half a turn alone takes 2 ms at 15,000 a minute, so a cache of the \
              disk or its controller answered. And where the stack has a loop device without direct I/O: all that goes through it \
              passes the page cache of its file, whatever its own counters say.",
-    calm: "what was measured is the disk's own",
+    calm: "page cache bypassed",
+    looked_at: "device counters",
     source: file!(),
     check,
 };
@@ -56,9 +58,9 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             rule: PAGE_CACHE.id.into(),
             severity: Severity::Warning,
             headline: format!(
-                "{} answers half of its random reads within {}, faster than it turns; a cache of its own did",
-                name(evidence),
-                figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
+                "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
+                capital(&name(evidence)),
+                duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
             ),
             cause: "The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
                     the file was small enough for it."
@@ -82,7 +84,7 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     Some(Finding {
         rule: PAGE_CACHE.id.into(),
         severity: Severity::Warning,
-        headline: format!("{} is a file behind the page cache; direct I/O ends there", block.name),
+        headline: format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name),
         cause: "A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
                 its own cache, and not that one."
             .into(),
@@ -125,14 +127,14 @@ fn not_moved(evidence: &Evidence, points: &[&Point], buffered: bool) -> Option<F
     };
     let headline = match buffered {
         true => format!(
-            "buffered figures are the page cache's: {} moved {} of the bytes of {}",
-            name(evidence),
+            "{} moved {} of the bytes of {}. Buffered figures are the page cache's.",
+            capital(&name(evidence)),
             percent(share),
             worst.words()
         ),
         false => format!(
-            "{} moved only {} of the bytes of {}; the rest came from or stayed in a cache",
-            name(evidence),
+            "{} moved only {} of the bytes of {}. A cache moved the rest.",
+            capital(&name(evidence)),
             percent(share),
             worst.words()
         ),

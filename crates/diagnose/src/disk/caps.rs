@@ -1,7 +1,7 @@
 //! Speeds that somebody set.
 
-use super::points::{Point, again, disk, name, points};
-use crate::words::{bytes, figure, percent};
+use super::points::{Point, again, disk, points};
+use crate::words::{bytes, capital, figure, percent};
 use crate::{Evidence, Rule};
 use machine::disk::Throttle;
 use model::vocabulary::disk as ids;
@@ -10,6 +10,7 @@ use model::{Effect, Fact, Finding, Severity};
 pub const THROTTLED: Rule = Rule {
     id: ids::rule::DISK_THROTTLED,
     title: "The disk is held to a set speed",
+    topic: "disk limit",
     about: "A control group's limit (io.max, blkio.throttle) or a provider's cap holds a disk to so many bytes or operations a \
             second, whatever it could do. The figure then says what was set or paid for, and nothing of the disk; latency \
             at depth is the throttle's queue.",
@@ -20,7 +21,8 @@ pub const THROTTLED: Rule = Rule {
              operations, of bytes, or of MiB), each with a spread under 2 %, and another block size shows that the other quantity can \
              be at least 1.2 times as much: operations are capped while more bytes pass, or bytes while more operations do. \
              A rate within 10 % of the known link, or of a generator whose CPUs are busy, is none of this.",
-    calm: "no limit held the disk",
+    calm: "no disk I/O limit reached",
+    looked_at: "io.max and rates",
     source: file!(),
     check,
 };
@@ -46,7 +48,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let throttles = disk(evidence).map_or(&[][..], |disk| &disk.throttles);
     let mut findings: Vec<Finding> = Vec::new();
     for throttle in throttles {
-        findings.extend(by_group(evidence, &rows, throttle));
+        findings.extend(by_group(&rows, throttle));
     }
     for op in ["read", "write"].iter().filter(|op| !throttles.iter().any(|throttle| throttle.op == **op)) {
         let of: Vec<&Point> = rows
@@ -56,14 +58,13 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             .collect();
         // A cap of bytes may make operations of one block size look round by luck; so the first
         // that is found stands.
-        let found =
-            capped(evidence, &of, Quantity::Operations).or_else(|| capped(evidence, &of, Quantity::Bytes));
+        let found = capped(&of, Quantity::Operations).or_else(|| capped(&of, Quantity::Bytes));
         findings.extend(found);
     }
     Some(findings)
 }
 
-fn by_group(evidence: &Evidence, rows: &[&Point], throttle: &Throttle) -> Option<Finding> {
+fn by_group(rows: &[&Point], throttle: &Throttle) -> Option<Finding> {
     let quantity = if throttle.of == "bytes" { Quantity::Bytes } else { Quantity::Operations };
     let near = |point: &&&Point| {
         let rate = quantity.of(point);
@@ -77,7 +78,7 @@ fn by_group(evidence: &Evidence, rows: &[&Point], throttle: &Throttle) -> Option
     Some(Finding {
         rule: THROTTLED.id.into(),
         severity: Severity::Warning,
-        headline: format!("{} of {} are held at {limit} by a control group; the disk may do more", throttle.op, name(evidence)),
+        headline: format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op),
         cause: format!("{} allows our group no more {} a second.", throttle.at, throttle.of),
         facts,
         confirm: confirm(&throttle.at),
@@ -172,7 +173,7 @@ fn free_of_others(evidence: &Evidence, point: &Point) -> bool {
     !near_link && point.median(ids::metric::GENERATOR_BUSY).is_none_or(|busy| busy < super::load::BUSY)
 }
 
-fn capped(evidence: &Evidence, rows: &[&Point], quantity: Quantity) -> Option<Finding> {
+fn capped(rows: &[&Point], quantity: Quantity) -> Option<Finding> {
     let steady = |point: &&&Point| {
         let judged = point.judged(point.rate_metric());
         let cv = judged.and_then(|judged| judged.analysis.estimate.as_ref()?.cv);
@@ -213,7 +214,7 @@ fn capped(evidence: &Evidence, rows: &[&Point], quantity: Quantity) -> Option<Fi
     Some(Finding {
         rule: THROTTLED.id.into(),
         severity: Severity::Warning,
-        headline: format!("{} of {} stop at {limit}, whatever is asked: a cap, likely the provider's", first.op(), name(evidence)),
+        headline: format!("{}s stop at {limit} at every block size. The provider may cap the disk.", capital(first.op())),
         cause: format!(
             "{} points agree within {} on a round number, with blocks from {}, and no limit of our control group says so.",
             held.len(),

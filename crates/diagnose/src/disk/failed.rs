@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::points::{again, disk, name};
-use crate::words::{clipped, shell};
+use crate::words::{capital, clipped, shell};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Reason, Severity, Visit};
@@ -11,6 +11,7 @@ use model::{Effect, Fact, Finding, Reason, Severity, Visit};
 pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
+    topic: "disk errors",
     about: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
             kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
             worse: nobody else would have told.",
@@ -19,7 +20,8 @@ pub const FAILED_IO: Rule = Rule {
              read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
              110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
              asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
-    calm: "every I/O came back",
+    calm: "all disk I/O completed",
+    looked_at: "errors of I/O",
     source: file!(),
     check,
 };
@@ -163,19 +165,23 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
     let on = name(evidence);
     let headline = match kind {
         Kind::Short => format!(
-            "{} came back from {on} with only {}, in {} of {of} visits",
+            "A {} on {on} returned only {}, in {} of {of} passes",
             clipped(what),
             clipped(failures.first().map_or("", |(_, failure)| failure.words)),
             failures.len()
         ),
         Kind::Wrong => {
-            format!("{on} gave back other data than was written, in {} of {of} visits", failures.len())
+            format!(
+                "{} returned other data than was written, in {} of {of} passes. Do not trust it.",
+                capital(&on),
+                failures.len()
+            )
         }
         _ => format!(
-            "{} failed on {on} ({}), in {} of {of} visits",
-            clipped(what),
-            clipped(failures.first().map_or("", |(_, failure)| failure.words)),
-            failures.len()
+            "{} failed on {on} in {} of {of} passes: {}",
+            capital(&clipped(what)),
+            failures.len(),
+            clipped(failures.first().map_or("", |(_, failure)| failure.words))
         ),
     };
     let mut facts: Vec<Fact> = failures

@@ -11,12 +11,14 @@ use model::{Effect, Fact, Finding, Severity};
 pub const NEARLY_FULL: Rule = Rule {
     id: ids::rule::DISK_NEARLY_FULL,
     title: "The filesystem is nearly full",
+    topic: "disk space",
     about: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
             move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
     method: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
              files there. (Filesystems advise to stay below 80 to 90 %: their allocators search longer above; drives \
              keep 7 to 28 % in reserve of their own, so that the effect differs by drive.)",
-    calm: "the filesystem has room",
+    calm: "filesystem has room",
+    looked_at: "statfs",
     source: file!(),
     check: nearly_full,
 };
@@ -49,7 +51,7 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: NEARLY_FULL.id.into(),
         severity: Severity::Warning,
-        headline: format!("{} is {} full; writes are slower and less even than with room", clipped(at), percent(used)),
+        headline: format!("The filesystem at {} is {} full. Writes are slower than with room.", clipped(at), percent(used)),
         cause: format!("Free room is short and in pieces.{flash}"),
         facts,
         confirm: format!("df {}", shell(at)),
@@ -62,6 +64,7 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
 pub const NO_TRIM: Rule = Rule {
     id: ids::rule::DISK_NO_TRIM,
     title: "Nobody tells the flash what is free",
+    topic: "discards",
     about: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
             (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \
             takes everything ever written for data: it gets slower over months, and a fresh one seems better than it will be.",
@@ -69,7 +72,8 @@ pub const NO_TRIM: Rule = Rule {
              invented). Fires where the device itself takes no discards (discard_max_bytes 0), where it does and a layer above it \
              (dm-crypt without allow_discards, a RAID level) does not, or where both do and the filesystem has no discard option while no timer runs \
              fstrim. Where no folder tells of timers, nothing is said of those.",
-    calm: "free blocks are told to the disk",
+    calm: "discards reach the disk",
+    looked_at: "mount, fstrim",
     source: file!(),
     check: no_trim,
 };
@@ -102,21 +106,25 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let (headline, cause, facts, advice) = if let Some(layer) = swallows {
         (
-            format!("{} ({}) drops discards on their way to the disk", layer.name, layer.kind.words()),
+            format!(
+                "Layer `{}` ({}) drops discards on their way to the disk",
+                layer.name,
+                layer.kind.words()
+            ),
             "The disk takes discards, and a layer above it does not pass them on.",
             leaves.iter().map(|leaf| max_bytes(leaf)).chain([max_bytes(layer)]).collect::<Vec<Fact>>(),
             "Let the layer pass them (dm-crypt: `allow_discards`, which shows outsiders which blocks are free).",
         )
     } else if let Some(leaf) = mute {
         (
-            format!("{} takes no discards", leaf.name),
+            format!("Disk `{}` accepts no discards. It slows down as it fills.", leaf.name),
             "The drive, or the controller in front of it, offers none.",
             vec![max_bytes(leaf)],
             "Behind a RAID controller see whether it can pass them; else leave some of the drive unused, which does the same for it.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
         (
-            format!("nothing tells {} which blocks are free", clipped(&disk.name())),
+            format!("Disk `{}` never receives discards. It slows down as it fills.", clipped(&disk.name())),
             "The filesystem is mounted without discard, and no timer runs fstrim.",
             vec![
                 Fact::new("mounted with", clipped(&disk.options.join(",")), "/proc/self/mountinfo"),

@@ -1,7 +1,7 @@
 //! Latencies with a long tail, and syncs that are too fast to be true.
 
-use super::points::{Point, again, device, disk, name, points};
-use crate::words::{figure, shell};
+use super::points::{Point, again, device, disk, points};
+use crate::words::{capital, duration_us, figure, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
 use model::vocabulary::MetricId;
@@ -11,12 +11,14 @@ use model::{Effect, Fact, Finding, Severity};
 pub const TAIL: Rule = Rule {
     id: ids::rule::DISK_LATENCY_TAIL,
     title: "One I/O in a thousand stalls",
+    topic: "disk latency",
     about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
             cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
     method: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
              A percentile stands only where ten I/Os lie beyond it. (A disk that turns has a 99.9th near 10 \
              times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
-    calm: "no long tail",
+    calm: "disk latency without a long tail",
+    looked_at: "percentiles",
     source: file!(),
     check: tail,
 };
@@ -56,8 +58,8 @@ impl Slow {
 
     fn words(self) -> &'static str {
         match self {
-            Slow::Thousandth(_) => "one I/O in a thousand",
-            Slow::Longest(_) => "the longest I/O of a visit",
+            Slow::Thousandth(_) => "One I/O in 1,000",
+            Slow::Longest(_) => "The longest I/O of a pass",
         }
     }
 }
@@ -114,11 +116,11 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: TAIL.id.into(),
         severity: Severity::Note,
         headline: format!(
-            "{} of {} takes {}; half take {}",
+            "{} of {} takes {}, the median {}. Plan with the tail.",
             how.words(),
             worst.words(),
-            figure(how.us(), "us"),
-            figure(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
+            duration_us(how.us()),
+            duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
         ),
         cause: cause.into(),
         facts,
@@ -134,6 +136,7 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
 pub const UNSAFE_FAST: Rule = Rule {
     id: ids::rule::DISK_UNSAFE_FAST,
     title: "fsync is faster than the disk can write",
+    topic: "fsync",
     about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
             something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
             memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
@@ -142,7 +145,8 @@ pub const UNSAFE_FAST: Rule = Rule {
              disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
              nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
              capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
-    calm: "fsync takes as long as it must",
+    calm: "fsync reaches the disk",
+    looked_at: "fsync times",
     source: file!(),
     check: unsafe_fast,
 };
@@ -220,10 +224,9 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: UNSAFE_FAST.id.into(),
         severity,
         headline: format!(
-            "{} on {} takes {} in the median, less than {} can: what it says is durable may not be",
-            first.op_of_sync(),
-            name(evidence),
-            figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us"),
+            "{} takes {}, less than {} can take. A power cut may lose synced data.",
+            capital(first.op_of_sync()),
+            duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
             if turns { "a disk that turns" } else { "a flush" }
         ),
         cause: cause.into(),

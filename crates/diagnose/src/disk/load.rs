@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::points::{Point, again, device, disk, name, points};
-use crate::words::{figure, percent};
+use crate::words::{duration_us, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
@@ -11,13 +11,15 @@ use model::{Effect, Fact, Finding, Severity};
 pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
     title: "The CPU was measured, not the disk",
+    topic: "disk CPU",
     about: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
             more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
     method: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
              row past the page cache. (What is left is interrupts and others' work: nobody gets 1.) Where more jobs of the same \
              row did at least 1.1 times as much, that is the proof and is told; so is waiting for a CPU in 10 % \
              of the time. Buffered rows copy by the CPU, and polled ones wait by it; of these it says nothing.",
-    calm: "the generator had CPU time left",
+    calm: "disk load generator had CPU left",
+    looked_at: "its CPU time",
     source: file!(),
     check: generator_bound,
 };
@@ -87,10 +89,9 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: GENERATOR_BOUND.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "the generator of {} had its CPUs busy for {} of the time; {} may do more",
+            "The load of {} kept its CPUs {} busy. The disk may do more.",
             worst.words(),
-            percent(worst.median(ids::metric::GENERATOR_BUSY)?),
-            name(evidence)
+            percent(worst.median(ids::metric::GENERATOR_BUSY)?)
         ),
         cause,
         facts,
@@ -123,13 +124,15 @@ fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
 pub const OTHERS: Rule = Rule {
     id: ids::rule::DISK_OTHERS,
     title: "Somebody else used the disk",
+    topic: "disk traffic",
     about: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
             see all of it, ours and theirs.",
     method: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
              write (journals and metadata are written besides), and the rest is at least 1 MB/s. Writes are not \
              judged where the stack has layers that write copies (RAID, several devices below one). Rows at \
              a fixed rate count too: their device is idle enough to show others well.",
-    calm: "the device moved what we asked and little else",
+    calm: "no foreign disk traffic",
+    looked_at: "device counters",
     source: file!(),
     check: others,
 };
@@ -183,7 +186,11 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding {
         rule: OTHERS.id.into(),
         severity: Severity::Warning,
-        headline: format!("others moved {} on {} during {}", figure(more * 1e3, "MB/s"), name(evidence), worst.words()),
+        headline: format!(
+            "Other I/O moved {} during {}. Figures of the disk may be too slow.",
+            figure(more * 1e3, "MB/s"),
+            worst.words()
+        ),
         cause: "The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
                 rebuild or another guest's share of the same device."
             .into(),
@@ -197,14 +204,16 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const DEPTH_USELESS: Rule = Rule {
     id: ids::rule::DISK_DEPTH_USELESS,
-    title: "More depth only waits longer",
+    title: "A deeper queue adds latency but no IOPS",
+    topic: "queue depth",
     about: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
             the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
             The figure at the deepest point is no better, and its latency is the queue's.",
     method: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
              twice as deep, gives 5 % more, while the median latency grows by at least half of what the depth does. in_flight (what \
              the device had) tells whether the queue stood in front of the device (fewer than asked) or in it.",
-    calm: "depth was worth its latency",
+    calm: "a deeper disk queue adds IOPS",
+    looked_at: "rate by depth",
     source: file!(),
     check: depth_useless,
 };
@@ -269,11 +278,10 @@ fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
         rule: DEPTH_USELESS.id.into(),
         severity: Severity::Note,
         headline: format!(
-            "depth beyond {depth} gains nothing in {}: {} at {} become {} at {most}",
-            enough.words(),
-            figure(latency, "us"),
-            depth,
-            figure(waited, "us")
+            "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
+            enough.op(),
+            duration_us(waited),
+            duration_us(latency)
         ),
         cause: match before {
             true => "The device had fewer in flight than were asked for: the queue stands in front of it (a scheduler, a throttle, \

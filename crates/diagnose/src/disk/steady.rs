@@ -1,6 +1,6 @@
 //! Speeds that do not last.
 
-use super::points::{Point, again, disk, name, points};
+use super::points::{Point, again, disk, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
@@ -12,6 +12,7 @@ use stats::order::median;
 pub const NOT_STEADY: Rule = Rule {
     id: ids::rule::DISK_NOT_STEADY,
     title: "The disk's speed does not last",
+    topic: "disk speed",
     about: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
             that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
             disk that was just erased is faster than it will be.)",
@@ -22,7 +23,8 @@ pub const NOT_STEADY: Rule = Rule {
              before it. Else a trend in the second half \
              of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
              since the median mixes both levels.",
-    calm: "writing for long kept its speed",
+    calm: "long disk writes keep their speed",
+    looked_at: "disk.sustained",
     source: file!(),
     check,
 };
@@ -48,7 +50,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             .filter(|line| line.values.len() >= FEWEST)
             .collect();
         looked |= !lines.is_empty();
-        findings.extend(fallen(evidence, point, &lines).or_else(|| moving(evidence, point, &lines)));
+        findings.extend(fallen(evidence, point, &lines).or_else(|| moving(point, &lines)));
     }
     looked.then_some(findings)
 }
@@ -127,11 +129,10 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         rule: NOT_STEADY.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "writes to {} fell from {} to {} after {}",
-            name(evidence),
+            "Writes fall from {} to {after} after {}. Plan with {after}.",
             figure(before, "GB/s"),
-            figure(after, "GB/s"),
-            bytes(written)
+            bytes(written),
+            after = figure(after, "GB/s")
         ),
         cause: cause.into(),
         facts: vec![
@@ -154,7 +155,7 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
     })
 }
 
-fn moving(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
+fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
     let trends: Vec<f64> = lines
         .iter()
         .filter_map(|line| {
@@ -176,8 +177,7 @@ fn moving(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         rule: NOT_STEADY.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "writes to {} were still {word} when the test ended: by {} in its second half",
-            name(evidence),
+            "Write speed was still {word} at the end, by {} in the second half. Measure longer.",
             percent(change.abs())
         ),
         cause: "The disk had not come to what it can keep.".into(),

@@ -10,11 +10,13 @@ use model::{CpuSet, Effect, Fact, Finding, Severity};
 pub const OFFLOADS: Rule = Rule {
     id: ids::rule::NETWORK_OFFLOAD_OFF,
     title: "Segmentation offloads are off",
+    topic: "offloads",
     about: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
             stack. On fast links that alone makes a CPU the limit.",
     method: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
              and that end's tasks ran for 80 % of their time during a transfer, or its link is one of 10 Gbit/s or more.",
-    calm: "segmentation offloads are on where they matter",
+    calm: "segmentation offloads on where needed",
+    looked_at: "ethtool features",
     source: file!(),
     check: offloads,
 };
@@ -66,7 +68,10 @@ fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: OFFLOADS.id.into(),
             severity: Severity::Warning,
-            headline: format!("{} off at {words} ({interface})", list(&off)),
+            headline: format!(
+                "Offloads of {interface} at {words} are off: {}. Each packet costs CPU time.",
+                off.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
+            ),
             cause: "Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.".into(),
             facts,
             confirm: format!("ethtool -k {}", shell(interface)),
@@ -91,20 +96,17 @@ fn switch(name: &str) -> &str {
     }
 }
 
-fn list(names: &[&str]) -> String {
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", names.join(", "))
-}
-
 pub const IRQS: Rule = Rule {
     id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
     title: "One CPU takes all interrupts of a network card",
+    topic: "interrupts",
     about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
             whoever runs on it is slowed down.",
     method: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
              or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
              the card's packets, or of the tasks' own.",
-    calm: "interrupts are spread over CPUs",
+    calm: "network interrupts on several CPUs",
+    looked_at: "/proc/interrupts",
     source: file!(),
     check: irqs,
 };
@@ -142,8 +144,13 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
             softirq.map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
         );
         let headline = match shared {
-            true => format!("CPU {cpus} takes all {} interrupts of {interface} at {words}", carrying.len()),
-            false => format!("one queue of {interface} at {words} receives everything, on CPU {cpus}"),
+            true => format!(
+                "CPU {cpus} takes all {} interrupts of {interface} at {words}. Spread them.",
+                carrying.len()
+            ),
+            false => {
+                format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
+            }
         };
         findings.push(Finding {
             rule: IRQS.id.into(),
@@ -174,10 +181,12 @@ fn softirq(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
 pub const PATH_MTU: Rule = Rule {
     id: ids::rule::NETWORK_PATH_MTU,
     title: "The path carries smaller packets than its ends",
+    topic: "MTU",
     about: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
             vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
     method: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
-    calm: "the path carries what its ends send",
+    calm: "one MTU along the path",
+    looked_at: "MTU of both ends",
     source: file!(),
     check: path_mtu,
 };
@@ -200,7 +209,10 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         findings.push(finding(
-            format!("the path carries packets of {known} bytes, {} of {words} sends {mtu}", name(end)),
+            format!(
+                "The path carries packets of {known} bytes, {} at {words} sends {mtu}. Use one MTU.",
+                name(end)
+            ),
             "A hop in between carries less (a tunnel's headers take their share, or it is set so).".into(),
             vec![
                 Fact::new(format!("MTU of {} at {words}", name(end)), mtu, *source),
@@ -214,7 +226,11 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
         && mine != theirs
     {
         findings.push(finding(
-            format!("{} has an MTU of {mine}, {} of {there} one of {theirs}", name(one), name(other)),
+            format!(
+                "Interface {} has an MTU of {mine}, {} at {there} one of {theirs}. Use one MTU.",
+                name(one),
+                name(other)
+            ),
             "The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.".into(),
             vec![
                 Fact::new(format!("MTU of {} at {here}", name(one)), mine, *of_one),
@@ -244,10 +260,12 @@ fn finding(headline: String, cause: String, facts: Vec<Fact>, end: &End) -> Find
 pub const LOOPBACK: Rule = Rule {
     id: ids::rule::NETWORK_LOOPBACK,
     title: "No network took part",
+    topic: "network",
     about: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
             is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
     method: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
-    calm: "both ends are machines of their own",
+    calm: "both ends are separate hosts",
+    looked_at: "boot ids",
     source: file!(),
     check: loopback,
 };
@@ -280,12 +298,12 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
         .collect();
     let (headline, cause) = match one_machine && !cases.iter().any(|(_, own)| *own) {
         true => (
-            "both ends are one machine: these are figures of its kernel and CPUs",
+            "Both ends are 1 host: its kernel and CPUs were tested, no network",
             "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
         ),
         false => (
-            "these are figures of the kernel's stack over loopback; no network card took part",
-            "Without --to the other end is a process on this machine.",
+            "Network figures are those of loopback (127.0.0.1). No network card was tested.",
+            "Without --to the other end is a process on this host.",
         ),
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);

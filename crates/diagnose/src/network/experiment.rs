@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::transfers::{self, at_ends, direction, over_loopback, path};
-use crate::words::{figure, percent, shell};
+use crate::words::{capital, figure, percent, shell};
 use crate::{Evidence, Rule};
 use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
@@ -14,6 +14,7 @@ use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, 
 pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
+    topic: "network",
     about: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
             changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
             that an end does not get (others run on it, a quota, its hypervisor), a window, losses, one connection's own limit, a shaper, \
@@ -27,7 +28,8 @@ pub const BOTTLENECK: Rule = Rule {
              (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
              rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
              (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: METHODOLOGY.md.",
-    calm: "over loopback CPUs are the limit, as they must be",
+    calm: "loopback limited by CPUs only",
+    looked_at: "six experiments",
     source: file!(),
     check: bottleneck,
 };
@@ -276,8 +278,17 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         _ => Severity::Note,
     };
     let headline = match limit {
-        Limit::NotSeparable => format!("what limits the bandwidth to {rate} could not be told apart"),
-        limit => format!("{} limits the bandwidth to {rate}", limit.words()),
+        Limit::NotSeparable => {
+            format!("Bandwidth is {rate}, for an unknown reason. Repeat it with more rounds.")
+        }
+        Limit::SenderStarved | Limit::ReceiverStarved => {
+            format!("Lack of CPU time at {} limits the bandwidth to {rate}", limit.end())
+        }
+        Limit::Window => format!("TCP buffers limit the bandwidth to {rate}. Enlarge them."),
+        Limit::Loss => format!("Lost packets limit the bandwidth to {rate}. Find where they are dropped."),
+        Limit::OneStream => format!("One connection carries only {rate}. Several carry more."),
+        Limit::BothCpus => format!("The CPUs of both ends limit the bandwidth to {rate}"),
+        limit => format!("{} limits the bandwidth to {rate}", capital(limit.words())),
     };
     let (cause, advice) = words(evidence, found);
     Finding {

@@ -13,13 +13,15 @@ use stats::network::Limit;
 pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
     title: "A CPU's bandwidth, not the link's",
+    topic: "network CPU",
     about: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
             has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
     method: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
              it (on the CPUs of its tasks, or on one that handles the card's packets), and less than 90 % of the link's known speed arrived one \
              way (or no speed is known); of both ways at once it is half of their sum. Loopback figures are CPUs' by their nature; \
              `network-loopback` says so.",
-    calm: "no CPU was full during transfers",
+    calm: "no CPU full during transfers",
+    looked_at: "CPU time of ends",
     source: file!(),
     check: cpu_bound,
 };
@@ -69,7 +71,10 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: CPU_BOUND.id.into(),
             severity: Severity::Warning,
-            headline: format!("{} is what the {whose}'s CPU carries, not the link", figure(rate, "Gbit/s")),
+            headline: format!(
+                "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
+                figure(rate, "Gbit/s")
+            ),
             cause: format!("The {whose} had no CPU time left while the link had room."),
             facts,
             confirm: confirm(evidence, transfer.case()),
@@ -86,10 +91,12 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
 pub const ONE_STREAM: Rule = Rule {
     id: ids::rule::NETWORK_ONE_STREAM,
     title: "Several streams carry more than one",
+    topic: "TCP streams",
     about: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
             the network's bandwidth.",
     method: "Fires where the same transfer with more streams carries more than 1.15 times as much as with one, and the 95 % intervals do not touch.",
-    calm: "one stream carries as much as several",
+    calm: "one TCP stream fills the path",
+    looked_at: "stream counts",
     source: file!(),
     check: one_stream,
 };
@@ -126,7 +133,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             rule: ONE_STREAM.id.into(),
             severity: Severity::Note,
             headline: format!(
-                "one stream carries {}, {streams} carry {}",
+                "One stream carries {}, {streams} streams {}. Quote the number of streams.",
                 figure(single, "Gbit/s"),
                 figure(most, "Gbit/s")
             ),
@@ -148,11 +155,13 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
 pub const SHAPER: Rule = Rule {
     id: ids::rule::NETWORK_SHAPER,
     title: "A rate below the link's is enforced on the way",
+    topic: "shaper",
     about: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
             contract, not hardware, and the same hardware gives another one tomorrow.",
     method: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
              lets through what that end sent, within 10 %, headers included (fq's rate is one for each stream).",
-    calm: "no shaper found",
+    calm: "no traffic shaper found",
+    looked_at: "qdiscs and rates",
     source: file!(),
     check: shaper,
 };
@@ -184,7 +193,7 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: SHAPER.id.into(),
             severity: Severity::Warning,
-            headline: format!("a rate of {} is enforced on the way", figure(found.rate, "Gbit/s")),
+            headline: format!("A shaper on the path limits traffic to {}. Ask the provider.", figure(found.rate, "Gbit/s")),
             cause: "Neither end's CPU, windows nor streams move it: the path has a rate of its own.".into(),
             facts,
             confirm: confirm(evidence, found.case),
@@ -220,7 +229,10 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: SHAPER.id.into(),
             severity: Severity::Warning,
-            headline: format!("{kind} at {words} lets through {} and no more", figure(limit, "Gbit/s")),
+            headline: format!(
+                "Queueing discipline {kind} on {interface} ({words}) limits traffic to {}",
+                figure(limit, "Gbit/s")
+            ),
             cause: "The bandwidth is what this queueing discipline allows.".into(),
             facts,
             confirm: format!("tc -s qdisc show dev {}", shell(interface)),
@@ -237,12 +249,14 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
 pub const WINDOW: Rule = Rule {
     id: ids::rule::NETWORK_WINDOW,
     title: "Windows hold a transfer back",
+    topic: "TCP window",
     about: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
             the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
     method: "Fires where network.bottleneck concludes a window, or where TCP itself says that windows (rwnd_limited and sndbuf_limited together) \
              held it back for more than half of the time, no end's tasks ran for more than 85 % of it, and half of the larger buffer (the other half is for the kernel's own needs) is below \
              1.5 times what is on the way at this rate (rate × round trip).",
-    calm: "no window holds a transfer back",
+    calm: "TCP buffers large enough",
+    looked_at: "tcp_info",
     source: file!(),
     check: window,
 };
@@ -263,7 +277,10 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: WINDOW.id.into(),
             severity: Severity::Warning,
-            headline: format!("buffers hold TCP back at {}", figure(found.rate, "Gbit/s")),
+            headline: format!(
+                "TCP buffers limit the connection to {}. Enlarge them.",
+                figure(found.rate, "Gbit/s")
+            ),
             cause:
                 "More buffer carries more, and no CPU is full: what may be on its way at once is the limit."
                     .into(),
@@ -321,7 +338,10 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
         findings.push(Finding {
             rule: WINDOW.id.into(),
             severity: Severity::Warning,
-            headline: format!("buffers hold TCP back at {}, no CPU is full", figure(rate, "Gbit/s")),
+            headline: format!(
+                "TCP buffers limit the connection to {}. Enlarge them.",
+                figure(rate, "Gbit/s")
+            ),
             cause: "The round trip is long for these buffers: the sender waits for room most of the time."
                 .into(),
             facts,

@@ -9,6 +9,7 @@ use model::{Effect, Fact, Finding, Severity};
 pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
     title: "Messages were lost or came out of order",
+    topic: "packet loss",
     about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
             network. What is lost on the way, at a rate that both ends bear, is.",
     method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
@@ -16,7 +17,8 @@ pub const LOSS: Rule = Rule {
              figure is a note. Lost on the way otherwise, and for \
              TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
              tell). A netem discipline of an end that loses on purpose is named.",
-    calm: "nothing lost to speak of",
+    calm: "packet loss: at most traces",
+    looked_at: "packet counters",
     source: file!(),
     check: loss,
 };
@@ -81,13 +83,16 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     let (severity, headline, cause, advice) = match (lost >= LOST, at_receiver) {
         (false, _) => (
             Severity::Note,
-            format!("{} of the messages came out of order", percent(overtaken)),
+            format!("{} of the UDP messages came out of order", percent(overtaken)),
             "They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs.",
             "Look at bonding, at multipath routes and at RPS; programs over UDP must bear it.",
         ),
         (true, true) => (
             if paced { Severity::Warning } else { Severity::Note },
-            format!("{} of the messages were dropped at the receiver, which cannot keep up", percent(lost)),
+            format!(
+                "The receiver dropped {} of the UDP messages. It is slower than the sender.",
+                percent(lost)
+            ),
             match counted {
                 true => {
                     "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
@@ -102,7 +107,10 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
         ),
         (true, false) => (
             Severity::Warning,
-            format!("{} of the messages were lost on the way", percent(lost)),
+            format!(
+                "The path lost {} of the UDP messages. The receiver dropped next to none.",
+                percent(lost)
+            ),
             "The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did.",
             "Measure at half the rate (`--rate`): loss that stays is the wire's or a hop's, loss that goes is a queue's. \
              `ethtool -S`, `tc -s qdisc` and the switch's counters say where.",
@@ -148,7 +156,7 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     Some(Finding {
         rule: LOSS.id.into(),
         severity: Severity::Warning,
-        headline: format!("{} of TCP's segments were sent again", percent(share)),
+        headline: format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
         cause: "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.".into(),
         facts,
         confirm: again(tcp),

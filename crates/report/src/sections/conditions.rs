@@ -44,6 +44,9 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
+/// Less is an error of the kernel's ticks.
+const LEAST_SEEN_CPUS: f64 = 5e-4;
+
 fn totals(visits: &[&Visit]) -> Table {
     type Part = fn(&Conditions) -> Option<f64>;
     let parts: [(&str, &str, Part); 9] = [
@@ -65,6 +68,8 @@ fn totals(visits: &[&Visit]) -> Table {
         let (wall, total) = known.iter().fold((0.0, 0.0), |sum, (wall, value)| (sum.0 + wall, sum.1 + value));
         let value = match (known.is_empty(), unit) {
             (true, _) => "not told here".to_string(),
+            // Busy time and our own are read one after the other: a difference may be below zero.
+            (_, "CPUs") if total / wall < LEAST_SEEN_CPUS => "none seen".to_string(),
             (_, "CPUs") => format!("{:.3} CPUs", total / wall),
             (_, "of the time") => format!("{} of the time", percent(total / wall)),
             (_, unit) => format!("{total:.0} {unit}"),
@@ -87,7 +92,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
             points: visits
                 .iter()
                 .filter_map(|visit| {
-                    let y = part(&visit.conditions)?;
+                    let y = part(&visit.conditions)?.max(0.0);
                     Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None, hollow: false })
                 })
                 .collect(),

@@ -144,9 +144,23 @@ fn slowest_and_fastest<'a>(diagnosis: &Diagnosis, case: &[&'a Judged]) -> Vec<Sh
         Shown::new(case[at], format!("{label} ({word})"))
     };
     match better_first(case)[..] {
-        [fastest, .., slowest] => vec![called(slowest, "slowest"), called(fastest, "fastest")],
+        // What may be equal is not called slow or fast.
+        [fastest, .., slowest] if !overlap(case[slowest], case[fastest]) => {
+            vec![called(slowest, "slowest"), called(fastest, "fastest")]
+        }
+        [fastest, .., slowest] => {
+            let ends = [case[slowest.min(fastest)], case[slowest.max(fastest)]];
+            ends.into_iter().map(|judged| Shown::new(judged, label(diagnosis, judged))).collect()
+        }
         _ => case.iter().map(|judged| Shown::new(judged, label(diagnosis, judged))).collect(),
     }
+}
+
+/// Whether the intervals of two figures overlap, or one of them has none.
+fn overlap(one: &Judged, other: &Judged) -> bool {
+    let interval = |judged: &Judged| judged.analysis.figure().and_then(|figure| figure.interval);
+    let Some((one, other)) = interval(one).zip(interval(other)) else { return true };
+    one.low <= other.high && other.low <= one.high
 }
 
 /// Of a curve over sizes the largest block that fits half of each level, and the largest of all.

@@ -75,6 +75,11 @@ impl Sentence {
         if self.known { format!("{mid} % ({lo} to {hi})") } else { format!("{mid} %") }
     }
 
+    /// `52 %`, without its interval.
+    pub fn used_alone(&self) -> String {
+        format!("{} %", share(self.used.mid, step_of_share(self.used.mid)))
+    }
+
     /// `1.92 times today's (1.81 to 2.00)`.
     pub fn growth_words(&self) -> String {
         self.times_words(self.growth())

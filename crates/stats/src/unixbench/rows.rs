@@ -158,7 +158,10 @@ pub fn more_than_copies(rows: &[Beyond]) -> Option<Finding> {
     Some(Finding {
         rule: MORE_THAN_COPIES.into(),
         severity: Severity::Warning,
-        headline: format!("{} copies of {} score {:.1} times one copy", named.copies, named.test.title, named.times),
+        headline: format!(
+            "{} copies of {} score {:.1} times one copy. Compare pinned figures.",
+            named.copies, named.test.title, named.times
+        ),
         cause: match placed {
             Some(_) => "Most likely one copy alone was spread over two CPUs, and each hand-over waited for a CPU to wake; with every CPU busy the two \
                         tasks of a copy stay on one. The one-copy score shows the way between CPUs, the other one a switch."

@@ -17,7 +17,7 @@ pub fn modules_in_the_wrong_slots() -> Vec<Case> {
     let found = &findings(&three_one.results, RULE)[0];
     assert_eq!(found["severity"], "problem");
     assert!(
-        found["headline"].as_str().is_some_and(|text| text.contains("3+1 on its controllers")),
+        found["headline"].as_str().is_some_and(|text| text.contains("sockets 0, 1 have 3+1 by controller")),
         "{found}"
     );
     assert!(found["advice"].as_str().is_some_and(|text| text.contains("A3 to A5, B3 to B5")), "{found}");

@@ -356,7 +356,7 @@ fn tail(p999: f64, max: f64) -> Value {
 
 pub fn one_in_a_thousand() -> Vec<Case> {
     let stall = findings(&tail(400.0, 800_000.0), "disk-latency-tail")[0]["headline"].to_string();
-    assert!(stall.contains("the longest I/O of a visit") && !stall.contains("400"), "{stall}");
+    assert!(stall.contains("The longest I/O of a pass") && !stall.contains("400"), "{stall}");
     vec![case("a flush", tail(22_000.0, 40_000.0)), case("one long stall", tail(400.0, 800_000.0))]
 }
 
@@ -380,7 +380,7 @@ fn deep(points: &[(u64, f64, f64)]) -> Value {
 pub fn depth_that_only_waits() -> Vec<Case> {
     let flat = deep(&[(1, 10e3, 100.0), (32, 100e3, 320.0), (64, 101e3, 640.0), (128, 100e3, 1280.0)]);
     let told = findings(&flat, "disk-depth-useless")[0]["headline"].to_string();
-    assert!(told.contains("depth beyond 32"), "{told}");
+    assert!(told.contains("A queue of 128 instead of 32 adds no reads"), "{told}");
     vec![case("full at 32", flat)]
 }
 
@@ -411,7 +411,7 @@ pub fn free_blocks_that_nobody_tells() -> Vec<Case> {
     );
     let swallowed = measured(&layered, &[fine()]);
     let told = findings(&swallowed, "disk-no-trim")[0]["headline"].to_string();
-    assert!(told.contains("dm-0 (dm-crypt)"), "{told}");
+    assert!(told.contains("`dm-0` (dm-crypt)"), "{told}");
     vec![
         case("no timer", measured(&with(timer, "trim_timer none"), &[fine()])),
         case("a drive that takes none", measured(&with(takes, "queue/discard_max_bytes 0"), &[fine()])),

@@ -122,7 +122,7 @@ pub fn placements_that_decide() -> Vec<Case> {
     for (case, severity) in [(&well, "note"), (&badly, "warning")] {
         let found = findings(&case.results, "command-placement");
         let headline = found[0]["headline"].as_str().expect("a headline");
-        assert!(headline.contains("needs more than one CPU: it is 50"), "{headline}");
+        assert!(headline.contains("needs more than 1 CPU: 50"), "{headline}");
         assert_eq!(found[0]["severity"], severity, "{}", case.what);
         let cause = found[0]["cause"].as_str().expect("a cause");
         assert_eq!(cause.contains("scheduler"), severity == "warning", "{cause}");

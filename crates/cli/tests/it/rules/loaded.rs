@@ -13,7 +13,7 @@ pub fn latency_that_begins_to_rise() -> Vec<Case> {
     let with_bandwidth = loaded("memory.loaded-latency,memory.bandwidth --budget 10h").diagnosed();
     let found = findings(&with_bandwidth, "latency-knee")[0];
     assert!(
-        found["headline"].as_str().is_some_and(|text| text.contains("of the best read bandwidth")),
+        found["headline"].as_str().is_some_and(|text| text.starts_with("Memory latency rises from ")),
         "{found}"
     );
     assert_eq!(found["facts"].as_array().map(Vec::len), Some(4), "three mixes and the bandwidth: {found:#}");

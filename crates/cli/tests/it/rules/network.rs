@@ -219,7 +219,7 @@ pub fn rates_that_are_enforced() -> Vec<Case> {
     let tbf = tcp(&[("bandwidth", 0.957)]).here("qdisc fq_codel", "qdisc tbf rate_bits=1000000000");
     let case = tbf.case("tbf at this end");
     let found = findings(&case.results, "network-shaper")[0];
-    assert!(found["headline"].as_str().is_some_and(|text| text.contains("tbf at this end")), "{found:#}");
+    assert!(found["headline"].as_str().is_some_and(|text| text.contains("discipline tbf on ")), "{found:#}");
     let both = Net { params: json!({"direction": "both"}), ..tcp(&[("bandwidth", 1.914)]) };
     vec![
         shaped().case("UDP above the rate is lost"),

@@ -85,7 +85,8 @@ pub fn tasks_that_go_first() -> Vec<Case> {
     assert_verdict(&some, "trusted_with_cause");
     assert_verdict(&much, "rejected");
     let finding = &findings(&much.results, "higher-priority")[0];
-    let named = finding["headline"].as_str().is_some_and(|text| text.starts_with("somebody (SCHED_FIFO 50)"));
+    let named =
+        finding["headline"].as_str().is_some_and(|text| text.starts_with("Task somebody (SCHED_FIFO 50)"));
     assert!(named, "{finding}");
     let mut cases = vec![
         some,

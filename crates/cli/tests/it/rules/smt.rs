@@ -75,15 +75,15 @@ pub fn threads_that_share_a_core() -> Vec<Case> {
     let words = format!("--quick --kind loop --pretend 7 --root {}", tree.root().display());
     let siblings = Edit::of_verb(&["smt"], &words).diagnosed();
     let headline = |results: &Value| findings(results, "smt-capacity")[0]["headline"].to_string();
-    assert!(headline(&siblings).contains("the second thread of a core adds"), "{}", headline(&siblings));
+    assert!(headline(&siblings).contains("The second thread of a core adds"), "{}", headline(&siblings));
     let hidden = two_cores(1.2).diagnosed();
-    assert!(headline(&hidden).contains("are said to be two cores"), "{}", headline(&hidden));
+    assert!(headline(&hidden).contains("reports them as two cores"), "{}", headline(&hidden));
     // Two cores whose second gives four fifths: that is no hidden sibling, and CPU% does not tell
     // what is used.
     let off = two_cores(1.8).diagnosed();
     let said = headline(&off);
     assert!(
-        said.contains("CPU% is off by more than 3 points; CPU% says 50, one of two cores busy: 56 % ("),
+        said.contains("Two cores do 1.80 times the work of one. At 50 % CPU the cores are 56 % full."),
         "{said}"
     );
     vec![
@@ -98,7 +98,7 @@ pub fn cores_that_share_nothing() -> Vec<Case> {
     let results = straight.diagnosed();
     // The check and the sentence beside it say the same.
     let shown = straight.shown();
-    assert!(shown.contains("two cores: CPU% tells what is used within 3 points"), "{shown}");
+    assert!(shown.contains("CPU % of two cores within 3 points"), "{shown}");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("CPU% says 50, one of two cores busy: 50 % ("), "{words}");
     assert!(words.contains("Capacity at 100 %: 2.00 M/s ("), "{words}");
@@ -113,7 +113,7 @@ pub fn neighbours_that_cost() -> Vec<Case> {
     let siblings = table("on").diagnosed();
     let found = findings(&siblings, "smt-cost")[0];
     let headline = found["headline"].as_str().expect("a text");
-    assert!(headline.contains("a busy SMT sibling makes System call up to 1.5"), "{headline}");
+    assert!(headline.starts_with("A busy SMT sibling makes System call take up to 1.5"), "{headline}");
     let cause = found["cause"].as_str().expect("a text");
     assert!(cause.contains("single-process calls are unaffected, as expected"), "{cause}");
     let unswitched = table("notsupported").diagnosed();

@@ -42,7 +42,7 @@ pub fn work_from_which_two_win() -> Vec<Case> {
     assert_eq!(found.len(), 1);
     let headline = found[0]["headline"].as_str().expect("a headline");
     let us: f64 = headline
-        .split("about ")
+        .split("from ")
         .nth(1)
         .and_then(|rest| rest.split(' ').next())
         .and_then(|number| number.parse().ok())

@@ -105,6 +105,30 @@ pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
     }
 }
 
+/// The same in short where they say something: `batch 4.1 % less than other`.
+pub fn brief(sweep: &Sweep, answer: &Answer) -> Option<String> {
+    let change_of = |effect: &Contrast| change(effect.value.exp());
+    match answer.asked {
+        _ if !answer.is_yes() => None,
+        Asked::Trend { axis } => {
+            let effect = answer.effects.first()?.as_ref()?;
+            Some(format!("{} towards a larger {}", change_of(effect), name(sweep.axes.get(axis)?)))
+        }
+        Asked::Main { axis } => {
+            let axis = sweep.axes.get(axis)?;
+            let known = || {
+                let all = answer.effects.iter().zip(&axis.values);
+                all.filter_map(|(effect, own)| Some((effect.as_ref()?, value(axis, own))))
+            };
+            let (_, before) = known().find(|(effect, _)| effect.error == 0.0)?;
+            let (most, at) =
+                known().max_by(|(one, _), (other, _)| one.value.abs().total_cmp(&other.value.abs()))?;
+            Some(format!("{at} {} than {before}", change_of(most)))
+        }
+        Asked::Together | Asked::Any => None,
+    }
+}
+
 /// An effect with its interval: `4.1 % less (6.0 % less to 2.2 % less)`.
 fn effect(effect: &Contrast) -> String {
     let interval = effect.interval();

@@ -218,7 +218,7 @@ mod tests {
         assert!(results::section(&diagnosis).is_none());
         let finding =
             diagnosis.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
-        assert!(finding.headline.starts_with("the second thread of a core adds 25"), "{}", finding.headline);
+        assert!(finding.headline.starts_with("The second thread of a core adds 25"), "{}", finding.headline);
     }
 
     /// A table speaks of the kinds that were measured, and of no share above all.
@@ -260,6 +260,6 @@ mod tests {
         assert_eq!(tables(&section).len(), 1, "no table of truths");
         let hidden = diagnose(made(1.25, false));
         let finding = hidden.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
-        assert!(finding.headline.contains("are said to be two cores"), "{}", finding.headline);
+        assert!(finding.headline.contains("reports them as two cores"), "{}", finding.headline);
     }
 }
