@@ -178,6 +178,7 @@ fn head(machine: &Machine, snapshot: &Snapshot, plan: Vec<Planned>, allowed_cpus
         schema: SCHEMA,
         assay: "0".into(),
         host: machine.host.clone().unwrap_or_default(),
+        labels: Default::default(),
         started: "1970-01-01T00:00:00Z".into(),
         boot_id: machine.load.boot_id.clone(),
         uptime_s: machine.load.uptime_s,

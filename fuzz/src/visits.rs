@@ -55,6 +55,7 @@ pub fn header(plan: Vec<Planned>, catalogue: Vec<Title>) -> Header {
         schema: SCHEMA,
         assay: "0.1.0".into(),
         host: "host".into(),
+        labels: Default::default(),
         started: "1970-01-01T00:00:00Z".into(),
         boot_id: None,
         uptime_s: None,

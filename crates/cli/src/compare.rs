@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::output;
+use super::report_file::{Form, ReportFile};
 use super::results::load;
-use super::{files, output};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
-use report::{comparing, comparison, html, json, markdown, text};
+use model::did_you_mean;
+use report::{comparing, comparison, csv, html, json, markdown, text};
 
 /// Compare results: runs, saved reports, or result files of other tools
 #[derive(clap::Args)]
@@ -73,9 +75,9 @@ pub struct Args {
     /// Print JSON (always with all metrics)
     #[arg(long)]
     json: bool,
-    /// Write a page (.html), Markdown (.md) or JSON (.json) instead of printing
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    /// File for a page (.html), Markdown (.md), JSON (.json) or CSV (.csv)
+    #[arg(long, value_name = "FILE", value_parser = ReportFile::parser())]
+    out: Option<ReportFile>,
 }
 
 /// Something could not be compared.
@@ -85,13 +87,20 @@ const NOT_COMPARABLE: u8 = 4;
 const FAILED: u8 = 1;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let chosen = |path: &PathBuf| load(path).map(|arm| only(arm, &args.only));
-    let a = chosen(&args.a)?;
-    let others = args.others.iter().map(chosen).collect::<anyhow::Result<Vec<Arm>>>()?;
+    let all = std::iter::once(&args.a).chain(&args.others);
+    let all = all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?;
+    if let Some(why) = args.only.iter().find_map(|name| unknown(name, &all)) {
+        output::tell(&format!("assay: {why}"));
+        return Ok(ExitCode::from(2));
+    }
+    let chosen = |arm: Arm| only(arm, &args.only);
+    let mut arms = all.into_iter().map(chosen);
+    let a = arms.next().context("A is missing")?;
+    let others: Vec<Arm> = arms.collect();
     let options = Options {
         margin: args.margin / 100.0,
         common_clock: args.common_clock,
-        again: args.again.as_ref().map(chosen).transpose()?,
+        again: args.again.as_ref().map(|path| load(path).map(chosen)).transpose()?,
         history: args.history.as_ref().map(|folder| history(folder, &a)).transpose()?,
     };
     let found: Vec<Comparison> = others.iter().map(|b| compare(&a, b, &options)).collect();
@@ -184,28 +193,37 @@ fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {
         };
     };
     let report = || comparing::report(found, true);
-    files::write_named(file, |out| {
-        match file.extension().and_then(|extension| extension.to_str()) {
-            Some("json") => out.write_all(json::pretty(&output_of())?.as_bytes())?,
-            Some("md") => out.write_all(markdown::render(&report()?).as_bytes())?,
-            _ => html::write(&report()?, out)?,
-        }
-        Ok(())
-    })?;
-    output::tell(&format!("  saved {}", file.display()));
-    Ok(())
+    file.write(|out| match file.form {
+        Form::Json => Ok(out.write_all(json::pretty(&output_of())?.as_bytes())?),
+        Form::Markdown => Ok(out.write_all(markdown::render(&report()?).as_bytes())?),
+        Form::Csv => csv::comparisons(found, out),
+        Form::Page => html::write(&report()?, out),
+    })
+}
+
+/// Why a name chooses nothing of any arm.
+fn unknown(name: &str, arms: &[Arm]) -> Option<String> {
+    let keys = || arms.iter().flat_map(|arm| &arm.members).map(|member| member.key.as_str());
+    // What Assay could measure is no mistake, although none of these has it.
+    let known = session::plan::select(&[name.to_string()], bench::Depth::Full).is_ok();
+    if known || keys().any(|key| chooses(name, key)) {
+        return None;
+    }
+    let benches = keys().filter_map(|key| key.split(['@', '#']).next());
+    let groups = benches.clone().filter_map(|bench| bench.split('.').next());
+    let meant = did_you_mean(name, groups.chain(benches).chain(keys()));
+    Some(format!("--only {name}: no result has a group, benchmark or series of this name{meant}"))
+}
+
+/// Whether a name is a key, its group, its benchmark or how it begins, up to a mark.
+fn chooses(name: &str, key: &str) -> bool {
+    let rest = key.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
 }
 
 /// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
 fn only(mut arm: Arm, names: &[String]) -> Arm {
-    let chosen = |key: &str| {
-        names.iter().any(|name| {
-            let rest = key.strip_prefix(name.as_str());
-            rest.is_some_and(|rest| {
-                rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-')
-            })
-        })
-    };
+    let chosen = |key: &str| names.iter().any(|name| chooses(name, key));
     // Where tasks were is looked up for whatever is left.
     if !names.is_empty() {
         arm.members.retain(|member| chosen(&member.key) || member.tells_occupancy());

@@ -11,6 +11,7 @@ use anyhow::bail;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::measure_args::DISK;
 use super::output;
 use bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use diagnose::words;
@@ -20,16 +21,16 @@ use snapshot::in_use::{self, Asked, Backing, Node};
 use sys::{loops, medium};
 
 #[derive(clap::Args, Default)]
+#[command(next_help_heading = DISK)]
 pub struct DeviceArgs {
-    /// Read this block device itself instead of files of our own (with --only disk); asks for its
-    /// name before it begins
+    /// Block device to read instead of test files (with --only disk);
+    /// asks for its name first
     #[arg(long, value_name = "PATH", conflicts_with_all = ["dir", "pretend"])]
     device: Option<PathBuf>,
-    /// Also write to the device: DESTROYS all that is on it; refused while anybody uses it, or what
-    /// shares its storage
+    /// Write to the device too: DESTROYS all data on it; refused while in use
     #[arg(long, requires = "device")]
     device_write: bool,
-    /// The answer to the question that --device asks, where no terminal is there to ask on
+    /// Answer to the question of --device, where there is no terminal
     #[arg(long, value_name = "TEXT", requires = "device")]
     confirm: Option<String>,
 }

@@ -5,30 +5,27 @@ use super::measure_args;
 use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
 
 #[derive(clap::Args, Default)]
+#[command(next_help_heading = measure_args::DISK)]
 pub struct DiskArgs {
-    /// Sizes of an I/O in disk.sequential and disk.random, like 4k,64k,1M (512 bytes to 8 MiB),
-    /// instead of the profile's
+    /// I/O sizes of disk.sequential and disk.random: 4k,64k,1M
+    /// (512 bytes to 8 MiB) [default: the profile's]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = block)]
     block: Vec<u64>,
-    /// I/Os in flight of each job in disk.sequential and disk.random, like 1,32, instead of the
-    /// profile's
+    /// I/Os in flight of each job of them: 1,32 [default: the profile's]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Vec<u32>,
-    /// Jobs of disk.sequential and disk.random at once (1 to 64), pinned to a core each, evenly,
-    /// while there are cores, each with a file of its own
+    /// Jobs of them at once (1 to 64), each with its own core and file
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<usize>,
-    /// I/Os that fall due a second in disk.paced, instead of the profile's
+    /// I/Os a second in disk.paced [default: the profile's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     io_rate: Option<u64>,
-    /// How I/O is asked for in disk.sequential, disk.random, disk.paced and disk.sustained: uring
-    /// (the usual one), polled (the device is asked again and again, where it has queues for that),
-    /// psync (pread and pwrite, one at a time)
+    /// uring: io_uring; polled: io_uring that polls the device;
+    /// psync: pread and pwrite, one at a time [default: uring]
     #[arg(long, value_name = "ENGINE", value_parser = ["uring", "polled", "psync"])]
     engine: Option<String>,
-    /// How long each point of disk.sequential, disk.random, disk.paced and disk.sustained counts in
-    /// a visit, in whole seconds, like 10s or 5m: longer ones show a cache or credits that run out,
-    /// and back more percentiles
+    /// Measured time of each point, such as 10s or 5m; longer times show
+    /// write caches and burst credits that run out
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     io_time: Option<u64>,
 }

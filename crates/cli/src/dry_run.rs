@@ -12,7 +12,6 @@ use super::leftovers::{self, Left};
 use super::output::{counted, print_json, print_text};
 use diagnose::words;
 use knobs::task;
-use machine::Machine;
 use model::{Case, Planned};
 use report::plain::{lines, plain};
 use session::plan::Profile;
@@ -46,7 +45,7 @@ fn passes(profile: &Profile, planned: &[Planned]) -> String {
 
 /// Says what would be done, and does nothing.
 pub fn show(
-    machine: &Machine,
+    host: &str,
     planned: &[Planned],
     profile: &Profile,
     out: &Path,
@@ -81,7 +80,7 @@ pub fn show(
     }
     let mut text = format!(
         "{}, {} profile: {} or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
-        plain(machine.host.as_deref().unwrap_or("this host"), 60),
+        plain(host, 60),
         profile.name,
         passes(profile, planned),
         profile.budget_s

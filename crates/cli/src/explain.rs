@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::output;
 use bench::{self, Benchmark};
 use diagnose::{Rule, rules};
-use model::{Grade, VerdictKind};
+use model::{Grade, VerdictKind, did_you_mean};
 use report::plain::lines;
 use session::explained::STATES;
 
@@ -52,7 +52,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         None => {
-            output::tell(&format!("assay: nothing is called {id:?}\n\n{}", contents(width)));
+            let names = names();
+            let meant = did_you_mean(wanted, names.iter().map(String::as_str));
+            output::tell(&format!("assay: nothing is called {id:?}{meant}\n\n{}", contents(width)));
             Ok(ExitCode::from(2))
         }
     }
@@ -71,6 +73,18 @@ fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
     };
     output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// All that can be explained.
+fn names() -> Vec<String> {
+    let benches = session::plan::shown().flat_map(|bench| [bench.id.as_str(), bench.group()]);
+    let placements = bench::placement::EXPLAINED.iter().map(|(name, _)| *name);
+    let states = STATES.iter().flat_map(|state| state.words.iter().copied());
+    let topics = TOPICS.iter().map(|topic| topic.id);
+    let fixed =
+        benches.chain(rules().map(|rule| rule.id.as_str())).chain(placements).chain(states).chain(topics);
+    let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
+    fixed.map(str::to_string).chain(VERDICTS.iter().map(|(kind, _)| word(*kind))).chain(grades).collect()
 }
 
 fn contents(width: usize) -> String {

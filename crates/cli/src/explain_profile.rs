@@ -27,7 +27,7 @@ use session::plan::sweep::{named, param_values};
 #[command(
     mut_arg("only", |arg| arg.hide(true)),
     mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("all", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
     after_help = "\
 A profile is a folder of tuned's (its tuned.conf is read with all that it includes), or a list of NAME=VALUE lines as in sysctl.conf or from `sysctl -a`; \
 the names of `assay knobs` will do too. Without --before the machine's own settings of now are what is before. \

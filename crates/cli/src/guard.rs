@@ -24,7 +24,7 @@ use stats::quads::{LEAST_QUADS, MOST_QUADS};
     mut_arg("only", |arg| arg.hide(true)),
     mut_arg("drop_caches", |arg| arg.hide(true)),
     mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("all", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
     after_help = "\
 The program runs unmodified, with nothing on its standard input, each time anew; its output is read and, but for the metric, \
 thrown away. It is judged by its wall time, or by a number from its output. Around each run Assay notes CPU time, switches, \
@@ -82,11 +82,11 @@ pub struct Args {
     /// better low
     #[arg(long, value_name = "SIDE", value_parser = ["higher", "lower"])]
     better: Option<String>,
-    #[command(flatten)]
-    measure: MeasureArgs,
     /// The program and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
+    #[command(flatten)]
+    measure: MeasureArgs,
 }
 
 /// What a visit needs beside the program's own time, and how long it may take to end it.

@@ -18,7 +18,7 @@ use model::vocabulary::hackbench as ids;
     mut_arg("only", |arg| arg.hide(true)),
     mut_arg("drop_caches", |arg| arg.hide(true)),
     mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("all", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
     after_help = "\
 Without --runs, one run: the three lines of rt-tests' hackbench on standard output, so that scripts carry over, and what the \
 kernel counted for its tasks on standard error. With --runs (or --latency, --json, --dry-run) each run is a visit of its own, with verdicts, \

@@ -26,6 +26,7 @@ mod margin;
 mod measure_args;
 mod measuring;
 mod memory_map;
+mod naming;
 mod network;
 mod nexmark;
 mod output;
@@ -36,6 +37,7 @@ mod rate;
 mod reference;
 mod references;
 mod report;
+mod report_file;
 mod restore;
 mod results;
 mod run;
@@ -47,6 +49,7 @@ mod shell;
 mod signals;
 mod smt;
 mod start;
+mod summary;
 mod sweep;
 mod unixbench;
 mod utilization;
@@ -101,6 +104,7 @@ enum Verb {
     Compare(compare::Args),
     Peers(peers::Args),
     Reference(reference::Args),
+    Summary(summary::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -133,6 +137,7 @@ impl Cli {
             Verb::Compare(args) => compare::run(args),
             Verb::Peers(args) => peers::run(args),
             Verb::Reference(args) => reference::run(args),
+            Verb::Summary(args) => summary::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

@@ -5,8 +5,7 @@ use stats::smt::USUAL_MARGIN;
 
 #[derive(clap::Args, Debug)]
 pub struct MarginArg {
-    /// Percent of the capacity to keep free: what is left after it is told beside the capacity at
-    /// 100 % [default: 20]
+    /// Percent of the capacity to keep free [default: 20]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=90))]
     margin: Option<u8>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::device::Device;
+use super::naming::Naming;
 use super::network::Network;
 use super::planted::Planted;
 use super::screen::ScreenArgs;
@@ -13,58 +14,64 @@ use model::Severity;
 use session::measure::Patience;
 use session::plan::{self, PROFILES, Profile};
 
+/// Subjects under which help groups the options of measuring verbs.
+pub const OUTPUT: &str = "Output";
+pub const DISK: &str = "Disk";
+
 #[derive(clap::Args)]
+#[command(next_help_heading = "Measuring")]
 pub struct MeasureArgs {
-    /// How much to measure: quick (90 s, asks for 3 %), standard (10 min, 1 %) or full
+    /// quick: 90 s, 3 % asked; standard: 10 min, 1 %; full: an hour or more
     #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"])]
     pub profile: String,
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
     pub quick: bool,
-    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name;
-    /// several with commas, or repeated
+    /// Groups (memory), benchmarks (memory.latency) or how names begin;
+    /// several with commas
     #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Folder for the run file and the report
-    #[arg(long, value_name = "DIR", default_value = "assay-out")]
-    pub out: PathBuf,
-    /// Folder for the files of file and disk benchmarks, on the disk that is to be measured
-    /// (default: the system's temporary one)
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Drop the whole machine's page cache before every cold pass through a file (root): slows
-    /// everybody down
-    #[arg(long)]
-    pub drop_caches: bool,
-    /// Print the results as JSON on standard output (people's text then goes to standard error)
-    #[arg(long)]
-    pub json: bool,
-    /// Don't wait for a quiet machine
-    #[arg(long, conflicts_with = "wait_idle")]
-    pub force: bool,
-    /// Wait for a quiet machine as long as it takes
-    #[arg(long)]
-    pub wait_idle: bool,
-    /// Time that measuring may take, like 90s, 10m or 2h; the least important cases are cut
+    /// Time limit, such as 90s or 10m; the least important figures are cut
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
-    /// Seed of the visiting order, so that a run can be repeated in the same order
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Every pair of CPUs, not a sample of them
     #[arg(long)]
     pub every_pair: bool,
-    /// Say what would be measured, how long it would take and what would be changed, and do nothing
+    /// No wait for a quiet host
+    #[arg(long, conflicts_with = "wait_idle")]
+    pub force: bool,
+    /// Wait for a quiet host without a limit
     #[arg(long)]
-    pub dry_run: bool,
-    /// Begin a new run even where an interrupted one could be gone on with
+    pub wait_idle: bool,
+    /// Start afresh instead of resuming an interrupted run
     #[arg(long)]
     pub new: bool,
-    /// Exit with 1 when a finding is at least this grave: note, warning or problem
-    #[arg(long, value_name = "SEVERITY")]
+    /// Seed of the order of measuring, to repeat it
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The plan, its time and what would be changed; nothing is measured
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Folder for the run file and the report
+    #[arg(long, value_name = "DIR", default_value = "assay-out", help_heading = OUTPUT)]
+    pub out: PathBuf,
+    /// Results as JSON on standard output, text on standard error
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Exit 1 if a finding is as severe: note, warning or problem
+    #[arg(long, value_name = "SEVERITY", help_heading = OUTPUT)]
     pub fail_on: Option<Severity>,
     #[command(flatten)]
     pub screen: ScreenArgs,
+    #[command(flatten)]
+    pub naming: Naming,
+    /// Folder for test files, on the disk to measure [default: the system's
+    /// temporary folder]
+    #[arg(long, value_name = "DIR", help_heading = DISK)]
+    pub dir: Option<PathBuf>,
+    /// Empty the host's page cache before each cold pass (root; slows others)
+    #[arg(long, help_heading = DISK)]
+    pub drop_caches: bool,
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,

@@ -142,12 +142,13 @@ pub fn study_to_file(
         drop_caches_of(&mut planned)?;
     }
     if args.dry_run {
-        let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
+        let name = args.naming.settle(&host.machine)?.host;
+        let code = dry_run::show(&name, &planned, &profile, &args.out, args.json)?;
         return Ok(Finished { code, diagnosis: None });
     }
     let reins =
         Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
-    let mut header = header(args, &host, &profile, planned, benches);
+    let mut header = header(args, &host, &profile, planned, benches)?;
     amend(&mut header);
     let (mut writer, header, earlier) = open(args, header)?;
     if args.drop_caches {
@@ -227,6 +228,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && (old.boot_id == header.boot_id || header.sweep.is_some())
             && old.sweep == header.sweep
             && old.host == header.host
+            && old.labels == header.labels
             && old.pretend == header.pretend
             && planted::alike(&old.plan, &header.plan)
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are
@@ -279,7 +281,8 @@ fn header(
     profile: &Profile,
     planned: Vec<Planned>,
     benches: &[&Benchmark],
-) -> Header {
+) -> anyhow::Result<Header> {
+    let named = args.naming.settle(&host.machine)?;
     let pretended = args.pretend.is_some();
     let catalogue: Vec<Title> = benches.iter().map(|bench| bench.catalogue()).collect();
     let now = match pretended {
@@ -287,10 +290,11 @@ fn header(
         false => jiff::Timestamp::now(),
     };
     let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-    Header {
+    Ok(Header {
         schema: RUN_FILE_SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
-        host: host.machine.host.clone().unwrap_or_else(|| "unknown-host".to_string()),
+        host: named.host,
+        labels: named.labels,
         started: second.to_string(),
         boot_id: host.machine.load.boot_id.clone(),
         uptime_s: host.machine.load.uptime_s,
@@ -307,7 +311,7 @@ fn header(
         factors: None,
         catalogue,
         snapshot: host.snapshot.clone(),
-    }
+    })
 }
 
 fn calibrated_clock(machine: &Machine) -> RunClock {

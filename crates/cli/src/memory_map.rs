@@ -12,7 +12,12 @@ use session::plan;
 /// Map the bandwidth of every region of each NUMA node's free memory, and say whether it has one
 /// speed
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("only", |arg| arg.hide(true)),
+    mut_arg("dir", |arg| arg.hide(true)),
+    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
+    after_help = "\
 Takes most of the free memory of one node after the other (never more than 80 % of it, of what the control group leaves, or than \
 70 % of what is free on the machine; at least 2 GiB, or a quarter, stay free), reads it chunk by chunk with all cores in many rounds, and gives it \
 back. There are three answers: several speeds, with ratio, share, place and what could make them; uniform, with the \
@@ -23,7 +28,8 @@ Examples:
   assay memmap --max 8G              8 GiB of each node at most
   assay memmap --node 1 --rounds 25  one node, more rounds: a smaller second speed is seen
   assay memmap --limit 20%           content if a second speed 20 % apart would be seen
-Exit codes as those of `assay run`")]
+Exit codes as those of `assay run`"
+)]
 pub struct Args {
     /// Most memory of each node that may be taken, like 8G or 512M
     #[arg(long, value_name = "SIZE", value_parser = size)]

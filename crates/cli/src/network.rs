@@ -16,29 +16,27 @@ use model::{Entry, Snapshot};
 use sys::netlink;
 
 #[derive(clap::Args, Default)]
+#[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// Other end of the network rows: a host where `assay serve` runs (without it they go over
-    /// loopback)
+    /// Host where `assay serve` runs [default: loopback]
     #[arg(long, value_name = "HOST[:PORT]")]
     to: Option<String>,
-    /// Token that `assay serve` printed; better in the environment as ASSAY_TOKEN, where nobody
-    /// else sees it
+    /// Token of `assay serve` [default: $ASSAY_TOKEN, which `ps` does not show]
     #[arg(long, value_name = "TOKEN", requires = "to")]
     token: Option<String>,
-    /// Take a token that has fewer than 22 characters, although whoever records how a session
-    /// begins can try all of those
+    /// Accept a token of fewer than 22 characters, which can be guessed
     #[arg(long, requires = "to")]
     weak_token: bool,
-    /// Pace the network's transfers at this rate, Mbit/s, instead of as fast as they go
+    /// Rate of transfers in Mbit/s [default: as fast as possible]
     #[arg(long, value_name = "MBIT/S", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     rate: Option<u64>,
-    /// Congestion control of the network rows, like bbr or cubic (else the system's)
+    /// Congestion control, such as bbr or cubic [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Connections at once in the network rows, instead of the profile's
+    /// Connections at once [default: the profile's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=128))]
     streams: Option<u64>,
-    /// Only transfers in this direction, as this end sees it
+    /// Direction of transfers, as seen from here [default: both]
     #[arg(long, value_name = "WHICH", requires = "to", value_parser = ["send", "receive", "both"])]
     direction: Option<String>,
 }

@@ -15,22 +15,25 @@ mod program;
 
 pub use program::program;
 
+/// Subject of these options in help.
+pub const FLINK: &str = "Flink (nexmark)";
+
 #[derive(clap::Args, Debug, Default)]
-#[command(next_help_heading = "Options of nexmark")]
+#[command(next_help_heading = FLINK)]
 pub struct FlinkArgs {
-    /// Folder of a Flink distribution (default: what `assay setup flink` brought)
+    /// Folder of Flink [default: what `assay setup flink` brought]
     #[arg(long, value_name = "DIR")]
     pub flink_home: Option<PathBuf>,
-    /// Java, version 11 or newer (default: that of JAVA_HOME, then of PATH)
+    /// Java 11 or newer [default: that of JAVA_HOME, else of PATH]
     #[arg(long, value_name = "FILE")]
     pub java: Option<PathBuf>,
-    /// Run on the cluster of this JobManager, by its REST address, instead of starting one
+    /// REST address of a running JobManager, instead of an own cluster
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["flink_home", "flink_port"])]
     pub jobmanager: Option<String>,
-    /// The program with the queries (default: compiled once, and kept)
+    /// Program with the queries [default: compiled once and kept]
     #[arg(long, value_name = "FILE")]
     pub nexmark_jar: Option<PathBuf>,
-    /// REST port of the cluster that is started (default: one that is free)
+    /// REST port of the own cluster [default: any free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub flink_port: Option<u16>,
 }

@@ -6,15 +6,13 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::Context;
-
+use super::output;
+use super::report_file::{Form, ReportFile};
 use super::results::{self, Held};
-use super::{files, output};
 use compare::peers::{self, Fleet, Peers, Result};
 use model::Severity;
-use model::run_file;
 use report::peers as shown;
-use report::{html, json, markdown, text};
+use report::{csv, html, json, markdown, text};
 use sys::thread;
 
 /// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what
@@ -51,9 +49,9 @@ pub struct Args {
     /// Print JSON (always with every host)
     #[arg(long)]
     json: bool,
-    /// Write a page (.html), Markdown (.md) or JSON (.json) instead of printing
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    /// File for a page (.html), Markdown (.md), JSON (.json) or CSV (.csv)
+    #[arg(long, value_name = "FILE", value_parser = ReportFile::parser())]
+    out: Option<ReportFile>,
 }
 
 /// No group is large enough.
@@ -62,24 +60,18 @@ const NOT_JUDGED: u8 = 4;
 /// Files whose summaries are in memory at once.
 const AT_ONCE: usize = 256;
 
-/// Folders below each other that are looked into.
-const DEEPEST: usize = 8;
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut files = Vec::new();
-    for path in &args.runs {
-        match path.is_dir() {
-            true => folder(path, DEEPEST, &mut files)?,
-            false => files.push(path.clone()),
-        }
-    }
+    let files = results::files(&args.runs)?;
     let found = peers::judge(fleet_of(&files));
-    present(&args, &found)?;
+    let unusable = &found.fleet.left_out;
+    let why = unusable.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
     if found.fleet.hosts.is_empty() {
-        let why =
-            found.fleet.left_out.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
         output::tell(&format!("assay: none of {} could be used{why}", output::counted(files.len(), "file")));
         return Ok(ExitCode::from(3));
+    }
+    present(&args, &found)?;
+    if !unusable.is_empty() {
+        output::tell(&format!("assay: {} could not be used{why}", output::counted(unusable.len(), "result")));
     }
     let gravest = found.findings.iter().map(|finding| finding.severity).max();
     if args.fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
@@ -93,18 +85,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The fleet whose runs a folder holds.
 pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
-    let mut files = Vec::new();
-    folder(path, DEEPEST, &mut files)?;
-    Ok(fleet_of(&files))
+    Ok(fleet_of(&results::files(&[path.to_path_buf()])?))
 }
 
 fn fleet_of(files: &[PathBuf]) -> Fleet {
     let mut fleet = Fleet::default();
     // A summary unpacked takes ten times what is kept of it.
     for some in files.chunks(AT_ONCE) {
-        for found in read_all(some) {
+        for found in read_all(some).into_iter().flatten() {
             match found {
-                Ok(results) => results.into_iter().for_each(|result| fleet.add(result)),
+                Ok(result) => fleet.add(result),
                 Err(left_out) => fleet.left_out.push(left_out),
             }
         }
@@ -122,40 +112,17 @@ fn present(args: &Args, found: &Peers) -> anyhow::Result<()> {
             }
         };
     };
-    files::write_named(file, |out| {
-        match file.extension().and_then(|extension| extension.to_str()) {
-            Some("json") => out.write_all(json::pretty(&shown::output(found))?.as_bytes())?,
-            Some("md") => out.write_all(markdown::render(&shown::report(found, args.all)?).as_bytes())?,
-            _ => html::write(&shown::report(found, args.all)?, out)?,
-        }
-        Ok(())
-    })?;
-    output::tell(&format!("  saved {}", file.display()));
-    Ok(())
+    let report = || shown::report(found, args.all);
+    file.write(|out| match file.form {
+        Form::Json => Ok(out.write_all(json::pretty(&shown::output(found))?.as_bytes())?),
+        Form::Markdown => Ok(out.write_all(markdown::render(&report()?).as_bytes())?),
+        Form::Csv => csv::hosts(found, out),
+        Form::Page => html::write(&report()?, out),
+    })
 }
 
-/// The run files of a folder and of those below it, by name.
-fn folder(path: &Path, deepest: usize, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let entries =
-        std::fs::read_dir(path).with_context(|| format!("cannot read the folder {}", path.display()))?;
-    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    for entry in entries {
-        let name = entry.to_string_lossy();
-        let is_run = name.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
-        // A link to a folder may lead back.
-        let is_folder = deepest > 0 && entry.is_dir() && !entry.is_symlink();
-        match (is_folder, is_run && entry.is_file()) {
-            (true, _) => folder(&entry, deepest - 1, files)?,
-            (false, true) => files.push(entry),
-            (false, false) => {}
-        }
-    }
-    Ok(())
-}
-
-/// What a file holds, or the file and why it cannot be used.
-type Read = std::result::Result<Vec<Result>, (String, String)>;
+/// What a file holds: results, and the file and why for those that cannot be used.
+type Read = Vec<std::result::Result<Result, (String, String)>>;
 
 /// What all files hold, in their order, read on all CPUs.
 fn read_all(files: &[PathBuf]) -> Vec<Read> {
@@ -166,7 +133,7 @@ fn read_all(files: &[PathBuf]) -> Vec<Read> {
             let place = next.fetch_add(1, Ordering::Relaxed);
             files.get(place).map(|path| (place, path))
         } {
-            let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
+            let read = read(path);
             found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
         }
     });
@@ -175,10 +142,11 @@ fn read_all(files: &[PathBuf]) -> Vec<Read> {
     found.into_iter().map(|(_, read)| read).collect()
 }
 
-/// The results in a file: of a run its summary alone, of anything else what `compare` would take.
-fn read(path: &Path) -> anyhow::Result<Vec<Result>> {
-    Ok(match results::held(path)? {
-        Held::Summary(summary) => vec![Result::from((*summary, path.display().to_string()))],
-        Held::Arms(arms) => arms.iter().map(Result::from).collect(),
-    })
+/// The results in a file: of runs their summaries alone, of anything else what `compare` would take.
+fn read(path: &Path) -> Read {
+    match results::held(path) {
+        Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(Result::from)).collect(),
+        Ok(Held::Arms(arms)) => arms.iter().map(|arm| Ok(Result::from(arm))).collect(),
+        Err(error) => vec![Err((path.display().to_string(), format!("{error:#}")))],
+    }
 }

@@ -23,7 +23,12 @@ use stats::repeat::APART;
 
 /// Measure copies of real programs' kernels at once, and read whether and why they repeat
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("only", |arg| arg.hide(true)),
+    mut_arg("dir", |arg| arg.hide(true)),
+    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
+    after_help = "\
 A suite in the manner of SPEC CPU's rate: a copy of each component on every core, each with memory of its own on its own \
 node, all started together; every copy checks its answer after every piece of work, so that the suite is a screen for faulty cores \
 too. Each figure is given as a ratio to one copy on a stored reference machine; their geometric mean is the suite's. What moves a component from \
@@ -35,7 +40,8 @@ Examples:
   assay rate --footprint 12G                  12 GiB on each NUMA node, shared by its copies
   assay rate --quick --with-map               as root: do runs follow where their memory lay?
   assay rate --quick --escalate               what does not repeat again and again, with twice the footprint
-Exit codes as those of `assay run`")]
+Exit codes as those of `assay run`"
+)]
 pub struct Args {
     /// Components, with commas (default: all)
     #[arg(long = "component", value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()))]
@@ -242,7 +248,7 @@ fn session(
         let suite = benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite));
         suite.chain(map.into_iter().flat_map(|map| map_cases(args, map, scope))).collect()
     };
-    let history = history(&args.measure.out, look.machine.host.as_deref());
+    let history = history(&args.measure.out, &args.measure.naming.settle(&look.machine)?.host);
     let lines = |steps: &[Step]| -> String {
         steps.iter().filter_map(|step| serde_json::to_string(step).ok()).map(|line| line + "\n").collect()
     };
@@ -292,7 +298,7 @@ fn fitted(suite: RateSuite, footprint: Option<Footprint>, scope: &Scope) -> Rate
 const MOST_PAST: usize = 200;
 
 /// What this host's complete runs in a folder came to, a line each.
-fn history(out: &Path, host: Option<&str>) -> String {
+fn history(out: &Path, host: &str) -> String {
     let Ok(entries) = std::fs::read_dir(out) else { return String::new() };
     let mut files: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| is_run(path)).collect();
@@ -312,10 +318,10 @@ fn is_run(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(".assay.jsonl"))
 }
 
-fn past_of(file: &Path, host: Option<&str>) -> Option<Past> {
+fn past_of(file: &Path, host: &str) -> Option<Past> {
     let run = results::read(file).ok()?;
     let summary = run.summary.as_ref()?;
-    if run.header.pretend.is_some() || Some(run.header.host.as_str()) != host {
+    if run.header.pretend.is_some() || run.header.host != host {
         return None;
     }
     let rates = summary

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::output;
 use compare::Arm;
-use model::run_file::{self, Limits};
+use model::run_file::{self, Limits, SUMMARY};
 use model::{Run, Summary};
 
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
@@ -35,10 +35,14 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
     arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
 }
 
+/// A run's summary and its file, or the file and why it has none.
+type Summarised = Result<(Summary, String), (String, String)>;
+
 /// What a file holds for whoever looks at summaries: of a run its own, of anything else all results
 /// in it.
 pub enum Held {
-    Summary(Box<Summary>),
+    /// Each with its file, or the file with why there is none.
+    Summaries(Vec<Summarised>),
     Arms(Vec<Arm>),
 }
 
@@ -55,13 +59,60 @@ pub fn held(path: &Path) -> anyhow::Result<Held> {
             true => run_file::summary(&mut run_file::open(path)?),
             false => run_file::last_summary(rest),
         };
-        return Ok(Held::Summary(Box::new(summary?)));
+        return Ok(Held::Summaries(vec![Ok((summary?, shown))]));
+    }
+    if begun.trim_ascii_start().starts_with(SUMMARY) {
+        return Ok(Held::Summaries(summarised(rest, &shown)?));
     }
     if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
         return Ok(Held::Arms(vec![saved(rest, &shown)?]));
     }
     let all = import::read(&foreign(rest)?)?;
     Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
+}
+
+/// The summaries in a file of them, each with the run file that it names.
+fn summarised(rest: impl BufRead, shown: &str) -> anyhow::Result<Vec<Summarised>> {
+    let all = run_file::summaries(rest)?.into_iter().map(|(number, line)| match line {
+        Ok(line) => Ok((*line.summary, line.file.unwrap_or_else(|| format!("{shown}#{number}")))),
+        Err(error) => Err((format!("{shown}, line {number}"), format!("{error:#}"))),
+    });
+    Ok(all.collect())
+}
+
+/// Folders below each other that are looked into.
+const DEEPEST: usize = 8;
+
+/// The files that paths name: of folders, the run files in them and below.
+pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        match path.is_dir() {
+            true => below(path, DEEPEST, &mut files)?,
+            false => files.push(path.clone()),
+        }
+    }
+    Ok(files)
+}
+
+/// The run files of a folder and of those below it, by name.
+fn below(path: &Path, deepest: usize, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries =
+        std::fs::read_dir(path).with_context(|| format!("cannot read the folder {}", path.display()))?;
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for entry in entries {
+        let name = entry.to_string_lossy();
+        let is_run = name.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
+        // A link to a folder may lead back.
+        let is_folder = deepest > 0 && entry.is_dir() && !entry.is_symlink();
+        match (is_folder, is_run && entry.is_file()) {
+            (true, _) => below(&entry, deepest - 1, files)?,
+            (false, true) => files.push(entry),
+            (false, false) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The run in a file; of another tool's result it says what can be done with that.
@@ -153,6 +204,9 @@ fn begin<'f>(file: impl Read + 'f) -> anyhow::Result<(Vec<u8>, impl BufRead + 'f
 }
 
 fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+    if begin.trim_ascii_start().starts_with(SUMMARY) {
+        return of_summaries(summarised(rest, shown)?, shown, number);
+    }
     let mut marks = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
     if marks.next() == Some(&b'{') && !import::is_json(begin) {
         let named: Vec<u8> = marks.take(8).copied().collect();
@@ -178,6 +232,23 @@ fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -
             let hosts: Vec<String> = hosts.map(|(at, one)| format!("#{} {}", at + 1, one.host)).collect();
             bail!("it holds results of {} hosts: name one as {shown}#1 ({})", all.len(), hosts.join(", "))
         }
+    }
+}
+
+/// What the summaries in a file come to as one arm, as the runs of a folder do; or one of them.
+fn of_summaries(all: Vec<Summarised>, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+    let all: Result<Vec<(Summary, String)>, (String, String)> = all.into_iter().collect();
+    let mut all = all.map_err(|(place, why)| anyhow::anyhow!("{place}: {why}"))?;
+    if let Some(number) = number {
+        let place = number.checked_sub(1).filter(|place| *place < all.len());
+        let place =
+            place.with_context(|| format!("it holds {} summaries; there is no #{number}", all.len()))?;
+        all = vec![all.swap_remove(place)];
+    }
+    let arms = all.into_iter().map(|(summary, file)| Arm::summarised(summary, &file)).collect();
+    match Arm::of_runs(arms, shown) {
+        Ok(arm) => Ok(arm),
+        Err(why) => bail!("its summaries are not one result: {why}; name one of them as {shown}#1"),
     }
 }
 

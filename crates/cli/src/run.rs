@@ -8,7 +8,7 @@ use super::margin::MarginArg;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::network::NetworkArgs;
-use super::nexmark::{FlinkArgs, Found};
+use super::nexmark::{FLINK as FLINK_OPTIONS, FlinkArgs, Found};
 use super::output;
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
 use model::vocabulary::nexmark::probe::FLINK;
@@ -37,15 +37,15 @@ pub struct Args {
     #[command(flatten)]
     measure: MeasureArgs,
     #[command(flatten)]
-    flink: FlinkArgs,
-    #[command(flatten, next_help_heading = "Options of nexmark")]
-    margin: MarginArg,
-    #[command(flatten)]
     raw: DeviceArgs,
     #[command(flatten)]
     disk: DiskArgs,
     #[command(flatten)]
     network: NetworkArgs,
+    #[command(flatten)]
+    flink: FlinkArgs,
+    #[command(flatten, next_help_heading = FLINK_OPTIONS)]
+    margin: MarginArg,
 }
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {

@@ -15,7 +15,12 @@ use session::plan;
 /// Measure what CPU% hides: work at rising load by one thread of a core, by both, by separate cores
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-#[command(after_help = "\
+#[command(
+    mut_arg("only", |arg| arg.hide(true)),
+    mut_arg("dir", |arg| arg.hide(true)),
+    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
+    after_help = "\
 Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
 load for eight kinds of work (a shorter --budget leaves fewer, each whole). What comes out: how much the second thread gives, how much of the machine is really used \
 when CPU% says half, how much more work fits, and where the curve bends. Takes 3 to 4 minutes on a small machine; nothing is changed. \
@@ -27,7 +32,8 @@ Examples:
   assay smt table                 which system calls pay for a busy sibling
   assay utilization               how full this machine is now, in the light of it
   assay compare A B               two machines' curves, scaled to a common clock
-Exit codes as those of `assay run`")]
+Exit codes as those of `assay run`"
+)]
 pub struct Args {
     #[command(subcommand)]
     study: Option<Study>,

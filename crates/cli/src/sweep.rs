@@ -13,9 +13,9 @@ use knobs::table::{Named, nanoseconds};
 use knobs::{Knobs, task};
 use model::sweep::{Axis, AxisOf, Measure};
 use model::vocabulary as ids;
-use model::{Case, Header, Sweep};
+use model::{Case, Header, Sweep, did_you_mean};
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
-use session::plan::{Profile, Until};
+use session::plan::{self, Profile, Until};
 
 /// Measure a benchmark over one or two knobs: what they do to it, where it is best, and whether
 /// they matter at all
@@ -23,7 +23,7 @@ use session::plan::{Profile, Until};
 #[command(
     mut_arg("only", |arg| arg.hide(true)),
     mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("all", |arg| arg.hide(true)),
+    mut_arg("every_pair", |arg| arg.hide(true)),
     after_help = "\
 VALUES: a list (1ms,2ms,4ms), a range of so many values evenly apart (1ms..30ms:8) or evenly by their logarithms (0.1ms..100ms:log7).
 The first knob goes from left to right in the map, the second from below. Every pass visits all cells in a fresh random order, and the setting \
@@ -208,9 +208,10 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
 /// The benchmark of a name on the command line.
 pub fn named_benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
     let id = if name == "hackbench" { &ids::hackbench::HACKBENCH } else { name };
-    bench::find(id)
-        .filter(|bench| !bench.hidden || bench.group() == "selftest")
-        .with_context(|| format!("no benchmark is called {name:?}; `assay list` shows them"))
+    bench::find(id).filter(|bench| !bench.hidden || bench.group() == "selftest").with_context(|| {
+        let names = plan::shown().map(|bench| bench.id.as_str()).chain(["hackbench"]);
+        format!("no benchmark is called {name:?}{}; `assay list` shows them", did_you_mean(name, names))
+    })
 }
 
 /// What a benchmark is judged by.
@@ -276,7 +277,12 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
     match (index, placement) {
         (Some(index), _) => Ok(possible.swap_remove(index)),
         (None, Some(name)) => {
-            bail!("{} cannot be placed {name:?} here; its placements are {}", bench.id, names.join(", "))
+            let meant = did_you_mean(name, names.iter().map(String::as_str));
+            bail!(
+                "{} cannot be placed {name:?} here{meant}; its placements are {}",
+                bench.id,
+                names.join(", ")
+            )
         }
         (None, None) if possible.is_empty() => {
             bail!("{} cannot be measured here: {}", bench.id, why.unwrap_or_default())

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::arm::{flaws, identity};
 use super::{Arm, AtOneClock, Member};
 use import::keyed;
-use model::{Better, Finding, Form, Grade, Metric, SCHEMA, Verdict, VerdictKind};
+use model::{Better, Finding, Form, Grade, Metric, SCHEMA, Summary, SummarySeries, Verdict, VerdictKind};
 use stats::order::{Interval, median};
 
 /// The part of the contract that a comparison needs.
@@ -72,6 +72,45 @@ impl Arm {
         );
         let saved: Saved =
             serde_json::from_value(json).context("it is JSON, but not what `assay run --json` prints")?;
+        Ok(saved.arm(file))
+    }
+
+    /// A run by its summary, which has values and their intervals.
+    pub fn summarised(summary: Summary, file: &str) -> Arm {
+        let series = |one: SummarySeries| Series {
+            key: one.key,
+            unit: one.unit,
+            better: one.better.unwrap_or(Better::Neither),
+            headline: Some(!one.aside),
+            median: one.median,
+            ci95: one.ci95,
+            n: one.n as usize,
+            verdict: one.verdict,
+            grade: None,
+            reason: String::new(),
+            values: Vec::new(),
+            clocks_ghz: Vec::new(),
+            at_clock: None,
+        };
+        let saved = Saved {
+            host: summary.host,
+            started: summary.started,
+            profile: summary.profile,
+            assay: summary.assay,
+            pretended: summary.pretended,
+            complete: true,
+            damage: Vec::new(),
+            make_up: summary.make_up.into_iter().chain(summary.settings).collect(),
+            series: summary.series.into_iter().map(series).collect(),
+            findings: Vec::new(),
+        };
+        saved.arm(file)
+    }
+}
+
+impl Saved {
+    fn arm(self, file: &str) -> Arm {
+        let saved = self;
         let mut environment = saved.make_up;
         for (label, value) in [("profile", &saved.profile), ("assay", &saved.assay)] {
             if !value.is_empty() {
@@ -95,7 +134,7 @@ impl Arm {
             views: None,
         };
         arm.blame(&saved.findings);
-        Ok(arm)
+        arm
     }
 }
 

@@ -27,6 +27,7 @@ impl Diagnosis {
             schema: header.schema,
             assay: header.assay.clone(),
             host: words::clipped(&header.host),
+            labels: header.labels.clone(),
             started: header.started.clone(),
             elapsed_s: self.elapsed_s(),
             boot_id: header.boot_id.as_deref().map(words::clipped),
@@ -37,12 +38,15 @@ impl Diagnosis {
             settings: self.settings(),
             series: Vec::new(),
             series_left_out: 0,
+            headlines_left_out: 0,
             findings: self.findings.iter().map(finding).collect(),
         };
         let room = SUMMARY_MAX.saturating_sub(bytes(&summary) + AROUND);
         let all: Vec<SummarySeries> = self.series.iter().map(series).collect();
         let kept = fitting(&all, room);
+        let headlines = |series: &[SummarySeries]| series.iter().filter(|one| !one.aside).count() as u32;
         summary.series_left_out = (all.len() - kept.len()) as u32;
+        summary.headlines_left_out = headlines(&all) - headlines(&kept);
         summary.series = kept;
         summary
     }

@@ -417,7 +417,8 @@ impl Knobs {
 fn unknown(name: &str) -> String {
     let names: Vec<&str> = table::KNOBS.iter().map(|knob| knob.name).collect();
     format!(
-        "no knob is called {name:?}; there are {}, feature.NAME for the scheduler's features, and sysctls by their dotted names",
+        "no knob is called {name:?}{}; there are {}, feature.NAME for the scheduler's features, and sysctls by their dotted names",
+        model::did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )
 }

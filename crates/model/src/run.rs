@@ -1,6 +1,7 @@
 //! A run: header, visits, time lines, events and a summary, a JSON line each.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -243,7 +244,11 @@ pub struct Header {
     pub schema: u32,
     /// Version of the binary that measured.
     pub assay: String,
+    /// As its user named it (`--host`), else as its kernel is called.
     pub host: String,
+    /// Of `--label`: what tells hosts apart for their owner, such as a rack.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// UTC, RFC 3339.
     pub started: String,
     #[serde(default)]
@@ -346,6 +351,9 @@ pub struct Summary {
     pub schema: u32,
     pub assay: String,
     pub host: String,
+    /// Of `--label`; no part of the make-up.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     pub started: String,
     pub elapsed_s: f64,
     /// The boot that it ran in; hosts that tell the same one are one machine, whatever they are
@@ -371,7 +379,14 @@ pub struct Summary {
     /// of each benchmark.
     #[serde(default)]
     pub series_left_out: u32,
+    /// Those of them that their benchmarks are about.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub headlines_left_out: u32,
     pub findings: Vec<SummaryFinding>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A line of a run file.

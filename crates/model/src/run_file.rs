@@ -8,6 +8,7 @@ mod place;
 mod reader;
 mod resume;
 mod source;
+mod summaries;
 mod writer;
 mod written;
 
@@ -16,6 +17,7 @@ pub use line::sealed;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};
 pub use resume::{Candidates, candidates};
 pub use source::{Exceeded, GZIP, Source, open, unpacked, was_read};
+pub use summaries::{SUMMARY, SummaryLine, summaries};
 pub use writer::Writer;
 
 /// What a run file's name ends in.

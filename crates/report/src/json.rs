@@ -2,6 +2,8 @@
 
 mod bottom_line;
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,9 @@ pub struct Output {
     /// Version of the binary that wrote this.
     pub assay: String,
     pub host: String,
+    /// Of `--label`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// UTC, RFC 3339.
     pub started: String,
     pub profile: String,
@@ -225,6 +230,7 @@ pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
         host: header.host.clone(),
+        labels: header.labels.clone(),
         started: header.started.clone(),
         profile: header.profile.clone(),
         elapsed_s: diagnosis.elapsed_s(),

@@ -1,5 +1,7 @@
 //! Hosts beside their peers, as JSON and as a report of its own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,6 +72,8 @@ pub struct OutputHost {
     pub file: String,
     pub started: String,
     pub boot_id: Option<String>,
+    /// Of `--label`.
+    pub labels: BTreeMap<String, String>,
     pub group: String,
     /// The group that it was held against: its own, or the nearest; null where there is none.
     pub against: Option<String>,
@@ -170,6 +174,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         file: host.file.clone(),
         started: host.started.clone(),
         boot_id: host.boot_id.clone(),
+        labels: host.labels.clone(),
         group: peers.groups[standing.group].name.clone(),
         against: (standing.peers > 0).then(|| peers.groups[standing.against].name.clone()),
         peers: standing.peers,
@@ -187,16 +192,17 @@ fn warnings(peers: &Peers) -> Vec<String> {
     let mut all = Vec::new();
     let pretended = fleet.hosts.iter().filter(|host| host.pretended).count();
     if pretended > 0 {
-        all.push(format!("the samples of {pretended} hosts were invented (--pretend)"));
+        all.push(format!("the samples of {} were invented (--pretend)", counted(pretended, "host")));
     }
     let imported = fleet.hosts.iter().filter(|host| host.imported).count();
     if imported > 0 {
         all.push(format!(
-            "the results of {imported} hosts are imported: nobody watched while they were measured"
+            "the results of {} are imported: nobody watched while they were measured",
+            counted(imported, "host")
         ));
     }
     if fleet.twice > 0 {
-        all.push(format!("{} results were given twice and count once", fleet.twice));
+        all.push(format!("given twice, counted once: {}", counted(fleet.twice, "result")));
     }
     let boots = fleet.one_boot();
     if let Some([one, other]) = boots.first() {
@@ -205,19 +211,45 @@ fn warnings(peers: &Peers) -> Vec<String> {
             "{one} and {other} ran in one boot{more}: one machine under two names counts as two"
         ));
     }
-    let versions: std::collections::BTreeSet<&str> =
-        fleet.hosts.iter().map(|host| host.assay.as_str()).collect();
+    let versions: BTreeSet<&str> = fleet.hosts.iter().map(|host| host.assay.as_str()).collect();
     let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
     if versions.len() > 1 {
         all.push(format!("measured by several versions of Assay: {}", versions.join(", ")));
     }
     if fleet.cut > 0 {
-        all.push(format!("the summaries of {} results had no room for all of their series", fleet.cut));
+        all.push(format!("summaries without room for all that was measured: {}", fleet.cut));
     }
+    all.extend(shared_labels(peers));
     if !peers.groups.is_empty() && peers.judged() == 0 {
         all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
     }
     all
+}
+
+/// Labels that all hosts behind their peers have and most others have not.
+fn shared_labels(peers: &Peers) -> Vec<String> {
+    let hosts = || peers.fleet.hosts.iter().zip(&peers.standings);
+    let behind: Vec<_> = hosts().filter(|(_, standing)| flagged(standing)).map(|(host, _)| host).collect();
+    let [first, _, ..] = behind.as_slice() else { return Vec::new() };
+    let others: Vec<_> = hosts().filter(|(_, standing)| !flagged(standing)).map(|(host, _)| host).collect();
+    let shared = first.labels.iter().filter_map(|(key, value)| {
+        let has = |labels: &BTreeMap<String, String>| labels.get(key) == Some(value);
+        let beside = others.iter().filter(|host| has(&host.labels)).count();
+        let tells = behind.iter().all(|host| has(&host.labels)) && beside * 2 < others.len();
+        tells.then(|| {
+            format!(
+                "all {} hosts behind their peers have the label {key}={value}; of {} others {beside}",
+                behind.len(),
+                others.len()
+            )
+        })
+    });
+    shared.collect()
+}
+
+/// `1 group`, `2 groups`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The report. `all`: every host, and not only those that were flagged.
@@ -231,8 +263,17 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let behind = peers.standings.iter().filter(|standing| flagged(standing)).count();
     Ok(Report {
         screen: None,
-        title: format!("{hosts} hosts beside their peers"),
-        machine: format!("{hosts} hosts in {} groups, {} judged", peers.groups.len(), peers.judged()),
+        title: format!(
+            "{} beside {} peers",
+            counted(hosts, "host"),
+            if hosts == 1 { "its" } else { "their" }
+        ),
+        machine: format!(
+            "{} in {}, {} judged",
+            counted(hosts, "host"),
+            counted(peers.groups.len(), "group"),
+            peers.judged()
+        ),
         subtitle: format!("{behind} behind their peers"),
         checks,
         sections,
@@ -302,13 +343,21 @@ fn groups(peers: &Peers, all: bool) -> Section {
             Cell::Text(make_up.join(", ")),
         ]
     };
-    let (rows, more) = cut(peers.groups.iter().map(row).collect(), all);
-    let columns = vec![
+    let (mut rows, more) = cut(peers.groups.iter().map(row).collect(), all);
+    let mut columns = vec![
         column("group", false),
         column("hosts", true),
         column("judged", false),
         column("make-up", false),
     ];
+    // A column in which nothing stands takes room from the others.
+    for place in (0..columns.len()).rev() {
+        let is_empty = |row: &Vec<Cell>| matches!(&row[place], Cell::Text(text) if text.is_empty());
+        if !rows.is_empty() && rows.iter().all(is_empty) {
+            columns.remove(place);
+            rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        }
+    }
     let blocks =
         [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
     let about = "Hosts of one make-up are peers; what makes no group (settings, firmware) is looked at where one falls behind.";
@@ -333,7 +382,7 @@ fn hosts(peers: &Peers, all: bool) -> Option<Section> {
         ratios.fold(f64::INFINITY, f64::min)
     };
     places.sort_by(|a, b| lowest(a).total_cmp(&lowest(b)).then(a.cmp(b)));
-    let parts: std::collections::BTreeSet<&str> = places
+    let parts: BTreeSet<&str> = places
         .iter()
         .flat_map(|place| &peers.standings[*place].scores)
         .map(|score| score.component.as_str())

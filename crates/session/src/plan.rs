@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use model::vocabulary::core_bound;
-use model::{Beside, Case, Planned, fingerprint};
+use model::{Beside, Case, Planned, did_you_mean, fingerprint};
 use stats::guarded::GUARDED;
 use stats::interleave::latin_order;
 
@@ -205,8 +205,10 @@ pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benc
     if let Some(wish) = only.iter().copied().find(|wish| !bench::all().any(|bench| named(bench, wish))) {
         let mut groups: Vec<&str> = shown().map(Benchmark::group).collect();
         groups.dedup();
+        let names = groups.iter().copied().chain(shown().map(|bench| bench.id.as_str()));
         bail!(
-            "no benchmark is called {wish:?}; groups are {}, and `assay list` shows their benchmarks",
+            "no benchmark is called {wish:?}{}; groups are {}, and `assay list` shows their benchmarks",
+            did_you_mean(wish, names),
             groups.join(", ")
         );
     }

@@ -16,6 +16,7 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
         schema: SCHEMA,
         assay: "0.1.0".into(),
         host: "test".into(),
+        labels: Default::default(),
         started: "2026-01-01T00:00:00Z".into(),
         boot_id: None,
         uptime_s: None,

@@ -8,6 +8,7 @@ use super::groups::{Difference, Group, differences};
 use super::outliers::{Flag, Standing};
 use super::{DRIFT, SLOW};
 use crate::rows::{BEATS, beats, is_guest};
+use model::pattern::KeyParts;
 use model::{Effect, Fact, Finding, Severity, percent};
 use stats::unixbench::of_bench;
 
@@ -18,7 +19,7 @@ const SHOWN: usize = 5;
 const PROBLEM: f64 = 0.9;
 const PROBLEM_ALONE: f64 = 0.75;
 
-/// Which labels first come to mind for which part of the machine.
+/// Which differences are known to act on which part of the machine, the strongest first.
 const SUSPECTS: &[(&str, &[&str])] = &[
     (
         "memory",
@@ -38,21 +39,9 @@ const SUSPECTS: &[(&str, &[&str])] = &[
         "cpu",
         &["core_clock", "governor", "turbo", "highest_frequency", "energy_preference", "microcode", "bios"],
     ),
+    ("disk", &["disk", "filesystem", "mount_options", "kernel"]),
     ("syscall", &["kernel", "mitigation", "clock_source", "core_clock", "preemption"]),
-    (
-        "",
-        &[
-            "kernel",
-            "mitigation",
-            "core_clock",
-            "governor",
-            "turbo",
-            "preemption",
-            "transparent_huge_pages",
-            "threads_per_core",
-            "dimms_mib",
-        ],
-    ),
+    ("", &["kernel", "mitigation", "core_clock", "governor", "turbo", "preemption"]),
 ];
 
 pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) -> Vec<Finding> {
@@ -123,13 +112,25 @@ fn suspects(host: &Host, group: &Group, against: &Group, component: &str) -> Vec
             found.push(difference);
         }
     }
-    let first = |label: &str| {
-        let list =
-            SUSPECTS.iter().find(|(part, _)| component.starts_with(part)).map_or(&[][..], |(_, list)| *list);
-        list.iter().position(|suspect| label.starts_with(suspect)).unwrap_or(usize::MAX)
-    };
-    found.sort_by_key(|difference| first(&difference.label));
+    found.sort_by_key(|difference| place_of(&difference.label, component).unwrap_or(usize::MAX));
     found
+}
+
+/// The place of a label among what acts on a part of the machine; `None`: no effect is known.
+fn place_of(label: &str, component: &str) -> Option<usize> {
+    let (_, list) = SUSPECTS.iter().find(|(part, _)| component.starts_with(part))?;
+    list.iter().position(|suspect| label.starts_with(suspect))
+}
+
+/// Settings of huge pages that the kernel gives by itself: a case that asks for them has them
+/// whatever these say.
+const HUGE_PAGES: [&str; 2] = ["transparent_huge_pages", "huge_page_defrag"];
+
+/// Whether a difference is known to act on these figures of a part of the machine.
+fn acts(label: &str, component: &str, keys: &[String]) -> bool {
+    let asks = |key: &String| KeyParts::of(key).with.contains(&"huge-pages");
+    let is_asked = HUGE_PAGES.contains(&label) && !keys.is_empty() && keys.iter().all(asks);
+    place_of(label, component).is_some() && !is_asked
 }
 
 /// Two healthy hosts of the group to measure beside it: those nearest to the middle would do as
@@ -177,7 +178,11 @@ fn slow(
         false => Severity::Note,
     };
     let suspects = suspects(host, group, against, &component);
-    let cause = cause(host, group, against, &suspects, standing);
+    let keys: Vec<String> =
+        standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone()).collect();
+    let (likely, other): (Vec<Difference>, Vec<Difference>) =
+        suspects.iter().cloned().partition(|one| acts(&one.label, &component, &keys));
+    let cause = cause(host, group, against, &likely, &other, standing);
     let whose = format!("group {}", against.name);
     let mut facts = vec![
         Fact::new(
@@ -211,7 +216,6 @@ fn slow(
         let before: Vec<String> = standing.history.iter().take(SHOWN).map(|ratio| percent(*ratio)).collect();
         facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
     }
-    let flagged = standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone());
     let company = company(fleet, against, standings);
     Some((
         ratio,
@@ -233,7 +237,7 @@ fn slow(
                     company.join(" and ")
                 ),
             },
-            series: flagged.collect(),
+            series: keys,
             effect: Effect::None,
         },
     ))
@@ -244,7 +248,8 @@ fn cause(
     host: &Host,
     group: &Group,
     against: &Group,
-    suspects: &[Difference],
+    likely: &[Difference],
+    other: &[Difference],
     standing: &Standing,
 ) -> String {
     let mut words = String::new();
@@ -258,16 +263,24 @@ fn cause(
             against.name
         ));
     }
-    match suspects.first() {
+    let first = likely.first().or(other.first());
+    match first {
         Some(first) => {
-            let more = suspects.len() - 1;
-            let rest = if more > 0 { format!(", and {more} more differences") } else { String::new() };
+            let rest = match likely.len() + other.len() - 1 {
+                0 => String::new(),
+                1 => ", and 1 more difference".to_string(),
+                more => format!(", and {more} more differences"),
+            };
+            let lead = if likely.is_empty() { "It differs" } else { "Likely" };
             words.push_str(&format!(
-                "Likely: {} is {:?} where its peers have {:?}{rest}.",
+                "{lead}: {} is {:?} where its peers have {:?}{rest}.",
                 first.label.replace('_', " "),
                 first.here,
                 first.peers
             ));
+            if likely.is_empty() {
+                words.push_str(" No effect of that on these figures is known.");
+            }
         }
         None if !host.findings.is_empty() => {
             words.push_str("Nothing known of its make-up differs from its peers; its own findings may say why.")

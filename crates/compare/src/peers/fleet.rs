@@ -22,8 +22,9 @@ pub struct Result {
     /// Make-up and settings: label and value.
     pub make_up: Vec<(String, String)>,
     pub series: Vec<Series>,
+    pub labels: BTreeMap<String, String>,
     pub findings: Vec<SummaryFinding>,
-    /// Series that its summary had no room for.
+    /// Figures that benchmarks are about and that its summary had no room for.
     pub left_out: u32,
 }
 
@@ -61,6 +62,8 @@ pub struct Host {
     pub pretended: bool,
     pub imported: bool,
     pub make_up: BTreeMap<String, String>,
+    /// What its owner calls it by; no part of the make-up.
+    pub labels: BTreeMap<String, String>,
     pub findings: Vec<SummaryFinding>,
     /// By metric: logarithms, turned so that more is better.
     pub(super) values: Vec<Value>,
@@ -96,7 +99,7 @@ pub struct Fleet {
     pub left_out: Vec<(String, String)>,
     /// Results that were given twice.
     pub twice: usize,
-    /// Results whose summary had no room for all series.
+    /// Results whose summary had no room for all that benchmarks are about.
     pub cut: usize,
     places: HashMap<String, u32>,
     known: HashMap<String, usize>,
@@ -124,6 +127,7 @@ impl Fleet {
             pretended,
             imported,
             make_up,
+            labels,
             series,
             findings,
             left_out,
@@ -149,6 +153,7 @@ impl Fleet {
             imported,
             findings: findings.into_iter().filter(|finding| finding.severity > Severity::Note).collect(),
             make_up,
+            labels,
             values,
             earlier: Vec::new(),
         };
@@ -255,8 +260,9 @@ impl From<(Summary, String)> for Result {
             pretended: summary.pretended,
             imported: false,
             make_up: summary.make_up.into_iter().chain(summary.settings).collect(),
+            labels: summary.labels,
             findings: summary.findings,
-            left_out: summary.series_left_out,
+            left_out: summary.headlines_left_out,
         }
     }
 }
@@ -294,6 +300,7 @@ impl From<&Arm> for Result {
             imported: arm.imported,
             make_up: arm.environment.clone(),
             series: series.collect(),
+            labels: BTreeMap::new(),
             findings: Vec::new(),
             left_out: 0,
         }

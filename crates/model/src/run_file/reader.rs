@@ -10,6 +10,7 @@ use super::keep::{Keep, NoRoom};
 use super::limits::Limits;
 use super::line::Seal;
 use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
+use super::summaries::{SUMMARY, Schema, summary_line};
 use crate::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
 
 /// Unreadable lines that are told one by one; the others are counted.
@@ -64,36 +65,13 @@ fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// What tells whether a summary can be understood.
-#[derive(serde::Deserialize)]
-struct Begun {
-    summary: Schema,
-}
-
-#[derive(serde::Deserialize)]
-struct Schema {
-    schema: Option<u64>,
-}
-
 /// The last summary among the lines of a file's end. What follows it (a line of a newer version)
 /// does not hide it; a torn one is none.
 fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
-    const BEGIN: &[u8] = b"{\"summary\":";
     let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let line = lines.find(|line| line.starts_with(BEGIN));
+    let line = lines.find(|line| line.starts_with(SUMMARY));
     let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
-    let mut line = line.to_vec();
-    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
-    let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
-    let schema = begun.summary.schema.context("its summary has no schema")?;
-    ensure!(
-        schema <= u64::from(RUN_FILE_SCHEMA),
-        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
-    );
-    match serde_json::from_slice(line).context("its summary cannot be understood")? {
-        Record::Summary(summary) => Ok(*summary),
-        _ => bail!("its last line is no summary"),
-    }
+    Ok(*summary_line(line)?.summary)
 }
 
 /// Reads a run from bytes that may be gzip-compressed.

@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 use super::Candidate;
 use bench::{Benchmark, Param, Range};
 use model::sweep::{Axis, AxisOf, combinations, set_param};
-use model::{Case, Planned, Value};
+use model::{Case, Planned, Value, did_you_mean};
 
 /// The control is visited again after so many cells.
 pub const EVERY: u32 = 8;
@@ -81,7 +81,11 @@ pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Resul
     let known: Vec<&str> = bench.params.iter().map(|param| param.name.as_str()).collect();
     let param: &Param = bench.params.iter().find(|param| param.name == name).with_context(|| {
         let has = if known.is_empty() { "none".to_string() } else { known.join(", ") };
-        format!("{} has no parameter {name:?}; it has {has}", bench.id)
+        format!(
+            "{} has no parameter {name:?}{}; it has {has}",
+            bench.id,
+            did_you_mean(name, known.iter().copied())
+        )
     })?;
     let text = |word: &str| {
         let value = match param.range {

@@ -3,7 +3,7 @@
 
 use super::{Candidate, Scope};
 use model::vocabulary::unixbench::param::COPIES;
-use model::{Case, CpuSet, Seat};
+use model::{Case, CpuSet, Seat, did_you_mean};
 use stats::unixbench::{TESTS, Test};
 
 /// Names that stand for several tests, as `./Run` takes them. `index2` is what the published
@@ -42,9 +42,10 @@ pub fn tests(names: &[String]) -> Result<Vec<&'static Test>, String> {
             (None, None) => {
                 let sets: Vec<&str> = SETS.iter().map(|(set, _)| *set).collect();
                 let own: Vec<&str> = TESTS.iter().map(|test| test.run).collect();
+                let meant = did_you_mean(name, own.iter().chain(&sets).copied());
                 let (sets, own) = (sets.join(", "), own.join(", "));
                 return Err(format!(
-                    "no test of the UnixBench index is called {name:?}; tests are {own}; sets are {sets}"
+                    "no test of the UnixBench index is called {name:?}{meant}; tests are {own}; sets are {sets}"
                 ));
             }
         }

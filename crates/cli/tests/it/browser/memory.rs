@@ -72,6 +72,7 @@ pub fn run(cores: u32) -> Run {
         schema: SCHEMA,
         assay: "0.1.0".into(),
         host: "made".into(),
+        labels: Default::default(),
         started: "2026-01-01T00:00:00Z".into(),
         boot_id: None,
         uptime_s: None,

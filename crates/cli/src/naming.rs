@@ -1,0 +1,119 @@
+//! `--host` and `--label`: what a run calls its host, for those who read results of many.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+
+use super::measure_args::OUTPUT;
+use machine::Machine;
+
+#[derive(clap::Args, Default)]
+#[command(next_help_heading = OUTPUT)]
+pub struct Naming {
+    /// Name of this host in results [default: $ASSAY_HOST, else the kernel's]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    host: Option<String>,
+    /// A label for results, such as rack=r7; may repeat [default: those
+    /// in $ASSAY_LABELS, with commas]
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
+}
+
+/// Variables that name the host and its labels where no option does.
+const HOST: &str = "ASSAY_HOST";
+const LABELS: &str = "ASSAY_LABELS";
+
+/// No name or label has more characters.
+const LONGEST: usize = 100;
+/// A run has no more labels: they stand in every summary.
+const MOST: usize = 32;
+
+/// What a run's header says of its host.
+#[derive(Debug, PartialEq)]
+pub struct Named {
+    pub host: String,
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Naming {
+    /// The host's name and labels: by options, by the environment, by the machine.
+    pub fn settle(&self, machine: &Machine) -> anyhow::Result<Named> {
+        let given = |variable: &str| std::env::var(variable).ok().filter(|text| !text.is_empty());
+        self.named(machine.host.as_deref(), given(HOST), given(LABELS))
+    }
+
+    fn named(
+        &self,
+        own: Option<&str>,
+        host: Option<String>,
+        labels: Option<String>,
+    ) -> anyhow::Result<Named> {
+        let host = match (&self.host, host) {
+            (Some(host), _) => host.clone(),
+            (None, Some(text)) => name(&text).map_err(anyhow::Error::msg).context(HOST)?,
+            (None, None) => own.unwrap_or("unknown-host").to_string(),
+        };
+        let mut all = BTreeMap::new();
+        for text in labels.iter().flat_map(|all| all.split(',')).map(str::trim).filter(|one| !one.is_empty())
+        {
+            all.extend([label(text).map_err(anyhow::Error::msg).context(LABELS)?]);
+        }
+        // An option says more than the environment.
+        all.extend(self.labels.iter().cloned());
+        anyhow::ensure!(all.len() <= MOST, "{} labels; a run has at most {MOST}", all.len());
+        Ok(Named { host, labels: all })
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    match text.is_empty() || text.chars().count() > LONGEST || text.chars().any(char::is_control) {
+        true => Err(format!("a host's name has 1 to {LONGEST} characters")),
+        false => Ok(text.to_string()),
+    }
+}
+
+/// `rack=r7`: the key as in a variable's name, with `-`, `.` and `/` beside.
+fn label(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("{text:?} is no label: write KEY=VALUE, such as rack=r7");
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_key = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let fits = |part: &str| !part.is_empty() && part.chars().count() <= LONGEST;
+    match is_key && fits(key) && fits(value) && !value.chars().any(|c| c.is_control() || c == ',') {
+        true => Ok((key.to_string(), value.to_string())),
+        false => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_go_before_the_environment() {
+        let given = Naming {
+            host: Some("db1".into()),
+            labels: vec![("rack".into(), "r7".into()), ("tier".into(), "gold".into())],
+        };
+        let environment = (Some("pod".to_string()), Some("rack=r1, zone=a".to_string()));
+        let named = given.named(Some("vm"), environment.0.clone(), environment.1.clone()).expect("fine");
+        assert_eq!(named.host, "db1");
+        let labels: Vec<String> = named.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(labels, ["rack=r7", "tier=gold", "zone=a"]);
+        let named = Naming::default().named(Some("vm"), environment.0, environment.1).expect("fine");
+        assert_eq!((named.host.as_str(), named.labels.len()), ("pod", 2));
+        assert_eq!(Naming::default().named(Some("vm"), None, None).expect("fine").host, "vm");
+        let wrong = Naming::default().named(None, None, Some("rack".into())).expect_err("no label");
+        assert!(format!("{wrong:#}").starts_with("ASSAY_LABELS: "), "{wrong:#}");
+    }
+
+    #[test]
+    fn labels_have_a_key_and_a_value() {
+        assert_eq!(label("rack=r7=x"), Ok(("rack".into(), "r7=x".into())));
+        for wrong in ["", "rack", "=x", "rack=", "a b=c", "a=b,c", "a=b\u{1b}"] {
+            assert!(label(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(name(" ").is_err() && name(&"x".repeat(101)).is_err() && name("db 1").is_ok());
+    }
+}

@@ -1,0 +1,87 @@
+//! `--out FILE` of verbs that write one report: the file's ending says in which form.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
+use super::{files, output};
+use model::nearest;
+
+/// A form that reports are written in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    Page,
+    Markdown,
+    Json,
+    Csv,
+}
+
+const FORMS: [(Form, &str, &str); 4] = [
+    (Form::Page, "html", "page"),
+    (Form::Markdown, "md", "Markdown"),
+    (Form::Json, "json", "JSON"),
+    (Form::Csv, "csv", "CSV"),
+];
+
+/// A file that a report goes into.
+#[derive(Clone, Debug)]
+pub struct ReportFile {
+    path: PathBuf,
+    pub form: Form,
+}
+
+impl ReportFile {
+    /// Of a command line.
+    pub fn parser() -> impl TypedValueParser<Value = ReportFile> {
+        OsStringValueParser::new().try_map(|text| ReportFile::parse(&text))
+    }
+
+    /// An ending that says no form is refused before anything is done.
+    pub fn parse(text: &OsStr) -> Result<ReportFile, String> {
+        let path = PathBuf::from(text);
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
+        let found = FORMS.iter().find(|(_, known, _)| *known == ending);
+        let form = found.map(|(form, _, _)| *form).ok_or_else(|| unknown(&path, &ending))?;
+        Ok(ReportFile { path, form })
+    }
+
+    /// Writes it, and says so.
+    pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        files::write_named(&self.path, write)?;
+        output::tell(&format!("  saved {}", self.path.display()));
+        Ok(())
+    }
+}
+
+fn unknown(path: &Path, ending: &str) -> String {
+    let ways = FORMS.map(|(_, ending, words)| format!(".{ending} ({words})"));
+    let meant = match nearest(ending, FORMS.map(|(_, ending, _)| ending)) {
+        Some(ending) => format!("; did you mean {}?", path.with_extension(ending).display()),
+        None => String::new(),
+    };
+    let said = match ending {
+        "" => "the file's name has no ending that says its form".to_string(),
+        ending => format!("no report has the form .{ending}"),
+    };
+    format!("{said}: end it in {}{meant}", ways.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_says_the_form() {
+        let form = |name: &str| ReportFile::parse(OsStr::new(name)).map(|file| file.form);
+        assert_eq!(form("a/fleet.csv"), Ok(Form::Csv));
+        assert_eq!(form("page.HTML"), Ok(Form::Page));
+        assert_eq!(form("x.md"), Ok(Form::Markdown));
+        assert_eq!(form("x.json"), Ok(Form::Json));
+        let why = form("fleet.xlsx").expect_err("no form");
+        assert!(why.starts_with("no report has the form .xlsx: end it in .html (page), .md"), "{why}");
+        assert!(form("out.htm").expect_err("no form").ends_with("; did you mean out.html?"));
+        assert!(form("fleet").expect_err("no form").contains("no ending"));
+    }
+}

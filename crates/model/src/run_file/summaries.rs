@@ -1,0 +1,94 @@
+//! Summaries of many runs in one file, a line each: what `assay summary` prints.
+
+use std::io::{BufRead, Read};
+
+use anyhow::{Context, anyhow, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::line::Seal;
+use crate::{RUN_FILE_SCHEMA, Summary};
+
+/// A run's summary with where it came from. The last line of a run file is one, too, without these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryLine {
+    pub summary: Box<Summary>,
+    /// The run file that it closes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Of that file's bytes as they are stored, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// How such a line begins, without blanks.
+pub const SUMMARY: &[u8] = b"{\"summary\":";
+
+/// A line is no longer, with room for what newer versions may add.
+const LONGEST: u64 = 256 << 10;
+
+/// No file has more lines: a fleet of this size is read in parts.
+const MOST: usize = 100_000;
+
+/// What tells whether a summary can be understood.
+#[derive(Deserialize)]
+struct Begun {
+    summary: Schema,
+}
+
+/// The part of a header or a summary that tells its version.
+#[derive(Deserialize)]
+pub struct Schema {
+    pub schema: Option<u64>,
+}
+
+/// The summary in a line.
+pub fn summary_line(line: &[u8]) -> anyhow::Result<SummaryLine> {
+    let mut line = line.to_vec();
+    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
+    let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
+    let schema = begun.summary.schema.context("its summary has no schema")?;
+    ensure!(
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
+    );
+    serde_json::from_slice(line).context("its summary cannot be understood")
+}
+
+/// The summaries in a file of such lines, each with its number. A line that holds none says why.
+pub fn summaries(mut text: impl BufRead) -> anyhow::Result<Vec<(usize, anyhow::Result<SummaryLine>)>> {
+    let mut found = Vec::new();
+    for number in 1.. {
+        let mut line = Vec::new();
+        let length = text.by_ref().take(LONGEST).read_until(b'\n', &mut line).context("cannot read it")?;
+        if length == 0 {
+            break;
+        }
+        ensure!((length as u64) < LONGEST, "its line {number} has more than {} KiB", LONGEST >> 10);
+        ensure!(number <= MOST, "it has more than {MOST} lines; read it in parts");
+        if !line.trim_ascii().is_empty() {
+            found.push((number, summary_line(line.trim_ascii())));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_none_does_not_hide_the_others() {
+        let good = r#"{"summary":{"schema":2,"assay":"0.1.0","host":"a","started":"","elapsed_s":1.0,"make_up":[],"series":[],"findings":[]},"file":"a.assay.jsonl","later":1}"#;
+        let newer = good.replace("\"schema\":2", "\"schema\":99");
+        let text = format!("{good}\n\n{newer}\nhello\n{}", good.replace("\"a\"", "\"b\""));
+        let found = summaries(text.as_bytes()).expect("read");
+        let hosts: Vec<(usize, Option<&str>)> = found
+            .iter()
+            .map(|(number, line)| (*number, line.as_ref().ok().map(|line| line.summary.host.as_str())))
+            .collect();
+        assert_eq!(hosts, [(1, Some("a")), (3, None), (4, None), (5, Some("b"))]);
+        assert!(found[1].1.as_ref().is_err_and(|why| why.to_string().contains("newer Assay")));
+        assert!(summaries(&vec![b'x'; 1 << 20][..]).is_err());
+    }
+}
