@@ -9,6 +9,7 @@ use super::results::load;
 use anyhow::{Context, ensure};
 use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
 use model::did_you_mean;
+use report::comparing::screen::{self, Shown};
 use report::{comparing, comparison, csv, html, json, markdown, text};
 
 /// Compare results: runs, saved reports, or result files of other tools
@@ -69,9 +70,15 @@ pub struct Args {
     /// Exit with 0 although metrics were refused, as long as something was compared
     #[arg(long)]
     allow_refused: bool,
-    /// Show all metrics, not only those of the parts that moved
-    #[arg(long)]
+    /// Show every figure, not only the key figures
+    #[arg(long, conflicts_with_all = ["left_out", "quiet"])]
     all: bool,
+    /// Show what is left out, with both values and the reason
+    #[arg(long, conflicts_with = "quiet")]
+    left_out: bool,
+    /// Print the sentences of the verdict only
+    #[arg(long)]
+    quiet: bool,
     /// Print JSON (always with all metrics)
     #[arg(long)]
     json: bool,
@@ -79,9 +86,6 @@ pub struct Args {
     #[arg(long, value_name = "FILE", value_parser = ReportFile::parser())]
     out: Option<ReportFile>,
 }
-
-/// Something could not be compared.
-const NOT_COMPARABLE: u8 = 4;
 
 /// Something reached `--fail-on`.
 const FAILED: u8 = 1;
@@ -104,28 +108,37 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         history: args.history.as_ref().map(|folder| history(folder, &a)).transpose()?,
     };
     let found: Vec<Comparison> = others.iter().map(|b| compare(&a, b, &options)).collect();
-    present(&args, &found)?;
+    let code = exit(&args, &found);
+    present(&args, &found, code)?;
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code. Where no screen says why it is not 0, standard error does.
+fn exit(args: &Args, found: &[Comparison]) -> u8 {
+    let is_shown = !args.json && args.out.is_none();
+    let tell = |text: String| {
+        if !is_shown {
+            output::tell(&text);
+        }
+    };
     let names_them = !args.only.is_empty();
-    let mut code = ExitCode::SUCCESS;
-    for one in &found {
+    let mut code = 0;
+    for one in found {
         let [_, file] = &one.names[1];
         let refused = one.refuses() && (!one.imported || names_them);
         match (one.metrics.is_empty(), refused && !args.allow_refused) {
             (true, _) => {
-                output::tell(&format!(
-                    "assay: {file} has nothing that can be compared with {}",
-                    one.names[0][1]
-                ));
+                tell(format!("assay: {file} has nothing that can be compared with {}", one.names[0][1]))
             }
-            (false, true) => output::tell(&format!(
+            (false, true) => tell(format!(
                 "assay: {file}: {}; --allow-refused accepts that",
                 comparing::refused_words(one)
             )),
             (false, false) => continue,
         }
-        code = ExitCode::from(NOT_COMPARABLE);
+        code = screen::NOT_COMPARABLE;
     }
-    if let Some(limit) = args.fail_on.filter(|_| code == ExitCode::SUCCESS) {
+    if let Some(limit) = args.fail_on.filter(|_| code == 0) {
         let slower: Vec<&str> = found
             .iter()
             .flat_map(|one| &one.metrics)
@@ -138,10 +151,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 more => format!(" and {more} more"),
             };
             output::tell(&format!("assay: {first}{more} reached --fail-on"));
-            code = ExitCode::from(FAILED);
+            code = FAILED;
         }
     }
-    Ok(code)
+    code
 }
 
 /// What ends a comparison with an exit code of its own: headline metrics that are slower, by this
@@ -181,18 +194,28 @@ fn history(folder: &Path, a: &Arm) -> anyhow::Result<Arm> {
     Ok(history)
 }
 
-fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {
+fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
     let output_of = || comparison::outputs(found);
     let Some(file) = &args.out else {
         return match args.json {
             true => output::print_json(&output_of()),
             false => {
                 let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                output::print_text(&text::render(&comparing::report(found, args.all)?, style))
+                let shown = match args {
+                    Args { quiet: true, .. } => Shown::Quiet,
+                    Args { left_out: true, .. } => Shown::LeftOut,
+                    Args { all: true, .. } => Shown::All,
+                    _ => Shown::First,
+                };
+                let mut text = screen::render(found, shown, code, style);
+                if shown == Shown::All {
+                    text.push_str(&text::details(&comparing::details(found), style));
+                }
+                output::print_text(&text)
             }
         };
     };
-    let report = || comparing::report(found, true);
+    let report = || comparing::report(found);
     file.write(|out| match file.form {
         Form::Json => Ok(out.write_all(json::pretty(&output_of())?.as_bytes())?),
         Form::Markdown => Ok(out.write_all(markdown::render(&report()?).as_bytes())?),

@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use super::output;
 use compare::Arm;
 use model::run_file::{self, Limits, SUMMARY};
-use model::{Run, Summary};
+use model::{Run, Summary, Title};
 
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST_REPORT: u64 = 512 << 20;
@@ -262,7 +262,8 @@ fn saved(rest: impl Read, shown: &str) -> anyhow::Result<Arm> {
         Err(error) if error.is_eof() => bail!("it is cut off: {error}"),
         Err(error) => bail!("it is neither a run nor a report: {error}"),
     };
-    Arm::saved(json, shown)
+    let catalogue: Vec<Title> = bench::all().map(|bench| bench.catalogue()).collect();
+    Ok(Arm::saved(json, shown)?.titled(&catalogue))
 }
 
 /// The number behind `#`, where no file has the whole name.

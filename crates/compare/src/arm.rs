@@ -10,7 +10,7 @@ use diagnose::views::Views;
 use import::Imported;
 use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
-use model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
+use model::{Case, Effect, Finding, Metric, Params, Title, Verdict, VerdictKind};
 use serde::Deserialize;
 use stats::Judged;
 use stats::core_bound::rescaled;
@@ -30,6 +30,8 @@ pub struct Arm {
     /// Of each of its runs what is equal for one and the same, however it was saved, with the file
     /// it was read from; empty where nothing tells.
     pub identities: BTreeMap<String, String>,
+    /// When its runs began: UTC, RFC 3339.
+    pub started: Vec<String>,
     /// What is wrong with the files themselves, as sentences: cut off, or damaged.
     pub flaws: Vec<String>,
     /// The clock that timed it, where that is known.
@@ -99,7 +101,7 @@ impl Arm {
     /// A run.
     pub fn measured(diagnosis: &Diagnosis, file: &str) -> Arm {
         let header = &diagnosis.run.header;
-        let titles: BTreeMap<&str, &model::Title> =
+        let titles: BTreeMap<&str, &Title> =
             header.catalogue.iter().map(|title| (title.id.as_ref(), title)).collect();
         let title = |judged: &Judged| match titles.get(judged.series.case.bench.as_ref()) {
             Some(title) if title.metrics.len() > 1 => {
@@ -115,6 +117,7 @@ impl Arm {
             pretended: header.pretend.is_some(),
             runs: 1,
             identities: identity(&header.host, &header.started, file),
+            started: vec![header.started.clone()],
             flaws: flaws(file, diagnosis.run.summary.is_some(), &diagnosis.run.damage),
             clock_source: Some(header.clock.source.clone()),
             knows_headlines: true,
@@ -145,6 +148,7 @@ impl Arm {
             pretended: false,
             runs: 1,
             identities: ran.map_or_else(BTreeMap::new, |(_, ran)| identity(&imported.host, ran, file)),
+            started: Vec::new(),
             flaws: Vec::new(),
             clock_source: None,
             knows_headlines: imported.figures.iter().any(|figure| !figure.judged.series.metric.headline),
@@ -197,6 +201,20 @@ impl Arm {
         counts.iter().map(run).filter(|run| run.len() > 1).collect()
     }
 
+    /// Names benchmarks by their entries in a catalogue, for a result that brought none.
+    pub fn titled(mut self, catalogue: &[Title]) -> Arm {
+        for member in &mut self.members {
+            if let Some(title) = catalogue.iter().find(|title| title.id == member.case.bench) {
+                let metric = title.metrics.iter().find(|metric| metric.name == member.metric.name);
+                member.title = match metric.filter(|_| title.metrics.len() > 1) {
+                    Some(metric) => format!("{}: {}", title.title, metric.title),
+                    None => title.title.to_string(),
+                };
+            }
+        }
+        self
+    }
+
     /// Several runs of one host as one arm: what each counted of a series stands side by side. An
     /// error says which two cannot belong together.
     pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
@@ -219,6 +237,7 @@ impl Arm {
     fn take(&mut self, run: Arm) {
         self.runs += run.runs;
         self.identities.extend(run.identities);
+        self.started.extend(run.started);
         self.flaws.extend(run.flaws);
         for (label, value) in run.environment {
             match self.environment.iter_mut().find(|(known, _)| *known == label) {

@@ -15,7 +15,7 @@ const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 const SLACK: f64 = 0.10;
 
 impl Arm {
-    fn told(&self, label: &str) -> Option<&str> {
+    pub(super) fn told(&self, label: &str) -> Option<&str> {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Compared, LEAST_DIFFERENCE, Member};
+use super::words::margin_words;
+use super::{Compared, LEAST_DIFFERENCE, Member, Word};
+use diagnose::key_figures::Group;
 use model::Grade;
+use stats::contrast::would_show;
 use stats::index::{Component as Test, geometric_mean, index};
 use stats::order::Interval;
 
@@ -62,16 +65,14 @@ struct OfBench {
     metrics: usize,
 }
 
+/// Whether a metric counts in components, groups and the index.
+pub fn counts(one: &Compared) -> bool {
+    one.headline && one.grade <= Grade::B && one.turned().is_some_and(|(_, interval)| interval.is_some())
+}
+
 /// The components in alphabetic order, and the index over all.
 pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
-    let mut by_bench: BTreeMap<(&str, &str), Vec<&Compared>> = BTreeMap::new();
-    let counts = |one: &&Compared| {
-        one.headline && one.grade <= Grade::B && one.turned().is_some_and(|(_, interval)| interval.is_some())
-    };
-    for one in metrics.iter().filter(counts) {
-        by_bench.entry((one.component.as_str(), one.bench.as_str())).or_default().push(one);
-    }
-    let benches: Vec<OfBench> = by_bench.into_iter().filter_map(|(key, all)| of_bench(key, &all)).collect();
+    let benches = benches(metrics);
     let mut parts: BTreeMap<&str, Vec<&OfBench>> = BTreeMap::new();
     for bench in &benches {
         parts.entry(bench.component.as_str()).or_default().push(bench);
@@ -87,6 +88,46 @@ pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
     let weights: Vec<f64> =
         benches.iter().map(|bench| 1.0 / parts[bench.component.as_str()].len() as f64).collect();
     (components, pool(&benches.iter().collect::<Vec<_>>(), &weights))
+}
+
+/// One ratio of the benchmarks of a group of figures, each counting once.
+pub fn pooled_group(metrics: &[Compared], group: Group) -> Option<Pooled> {
+    let benches = benches(metrics);
+    let own: Vec<&OfBench> = benches.iter().filter(|bench| Group::of_bench(&bench.name) == group).collect();
+    pool(&own, &vec![1.0; own.len()])
+}
+
+fn benches(metrics: &[Compared]) -> Vec<OfBench> {
+    let mut by_bench: BTreeMap<(&str, &str), Vec<&Compared>> = BTreeMap::new();
+    for one in metrics.iter().filter(|one| counts(one)) {
+        by_bench.entry((one.component.as_str(), one.bench.as_str())).or_default().push(one);
+    }
+    by_bench.into_iter().filter_map(|(key, all)| of_bench(key, &all)).collect()
+}
+
+impl Pooled {
+    /// What its interval says, with the words around it. `margins` rise.
+    pub fn conclude(&self, margins: &[f64]) -> (Word, String) {
+        let [low, high] = self.ci95;
+        let edge = 1.0 + LEAST_DIFFERENCE;
+        if low >= edge {
+            return (Word::Faster, Word::Faster.word().to_string());
+        }
+        if high <= 1.0 / edge {
+            return (Word::Slower, Word::Slower.word().to_string());
+        }
+        let within = |margin: &&f64| low > 1.0 / (1.0 + **margin) && high < 1.0 + **margin;
+        match margins.iter().find(within) {
+            Some(margin) => (Word::Same, format!("same within {}", margin_words(*margin))),
+            None => (Word::Inconclusive, Word::Inconclusive.word().to_string()),
+        }
+    }
+
+    /// The share of difference that nine of ten such comparisons would show.
+    pub fn would_show(&self) -> f64 {
+        let half = (self.ci95[1] / self.ci95[0]).ln() / 2.0;
+        would_show(half)
+    }
 }
 
 fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<OfBench> {

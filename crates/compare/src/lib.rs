@@ -13,11 +13,15 @@
 
 #![forbid(unsafe_code)]
 
+mod about;
+mod answer;
 mod arm;
+mod changes;
 mod clock;
 mod components;
 mod curves;
 mod environment;
+mod key_rows;
 mod matching;
 mod occupancy;
 pub mod peers;
@@ -33,9 +37,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use about::{About, names};
+pub use answer::{Answer, GroupAnswer, MOST_ROWS, Outcome, ranking, ratio_words};
 pub use arm::{Arm, AtOneClock, Member};
 pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
+pub use key_rows::{Row, Said};
 pub use matching::unit_scale;
 
 use clock::Common;
@@ -100,6 +107,10 @@ pub struct Comparison {
     pub names: [[String; 2]; 2],
     /// Runs that each consists of.
     pub runs: [usize; 2],
+    /// What each is, and when it ran.
+    pub about: [About; 2],
+    /// Why that the two are equal says nothing, where they are one and the same.
+    pub twins: Option<String>,
     /// CPUs and caches of each, believed and measured.
     pub views: [Option<Views>; 2],
     /// What differs between the environments.
@@ -211,6 +222,20 @@ pub struct Refused {
     pub reason: String,
     /// The value in A with its unit.
     pub a: String,
+    /// The value in B with its unit.
+    pub b: String,
+    /// Both values in B's unit, where A's can be told in it.
+    #[serde(skip)]
+    pub values: [f64; 2],
+    #[serde(skip)]
+    pub unit: String,
+    #[serde(skip)]
+    pub title: String,
+    #[serde(skip)]
+    pub better: Better,
+    /// The side that is to blame: 0 for A, 1 for B.
+    #[serde(skip)]
+    pub side: Option<usize>,
 }
 
 /// What one pair comes to before many are looked at together.
@@ -235,6 +260,8 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     let mut comparison = Comparison {
         names: [a, b].map(|arm| [arm.host.clone(), arm.file.clone()]),
         runs: [a.runs, b.runs],
+        about: [a, b].map(About::of),
+        twins: twins(a, b),
         views: [a.views.clone(), b.views.clone()],
         environment,
         untold,
@@ -292,9 +319,8 @@ fn clock_of(common: Common, all: &[Found]) -> Option<f64> {
     }
 }
 
-/// What is to be said before any number.
-fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
-    let mut warnings = Vec::new();
+/// Why that the two are equal says nothing: they are the same runs, or hold the same numbers.
+fn twins(a: &Arm, b: &Arm) -> Option<String> {
     let numbers = |arm: &Arm| -> Vec<(String, Vec<u64>)> {
         let bits = |member: &Member| member.medians.iter().map(|value| value.to_bits()).collect();
         arm.valued().map(|member| (member.key.clone(), bits(member))).collect()
@@ -303,13 +329,21 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
     if shared > 0 && shared == a.identities.len().max(b.identities.len()) {
         let what =
             if shared == 1 { "run: that it equals itself" } else { "runs: that they equal themselves" };
-        warnings.push(format!("A and B are the same {what} says nothing"));
-    } else if shared > 0 {
+        return Some(format!("A and B are the same {what} says nothing"));
+    }
+    let equal = shared == 0 && a.valued().next().is_some() && numbers(a) == numbers(b);
+    equal.then(|| "A and B hold the very same numbers: that they are equal says nothing".to_string())
+}
+
+/// What is to be said before any number.
+fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
+    let mut warnings: Vec<String> = twins(a, b).into_iter().collect();
+    let shared = a.identities.keys().filter(|run| b.identities.contains_key(*run)).count();
+    if warnings.is_empty() && shared > 0 {
         let what = if shared == 1 { "1 run is" } else { &format!("{shared} runs are") };
         warnings.push(format!("{what} in A and in B: that makes the two more alike than they are"));
-    } else if a.valued().next().is_some() && numbers(a) == numbers(b) {
-        warnings.push("A and B hold the very same numbers: that they are equal says nothing".to_string());
     }
+    warnings.extend(changes::told([a, b]));
     for (name, arm) in [("A", Some(a)), ("B", Some(b)), ("A2", options.again.as_ref())] {
         let planted = arm.and_then(|arm| arm.environment.iter().find(|(label, _)| label == PLANTED));
         warnings

@@ -39,6 +39,12 @@ fn refusal([a, b]: [&Member; 2], headline: bool, factor: &str, reason: String) -
         headline,
         reason,
         a: figure(a.median, &a.metric.unit),
+        b: figure(b.median, &b.metric.unit),
+        values: [a.median * unit_scale(&a.metric.unit, &b.metric.unit).unwrap_or(f64::NAN), b.median],
+        unit: b.metric.unit.to_string(),
+        title: b.title.clone(),
+        better: b.metric.better,
+        side: [a, b].iter().position(|one| one.verdict.kind == VerdictKind::Rejected),
     }
 }
 

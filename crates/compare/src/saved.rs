@@ -121,6 +121,7 @@ impl Saved {
         let members: Vec<Member> = saved.series.into_iter().filter_map(member).collect();
         let mut arm = Arm {
             identities: identity(&saved.host, &saved.started, file),
+            started: vec![saved.started.clone()],
             flaws: flaws(file, saved.complete, &saved.damage),
             host: saved.host,
             file: file.to_string(),

@@ -6,7 +6,7 @@ use super::arm::AtOneClock;
 use super::*;
 use model::{Form, Metric, Verdict, VerdictKind};
 
-fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) -> Member {
+pub fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) -> Member {
     let keyed = import::keyed(key).expect("a key");
     let metric =
         Metric::new(model::vocabulary::memory::metric::LATENCY, "latency", unit, better, Form::Value);
@@ -29,7 +29,7 @@ fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) -> Mem
     }
 }
 
-fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
+pub fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
     Arm {
         host: host.into(),
         file: format!("{host}.file"),
@@ -37,6 +37,7 @@ fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
         pretended: false,
         runs: 1,
         identities: Default::default(),
+        started: Vec::new(),
         flaws: Vec::new(),
         clock_source: None,
         knows_headlines: true,
@@ -47,7 +48,7 @@ fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
 }
 
 /// Eight processes around a level.
-fn around(level: f64) -> Vec<f64> {
+pub fn around(level: f64) -> Vec<f64> {
     (0..8).map(|at| level * (1.0 + 0.0005 * f64::from(at))).collect()
 }
 

@@ -44,7 +44,7 @@ fn clock_words(found: &Found) -> String {
 }
 
 /// A margin in per cent as it was given.
-fn margin_words(margin: f64) -> String {
+pub fn margin_words(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 

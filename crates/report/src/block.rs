@@ -206,6 +206,48 @@ pub enum ChartKind {
     },
     /// A benchmark over the settings of one or two knobs.
     Map(Map),
+    /// Ratios with their intervals, one a row, beside what they are of.
+    Forest(Forest),
+}
+
+/// What a comparison's ratios are drawn from.
+#[derive(Clone, Debug)]
+pub struct Forest {
+    /// What the results are called in its columns: `A` and `B`.
+    pub names: [String; 2],
+    pub rows: Vec<ForestRow>,
+    /// The right end of the logarithmic axis; the left one is its inverse.
+    pub end: f64,
+    /// The share within which a ratio is drawn as the same.
+    pub band: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct ForestRow {
+    pub label: String,
+    /// A group of figures, drawn as a diamond.
+    pub group: bool,
+    pub values: [String; 2],
+    pub unit: String,
+    /// Above 1 is better; `None` where it is not counted.
+    pub ratio: Option<f64>,
+    pub ci95: Option<[f64; 2]>,
+    /// Nothing but its interval is known.
+    pub wide: bool,
+    pub word: String,
+    pub side: ForestSide,
+    /// What stands in the place of a point.
+    pub note: String,
+}
+
+/// What a row of a forest plot says, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForestSide {
+    Faster,
+    Slower,
+    /// The same, or not to be told.
+    Neither,
+    LeftOut,
 }
 
 /// What a benchmark gives over a grid of settings. Cells are named by row and column.

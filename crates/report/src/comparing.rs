@@ -5,14 +5,21 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
+use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::comparison::{outputs, ratio_words};
 use super::json;
-use compare::{Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
+use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
 use model::{Finding, Grade, percent};
 
+mod forest;
+mod hosts;
+mod ladders;
+mod left_out;
+mod names;
 mod overlay;
+mod ratios;
 mod rows;
+pub mod screen;
 mod views;
 
 /// The name of an arm in tables: A, B, C, ... and numbers beyond Z.
@@ -39,73 +46,77 @@ fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
     Section { id: id.into(), title: title.into(), about: about.into(), blocks, long: false }
 }
 
-/// Comparisons with one A. `all`: every metric, also of parts that did not move.
-pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
+/// Comparisons with one A, as a page: the answer, the forest plot, then what it rests on.
+pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
     let first = comparisons.first().context("nothing was compared")?;
     let letters: Vec<String> = (1..=comparisons.len()).map(letter).collect();
-    let mut sections = Vec::new();
+    let each = || comparisons.iter().zip(&letters);
+    let answers: Vec<Answer> = each().map(|(one, letter)| one.answer(letter, PLOTTED)).collect();
+    let several = comparisons.len() > 1;
+    let mut sections = vec![conclusion(comparisons, &letters, &answers)];
     let found: Vec<Finding> = comparisons.iter().flat_map(|one| one.findings.clone()).collect();
     if !found.is_empty() {
         sections.push(section(FINDINGS, "Findings", "", vec![Block::Findings(found)]));
     }
-    // What two studies come to stands first.
-    for (one, letter) in comparisons.iter().zip(&letters).filter(|(one, _)| !one.curves.is_empty()) {
-        sections.push(overlay::section(one, letter));
-    }
-    sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| rows::charts(one, letter)));
-    sections.push(environment(comparisons, &letters));
-    sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| views::section(one, letter)));
-    if comparisons.iter().any(|one| !one.components.is_empty()) {
-        sections.push(components(comparisons, &letters));
-    }
-    for (one, letter) in comparisons.iter().zip(&letters) {
-        sections.push(metrics(one, letter, comparisons.len() > 1, all));
+    let plotted = each().zip(&answers);
+    sections
+        .extend(plotted.filter_map(|((one, letter), answer)| ratios::section(one, answer, letter, several)));
+    sections.extend(each().filter_map(|(one, letter)| ladders::section(one, letter, several)));
+    sections.extend(details(comparisons).sections);
+    for (one, letter) in each() {
         if !one.refused.is_empty() {
-            sections.push(refused(one, letter, comparisons.len() > 1));
+            sections.push(refused(one, letter, several));
         }
+        sections.push(metrics(one, letter, several));
     }
-    let arms = std::iter::once(("A".to_string(), first, 0))
-        .chain(letters.iter().zip(comparisons).map(|(letter, one)| (letter.clone(), one, 1)));
-    let named = arms.map(|(letter, one, side)| {
-        let [host, file] = &one.names[side];
-        let runs = if one.runs[side] > 1 { format!(", {} runs", one.runs[side]) } else { String::new() };
-        format!("{letter} {host} ({file}{runs})")
+    let sides = std::iter::once((first, 0)).chain(comparisons.iter().map(|one| (one, 1)));
+    let sides: Vec<(&Comparison, usize)> = sides.collect();
+    let known = sides.iter().map(|(one, side)| {
+        let [host, file] = &one.names[*side];
+        (host.as_str(), file.as_str(), &one.about[*side])
     });
-    let others: Vec<&str> = comparisons.iter().map(|one| one.names[1][0].as_str()).collect();
+    let called = compare::names(&known.collect::<Vec<_>>());
+    let named = sides.iter().enumerate().map(|(at, (one, side))| hosts::words(&letter(at), one, *side));
     Ok(Report {
         screen: None,
-        title: format!("{} against {}", others.join(", "), first.names[0][0]),
-        machine: named.collect::<Vec<_>>().join("   "),
-        subtitle: match comparisons {
-            [one] => counted(one),
-            many => {
-                let each =
-                    many.iter().zip(&letters).map(|(one, letter)| format!("{letter}: {}", counted(one)));
-                each.collect::<Vec<_>>().join("   ")
-            }
-        },
-        checks: comparisons.iter().zip(&letters).flat_map(|(one, letter)| checks(one, letter)).collect(),
+        title: format!("{} against {}", called[1..].join(", "), called[0]),
+        machine: named.collect::<Vec<_>>().join(" · "),
+        subtitle: String::new(),
+        checks: each().flat_map(|(one, letter)| checks(one, letter)).collect(),
         sections,
         json: json::pretty(&outputs(comparisons))?,
     })
 }
 
-/// How often each word was said, of headline metrics where there are some.
-fn counted(comparison: &Comparison) -> String {
-    let headlines = comparison.metrics.iter().filter(|one| one.headline).count();
-    let of = || comparison.metrics.iter().filter(|one| one.headline || headlines == 0);
-    let counted = Word::ALL.iter().filter_map(|word| {
-        let many = of().filter(|one| one.word == *word).count();
-        (many > 0).then(|| format!("{many} {}", word.word()))
-    });
-    let counted: Vec<String> = counted.collect();
-    let counted = match (counted.is_empty(), headlines) {
-        (true, _) => "nothing to compare".to_string(),
-        (_, 0) => counted.join(", "),
-        (_, of) => format!("of {of} headline metrics {}", counted.join(", ")),
+/// Rows of the page's forest plot.
+const PLOTTED: usize = 24;
+
+/// What stands behind the figures: studies, rows of tables, environments, parts of the machine.
+pub fn details(comparisons: &[Comparison]) -> Report {
+    let letters: Vec<String> = (1..=comparisons.len()).map(letter).collect();
+    let each = || comparisons.iter().zip(&letters);
+    let studies = each().filter(|(one, _)| !one.curves.is_empty());
+    let mut sections: Vec<Section> = studies.map(|(one, letter)| overlay::section(one, letter)).collect();
+    sections.extend(each().filter_map(|(one, letter)| rows::charts(one, letter)));
+    sections.push(environment(comparisons, &letters));
+    sections.extend(each().filter_map(|(one, letter)| views::section(one, letter)));
+    if comparisons.iter().any(|one| !one.components.is_empty()) {
+        sections.push(components(comparisons, &letters));
+    }
+    Report { sections, ..Report::default() }
+}
+
+/// The verdict: a word as its title, and its sentences.
+fn conclusion(comparisons: &[Comparison], letters: &[String], answers: &[Answer]) -> Section {
+    let named = letters.iter().zip(comparisons).zip(answers);
+    let named: Vec<(&str, &Comparison, &Answer)> =
+        named.map(|((letter, one), answer)| (letter.as_str(), one, answer)).collect();
+    let title = match answers {
+        [one] => one.word.clone(),
+        _ => "Which is fastest".to_string(),
     };
-    let [only_a, only_b] = comparison.alone;
-    format!("{counted}; {} refused; {only_a} only in A, {only_b} only in B", comparison.refused.len())
+    let said = compare::ranking(&named).into_iter().chain(answers.iter().map(|one| one.sentences.join(" ")));
+    section(CONCLUSION, &title, "", said.map(Block::Prose).collect())
 }
 
 /// Why headlines were refused, the most frequent reason first: `12 of 40 headline metrics refused
@@ -173,31 +184,29 @@ fn environment(comparisons: &[Comparison], letters: &[String]) -> Section {
         |one: &Comparison, label: &str| one.environment.iter().find(|known| known.label == label).cloned();
     let row = |label: &&str| {
         let of_a = comparisons.iter().find_map(|one| find(one, label)).map(|known| known.a);
-        let mut row = vec![Cell::Text(label.to_string()), Cell::Text(of_a.unwrap_or_default())];
+        let mut row = vec![Cell::Text(hosts::label(label)), Cell::Text(of_a.unwrap_or_default())];
         // What does not differ from A stands as A's.
         row.extend(comparisons.iter().map(|one| match find(one, label) {
             Some(known) => Cell::Text(known.b),
             None => Cell::Text("as A".into()),
         }));
+        row.push(Cell::Text(hosts::acts_on(label).unwrap_or("nothing known").to_string()));
         row
     };
     let mut blocks = vec![match labels.is_empty() {
-        true => Block::Prose("Nothing that both tell of their environments differs.".into()),
+        true => Block::Prose("Nothing that both report of their environments differs.".into()),
         false => {
             let columns =
-                [left("environment"), left("A")].into_iter().chain(letters.iter().map(|letter| left(letter)));
+                [left("setting"), left("A")].into_iter().chain(letters.iter().map(|letter| left(letter)));
+            let columns = columns.chain([left("can act on")]);
             table(columns.collect(), labels.iter().map(row).collect())
         }
     }];
     for (one, letter) in comparisons.iter().zip(letters).filter(|(one, _)| !one.untold.is_empty()) {
-        let who = if comparisons.len() > 1 {
-            format!("Only one of A and {letter}")
-        } else {
-            "Only one of the two".into()
-        };
-        blocks.push(Block::Prose(format!("{who} tells: {}.", one.untold.join(", "))));
+        let known: Vec<String> = one.untold.iter().map(|label| hosts::label(label)).collect();
+        blocks.push(Block::Prose(format!("Known for only one of A and {letter}: {}.", known.join(", "))));
     }
-    section("environment", "Environment", "", blocks)
+    section("environment", "What differs", "", blocks)
 }
 
 fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
@@ -212,7 +221,7 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
                 Cell::Text(range),
                 Cell::Number(pooled.benchmarks.to_string()),
                 Cell::Number(pooled.metrics.to_string()),
-                Cell::Text(conclusion(pooled, one.margin)),
+                Cell::Text(pooled_words(one, pooled)),
             ]
         };
         let mut rows: Vec<Vec<Cell>> =
@@ -235,21 +244,12 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
     section("parts", "Parts of the machine", about, blocks)
 }
 
-/// What an interval of a pooled ratio says.
-fn conclusion(pooled: &Pooled, margin: f64) -> String {
-    let [low, high] = pooled.ci95;
-    let edge = 1.0 + LEAST_DIFFERENCE;
-    let words = match (low >= edge, high <= 1.0 / edge) {
-        (true, _) => "better",
-        (_, true) => "worse",
-        _ if low > 1.0 / (1.0 + margin) && high < 1.0 + margin => {
-            return format!("same within {} %", (margin * 1e4).round() / 1e2);
-        }
-        _ => return "cannot tell".to_string(),
-    };
+/// What an interval of a pooled ratio says, and what it hangs on.
+fn pooled_words(one: &Comparison, pooled: &Pooled) -> String {
+    let (word, words) = one.concluded(pooled);
     match pooled.decided_by.as_slice() {
-        [] => words.to_string(),
-        names => format!("{words}; hangs on {}", names.join(", ")),
+        names @ [_, ..] if word.is_different() => format!("{words}; hangs on {}", names.join(", ")),
+        _ => words,
     }
 }
 
@@ -261,13 +261,7 @@ fn deciding(pooled: &Pooled) -> &[String] {
     if concludes { &pooled.decided_by } else { &[] }
 }
 
-fn metrics(one: &Comparison, letter: &str, several: bool, all: bool) -> Section {
-    let moved = |metric: &Compared| {
-        let part = one.components.iter().find(|part| part.name == metric.component);
-        all || one.imported
-            || metric.word.is_different()
-            || part.is_some_and(|part| part.moves && metric.headline)
-    };
+fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
     let row = |metric: &Compared| {
         let [a, b] = metric.figures();
         let mut words = metric.words.clone();
@@ -282,12 +276,15 @@ fn metrics(one: &Comparison, letter: &str, several: bool, all: bool) -> Section 
             });
         }
         // Of what is hardly known a single ratio says more than there is.
-        let ratio = match (metric.grade, metric.ci95) {
+        let (turned, interval) = metric.turned().map_or((metric.ratio, metric.ci95), |(ratio, interval)| {
+            (ratio, interval.map(|interval| [interval.low, interval.high]))
+        });
+        let ratio = match (metric.grade, interval) {
             (Grade::C, Some([low, high])) => format!("{low:.3} to {high:.3}"),
-            _ => ratio_words(metric.ratio, metric.ci95),
+            (_, interval) => ratio_words(turned, interval),
         };
         vec![
-            Cell::Text(metric.title.clone()),
+            Cell::Text(names::whole(&metric.title, &metric.key)),
             Cell::Number(a),
             Cell::Number(b),
             Cell::Number(ratio),
@@ -296,40 +293,43 @@ fn metrics(one: &Comparison, letter: &str, several: bool, all: bool) -> Section 
             Cell::Text(metric.note.clone()),
         ]
     };
-    let rows: Vec<Vec<Cell>> = one.metrics.iter().filter(|metric| moved(metric)).map(row).collect();
-    let left_out = one.metrics.len() - rows.len();
-    let mut blocks = Vec::new();
-    if !rows.is_empty() {
-        let columns = vec![
-            left("metric"),
-            right("A"),
-            right(letter),
-            right(&format!("{letter}/A (95 %)")),
-            left(&format!("{letter} is")),
-            left("series"),
-            left("note"),
-        ];
-        blocks.push(table(columns, rows));
-    }
-    if left_out > 0 {
-        let text = format!(
-            "{left_out} metrics are not shown: neither they nor their part of the machine moved. --all shows them, --json \
-             has them."
-        );
-        blocks.push(Block::Prose(text));
-    }
-    let title = if several { format!("Metrics of {letter}") } else { "Metrics".to_string() };
+    let columns = vec![
+        left("figure"),
+        right("A"),
+        right(letter),
+        right(&format!("{letter}/A, > 1 better (95 %)")),
+        left(&format!("{letter} is")),
+        left("series"),
+        left("note"),
+    ];
+    let rows = one.metrics.iter().map(row).collect();
+    let blocks = vec![Block::Table(Table { columns, rows, folded: true })];
+    let title = if several { format!("All figures of {letter}") } else { "All figures".to_string() };
     let id = if several { format!("{RESULTS}-{}", letter.to_lowercase()) } else { RESULTS.to_string() };
-    section(&id, &title, &format!("Ratios of {letter} to A, with their intervals."), blocks)
+    let about = format!(
+        "Ratios of {letter} to A with their intervals, turned so that above 1 is better for {letter}."
+    );
+    section(&id, &title, &about, blocks)
 }
 
 fn refused(one: &Comparison, letter: &str, several: bool) -> Section {
     let row = |one: &Refused| {
         let words = format!("{}: {}", one.factor, one.reason);
-        vec![Cell::Code(one.key.clone()), Cell::Number(one.a.clone()), Cell::Text(words)]
+        vec![
+            Cell::Text(names::whole(&one.title, &one.key_b)),
+            Cell::Number(one.a.clone()),
+            Cell::Number(one.b.clone()),
+            Cell::Text(words),
+            Cell::Code(one.key.clone()),
+        ]
     };
-    let columns = vec![left("not compared"), right("A"), left("because of the")];
-    let blocks = vec![table(columns, one.refused.iter().map(row).collect())];
-    let title = if several { format!("Refused of {letter}") } else { "Refused".to_string() };
-    section(&format!("refused-{}", letter.to_lowercase()), &title, "", blocks)
+    let columns = vec![left("figure"), right("A"), right(letter), left("reason"), left("series")];
+    let rows = one.refused.iter().map(row).collect();
+    let blocks = vec![Block::Table(Table { columns, rows, folded: one.refused.len() > OPEN })];
+    let title = if several { format!("Left out of {letter}") } else { "Left out".to_string() };
+    let about = "What both have and what does not count, with both values and the reason.";
+    section(&format!("refused-{}", letter.to_lowercase()), &title, about, blocks)
 }
+
+/// More rows than this are folded.
+const OPEN: usize = 12;

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use compare::{Compared, Comparison, Difference, Overlaid, Pooled, Refused, Word};
+use compare::{
+    Answer, Compared, Comparison, Difference, GroupAnswer, MOST_ROWS, Overlaid, Pooled, Refused, Row, Said,
+    Word,
+};
 use model::{Finding, Grade, SCHEMA};
 use stats::smt::Curve;
 
@@ -24,6 +27,9 @@ pub struct Output {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfOne {
     pub b: Side,
+    pub verdict: OutputAnswer,
+    /// The rows of the first screen, in its order.
+    pub key_figures: Vec<OutputRow>,
     /// The largest share within which metrics are called the same.
     pub margin: f64,
     pub environment_differences: Vec<Difference>,
@@ -47,6 +53,48 @@ pub struct OfOne {
     /// Series with a value that the other result does not have.
     pub only_in_a: usize,
     pub only_in_b: usize,
+}
+
+/// What the comparison comes to.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputAnswer {
+    /// `B is slower`, `B is as fast as A`, `Cannot tell`, `No conclusion`.
+    pub word: String,
+    pub sentences: Vec<String>,
+    /// Figures that both have, and those of them that count in the index.
+    pub both: usize,
+    pub counted: usize,
+    /// Over each group of figures; above 1 is better for B.
+    pub groups: Vec<OutputGroup>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputGroup {
+    pub group: String,
+    pub ratio: Option<f64>,
+    pub ci95: Option<[f64; 2]>,
+    pub verdict: Option<Word>,
+}
+
+/// A figure of the first screen.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputRow {
+    /// The short name of a key figure; null of a figure that was added because it differs or would
+    /// mislead.
+    pub name: Option<String>,
+    pub group: String,
+    pub key: String,
+    /// Of both values.
+    pub unit: String,
+    pub a: Option<f64>,
+    pub b: Option<f64>,
+    /// B ÷ A, turned so that above 1 is better; null where it is not counted.
+    pub ratio: Option<f64>,
+    pub ci95: Option<[f64; 2]>,
+    /// Null where it is not counted.
+    pub verdict: Option<Word>,
+    /// Why it is not counted; else empty.
+    pub left_out: String,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -186,8 +234,11 @@ fn of_one(comparison: &Comparison) -> OfOne {
         index: index(&one.pooled),
         moves: one.moves,
     };
+    let answer = comparison.answer("B", MOST_ROWS);
     OfOne {
         b: side(comparison, 1),
+        key_figures: answer.groups.iter().flat_map(|group| group.rows.iter().map(row)).collect(),
+        verdict: said(answer),
         margin: comparison.margin,
         environment_differences: comparison.environment.clone(),
         environment_untold: comparison.untold.clone(),
@@ -201,6 +252,42 @@ fn of_one(comparison: &Comparison) -> OfOne {
         curves: comparison.curves.iter().map(curves).collect(),
         only_in_a: comparison.alone[0],
         only_in_b: comparison.alone[1],
+    }
+}
+
+fn said(answer: Answer) -> OutputAnswer {
+    let group = |group: GroupAnswer| OutputGroup {
+        group: group.group.word().to_string(),
+        ratio: group.pooled.as_ref().map(|pooled| pooled.ratio),
+        ci95: group.pooled.as_ref().map(|pooled| pooled.ci95),
+        verdict: group.said.map(|(word, _)| word),
+    };
+    OutputAnswer {
+        word: answer.word,
+        sentences: answer.sentences,
+        both: answer.both,
+        counted: answer.counted,
+        groups: answer.groups.into_iter().map(group).collect(),
+    }
+}
+
+fn row(row: &Row) -> OutputRow {
+    let [a, b] = row.values.map(|value| Some(value).filter(|value| value.is_finite()));
+    OutputRow {
+        name: row.figure.map(|figure| figure.name.to_string()),
+        group: row.group.word().to_string(),
+        key: row.key.clone(),
+        // Programs read the units that series have.
+        unit: row.unit.replace('µ', "u"),
+        a,
+        b,
+        ratio: row.ratio,
+        ci95: row.ci95,
+        verdict: row.word(),
+        left_out: match &row.said {
+            Said::Counted(..) => String::new(),
+            Said::Left(factor, reason) => format!("{factor}: {reason}"),
+        },
     }
 }
 

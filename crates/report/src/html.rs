@@ -38,7 +38,7 @@ const SCRIPT_END: &str = "</script>";
 pub fn write(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let charts = report.sections.iter().flat_map(|section| &section.blocks);
     let with_charts =
-        charts.into_iter().any(|block| matches!(block, Block::Chart(chart) if chart.map().is_none()));
+        charts.into_iter().any(|block| matches!(block, Block::Chart(chart) if !chart.is_drawn()));
     let library = if with_charts { library()? } else { String::new() };
     write_with(report, &library, out)
 }

@@ -44,6 +44,11 @@ impl Chart {
             _ => None,
         }
     }
+
+    /// Whether it is a picture that needs no script.
+    pub fn is_drawn(&self) -> bool {
+        matches!(self.kind, ChartKind::Map(_) | ChartKind::Forest(_))
+    }
 }
 
 impl Map {

@@ -6,6 +6,7 @@
 
 mod bar;
 mod canvas;
+mod forest;
 mod layout;
 mod legend;
 mod marks;
@@ -21,6 +22,7 @@ use canvas::{Anchor, Canvas, INK, MUTED};
 use layout::Layout;
 
 pub use super::map::first as first_map;
+pub use forest::forest;
 
 /// Where a picture will be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

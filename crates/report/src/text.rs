@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Color};
 
 use super::block::{Block, Check, FINDINGS, Mark, RESULTS, Report, Section};
 use super::plain::{lines, plain};
-use super::screen::Tone;
+pub(crate) use super::screen::Tone;
 pub use super::text_machine::Style;
 use model::{Finding, Severity};
 pub use table::sparkline;
@@ -185,7 +185,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     out
 }
 
-fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
+pub(crate) fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
     let room = style.width.saturating_sub(indent).max(20);
     lines(text, room)
         .iter()
@@ -193,7 +193,7 @@ fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
         .collect()
 }
 
-fn paint(text: &str, tone: Tone, style: Style) -> String {
+pub(crate) fn paint(text: &str, tone: Tone, style: Style) -> String {
     if !style.color || text.is_empty() || tone == Tone::Plain {
         return text.to_string();
     }

@@ -221,9 +221,14 @@ impl Contrast {
 
     /// The share of difference that nine of ten such pairs would show.
     pub fn would_show(&self) -> f64 {
-        let quantile = |p: f64| normal_quantile(p).unwrap_or(f64::NAN);
-        (self.interval.half_width() * (1.0 + quantile(0.9) / quantile(0.975))).exp_m1()
+        would_show(self.interval.half_width())
     }
+}
+
+/// The same of a 95 % interval with this half-width in logarithms.
+pub fn would_show(half: f64) -> f64 {
+    let quantile = |p: f64| normal_quantile(p).unwrap_or(f64::NAN);
+    (half * (1.0 + quantile(0.9) / quantile(0.975))).exp_m1()
 }
 
 /// How many more runs an arm would bring an interval of this half-width (in logarithms) within

@@ -15,6 +15,8 @@ use crate::assay;
 use crate::golden::pretended;
 use crate::runs::unsealed;
 
+mod screens;
+
 fn compare(args: &[&str], files: &[&Path]) -> Output {
     assay().arg("compare").args(args).args(files).env("COLUMNS", "200").output().expect("assay runs")
 }
@@ -140,22 +142,14 @@ fn several_results_stand_against_the_first() {
 
     let output = compare(&[], &[&bench.run, &faster, &other]);
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    for expected in [
-        "B/A, > 1 better (95 %)",
-        "C/A, > 1 better (95 %)",
-        "as A",
-        "memory bandwidth",
-        "metrics are not shown",
-    ] {
+    for expected in
+        ["B÷A", "C÷A", "B is fastest over all: ", "read, all CPUs", "C differs from A in: version of Assay."]
+    {
         assert!(shown.contains(expected), "no {expected:?}: {shown}");
     }
-    assert!(shown.find("environment  ") < shown.find("C/A"), "environment first: {shown}");
-    assert!(
-        shown.contains("memory.bandwidth@") && !shown.contains("memory.latency@"),
-        "only what moved: {shown}"
-    );
+    assert!(!shown.contains("memory.bandwidth@"), "no keys on the first screen: {shown}");
     let shown = compare(&["--all"], &[&bench.run, &faster]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("memory.latency@"));
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("Memory latency, random, huge pages, 64 KiB"));
     for (name, begin) in [("page.html", "<!doctype html>"), ("page.md", "# "), ("page.json", "{")] {
         let page = bench.path(name);
         let output = compare(&["--out", &page.to_string_lossy()], &[&bench.run, &faster, &other]);
@@ -310,9 +304,16 @@ fn other_conditions_are_refused_by_name() {
                 && !told["metrics"].as_array().expect("metrics").is_empty()
         );
         let output = compare(&[], &[&bench.run, other]);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.contains("figures are left out") || shown.contains("do not count"), "{shown}");
+        assert!(shown.contains("exit 4 (0 with --allow-refused)") && output.stderr.is_empty(), "{shown}");
+        let reasons = compare(&["--left-out"], &[&bench.run, other]);
+        let reasons = String::from_utf8_lossy(&reasons.stdout).into_owned();
+        assert!(reasons.contains(&format!("figures: {factor}: ")), "{reasons}");
+        // Where no screen says it, standard error does.
+        let error = compare(&["--json"], &[&bench.run, other]).stderr;
+        let error = String::from_utf8_lossy(&error).into_owned();
         assert!(error.contains(factor) && error.contains("--allow-refused"), "{error}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains("headline metrics refused"));
         found(&["--allow-refused"], &[&bench.run, other], 0);
         found(&["--only", "memory.bandwidth"], &[&bench.run, other], 0);
         found(&["--only", "memory.latency"], &[&bench.run, other], 4);

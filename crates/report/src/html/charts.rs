@@ -68,7 +68,7 @@ pub fn specs(kind: &ChartKind) -> Vec<Spec> {
             vec![matrix::spec(unit, [rows, columns], values, rejected)]
         }
         // Drawn without plotly.
-        ChartKind::Map(_) => Vec::new(),
+        ChartKind::Map(_) | ChartKind::Forest(_) => Vec::new(),
     }
 }
 

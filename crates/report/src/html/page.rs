@@ -161,7 +161,11 @@ impl ChartView<'_> {
 
     /// A picture that needs no script.
     fn picture(&self) -> Option<String> {
-        self.chart.map().map(|map| svg::map(map, svg::Theme::Page))
+        match &self.chart.kind {
+            ChartKind::Map(map) => Some(svg::map(map, svg::Theme::Page)),
+            ChartKind::Forest(forest) => Some(svg::forest(forest)),
+            _ => None,
+        }
     }
 
     fn notes(&self) -> impl Iterator<Item = &String> {

@@ -16,7 +16,7 @@ mod made;
 mod matrix;
 mod memory_map;
 mod method;
-mod names;
+pub(crate) mod names;
 mod nexmark;
 mod notes;
 mod observed;

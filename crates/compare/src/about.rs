@@ -1,0 +1,132 @@
+//! What is known of one side of a comparison beside its figures: what it is and when it ran, in few
+//! words, so that A and B can be told apart.
+
+use super::Arm;
+use super::environment::OR;
+
+/// One side in words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// What it is, the most important first: `KVM guest`, processor, CPUs, memory, kernel.
+    pub what: Vec<String>,
+    /// When its runs began: UTC, RFC 3339, the first one first.
+    pub started: Vec<String>,
+    /// The profile that measured it, where one did.
+    pub profile: Option<String>,
+}
+
+impl About {
+    pub(super) fn of(arm: &Arm) -> About {
+        let told = |label: &str| arm.told(label).map(|text| text.replace(OR, " or "));
+        let kind = told("hypervisor").map(|name| match name.as_str() {
+            "none" => "bare metal".to_string(),
+            "kvm" => "KVM guest".to_string(),
+            _ if name.contains("guest") => name,
+            _ => format!("{name} guest"),
+        });
+        let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
+        let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
+        let what = [
+            kind,
+            told("cpu_model").map(|name| processor(&name)),
+            cpus,
+            counted("memory_gib", "GiB"),
+            told("kernel").map(|release| format!("Linux {release}")),
+        ];
+        let mut started = arm.started.clone();
+        started.sort();
+        About { what: what.into_iter().flatten().collect(), started, profile: told("profile") }
+    }
+
+    /// `28 Nov 02:07`, or of several runs `20 Nov` and `18 Nov to 20 Nov`; empty where nothing
+    /// tells.
+    pub fn when(&self) -> String {
+        let ends = [self.started.first(), self.started.last()].map(|at| at.and_then(|at| Moment::of(at)));
+        match (ends, self.started.len()) {
+            ([Some(only), _], 1) => format!("{} {}", only.day, only.time),
+            ([Some(first), Some(last)], _) if first.day == last.day => first.day,
+            ([Some(first), Some(last)], _) => format!("{} to {}", first.day, last.day),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A processor's name without marks and clock.
+fn processor(name: &str) -> String {
+    let plain =
+        ["(R)", "(r)", "(TM)", "(tm)"].iter().fold(name.to_string(), |name, mark| name.replace(mark, ""));
+    let named = plain.split('@').next().unwrap_or_default();
+    let words = named.split_whitespace().filter(|word| !["CPU", "Processor"].contains(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+struct Moment {
+    day: String,
+    time: String,
+}
+
+impl Moment {
+    fn of(rfc3339: &str) -> Option<Moment> {
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let (date, time) = rfc3339.split_once('T')?;
+        let mut parts = date.split('-').map(|part| part.parse::<usize>().ok());
+        let (_, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+        let month = MONTHS.get(month.checked_sub(1)?)?;
+        Some(Moment { day: format!("{day} {month}"), time: time.get(..5)?.to_string() })
+    }
+}
+
+/// What to call results in a sentence or a title: their hosts where these differ, else with what
+/// tells them apart, the date or the file.
+pub fn names(sides: &[(&str, &str, &About)]) -> Vec<String> {
+    let apart = |of: &dyn Fn(&(&str, &str, &About)) -> String| -> Option<Vec<String>> {
+        let all: Vec<String> = sides.iter().map(of).collect();
+        let differ = all.iter().enumerate().all(|(at, one)| !all[..at].contains(one));
+        (differ && all.iter().all(|name| !name.is_empty())).then_some(all)
+    };
+    let dated = |(host, _, about): &(&str, &str, &About)| format!("{host} of {}", about.when());
+    let file = |(host, file, _): &(&str, &str, &About)| {
+        let name = file.trim_end_matches('/').rsplit('/').next().unwrap_or(file);
+        format!("{host} in {name}")
+    };
+    let whole = |(host, file, _): &(&str, &str, &About)| format!("{host} in {file}");
+    let is_dated = sides.iter().all(|(_, _, about)| !about.started.is_empty());
+    apart(&|(host, _, _)| host.to_string())
+        .or_else(|| apart(&dated).filter(|_| is_dated))
+        .or_else(|| apart(&file))
+        .unwrap_or_else(|| sides.iter().map(whole).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_one_host_are_told_apart() {
+        let at = |started: &[&str]| About {
+            started: started.iter().map(|text| text.to_string()).collect(),
+            ..About::default()
+        };
+        let (early, late) = (at(&["2026-11-25T01:01:09Z"]), at(&["2026-11-25T01:10:00Z"]));
+        let of = |sides: &[(&str, &str, &About)]| names(sides).join(" against ");
+        assert_eq!(of(&[("a", "x", &early), ("b", "y", &early)]), "a against b");
+        assert_eq!(
+            of(&[("vm", "x", &early), ("vm", "y", &late)]),
+            "vm of 25 Nov 01:01 against vm of 25 Nov 01:10"
+        );
+        assert_eq!(
+            of(&[("vm", "r/x.jsonl", &early), ("vm", "r/y.jsonl", &early)]),
+            "vm in x.jsonl against vm in y.jsonl"
+        );
+        assert_eq!(of(&[("vm", "a/x", &early), ("vm", "b/x", &early)]), "vm in a/x against vm in b/x");
+        assert_eq!(at(&["2026-11-18T01:01:09Z", "2026-11-20T01:01:09Z"]).when(), "18 Nov to 20 Nov");
+        assert_eq!(at(&["yesterday"]).when(), "");
+    }
+
+    #[test]
+    fn processors_lose_marks_and_clock() {
+        assert_eq!(processor("Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz"), "Intel Xeon E5-2682 v4");
+        assert_eq!(processor("AMD EPYC 7543 32-Core Processor"), "AMD EPYC 7543 32-Core");
+    }
+}

@@ -1,0 +1,425 @@
+//! The answer of a comparison: a word, at most three sentences, and groups of figures with their
+//! rows.
+
+use std::collections::BTreeMap;
+
+use super::components::pooled_group;
+use super::key_rows::{self, Row, Said};
+use super::{Comparison, MARGINS, Pooled, Word};
+use diagnose::key_figures::Group;
+use model::vocabulary::host::rule;
+use stats::order::median;
+
+/// Rows of the first screen.
+pub const MOST_ROWS: usize = 12;
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Faster,
+    Slower,
+    Same,
+    CannotTell,
+    /// Too little counts to say anything.
+    NoConclusion,
+}
+
+/// What is said of one result against A.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub outcome: Outcome,
+    /// The verdict in few words: `B is slower`.
+    pub word: String,
+    /// At most three.
+    pub sentences: Vec<String>,
+    /// In the order of every screen, those that have rows.
+    pub groups: Vec<GroupAnswer>,
+    /// Figures that both have, and those of them that count.
+    pub both: usize,
+    pub counted: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct GroupAnswer {
+    pub group: Group,
+    /// Over all figures of the group that count.
+    pub pooled: Option<Pooled>,
+    pub said: Option<(Word, String)>,
+    pub rows: Vec<Row>,
+}
+
+impl Comparison {
+    /// What is said of B, here called `letter`, with at most so many rows.
+    pub fn answer(&self, letter: &str, most_rows: usize) -> Answer {
+        self.answered(letter, key_rows::rows(self, most_rows))
+    }
+
+    /// The same with a row for each figure that both have.
+    pub fn whole_answer(&self, letter: &str) -> Answer {
+        self.answered(letter, key_rows::all_rows(self))
+    }
+
+    fn answered(&self, letter: &str, rows: Vec<Row>) -> Answer {
+        let groups = self.groups(rows);
+        let refused = self.refused.iter().filter(|one| one.headline && one.conditions).count();
+        let headlines = self.metrics.iter().filter(|one| one.headline).count();
+        let both = headlines + refused;
+        let counted = self.index.as_ref().map_or(0, |index| index.metrics);
+        let said =
+            self.index.as_ref().filter(|_| 2 * refused <= both).map(|index| (index, self.concluded(index).0));
+        let outcome = said.map_or(Outcome::NoConclusion, |(_, word)| match word {
+            Word::Faster => Outcome::Faster,
+            Word::Slower => Outcome::Slower,
+            Word::Same => Outcome::Same,
+            _ => Outcome::CannotTell,
+        });
+        let of = Count { both, counted, refused };
+        let sentences = match said {
+            None => self.nothing_said(letter, &of),
+            Some((index, _)) => {
+                let first = self.first_sentence(letter, index, outcome, &of);
+                let second = self.second_sentence(outcome, &groups);
+                let third = self.third_sentence(letter, outcome, &groups, &of);
+                [Some(first), second, third].into_iter().flatten().collect()
+            }
+        };
+        let word = match outcome {
+            Outcome::Faster => format!("{letter} is faster"),
+            Outcome::Slower => format!("{letter} is slower"),
+            Outcome::Same => format!("{letter} is as fast as A"),
+            Outcome::CannotTell => "Cannot tell".to_string(),
+            Outcome::NoConclusion => "No conclusion".to_string(),
+        };
+        Answer { outcome, word, sentences, groups, both, counted }
+    }
+
+    /// What a pooled ratio says within the margins of this comparison.
+    pub fn concluded(&self, pooled: &Pooled) -> (Word, String) {
+        let mut margins: Vec<f64> = MARGINS.into_iter().filter(|margin| *margin < self.margin).collect();
+        margins.push(self.margin);
+        pooled.conclude(&margins)
+    }
+
+    fn groups(&self, rows: Vec<Row>) -> Vec<GroupAnswer> {
+        let mut by_group: BTreeMap<Group, Vec<Row>> = BTreeMap::new();
+        for row in rows {
+            by_group.entry(row.group).or_default().push(row);
+        }
+        let answer = |(group, rows): (Group, Vec<Row>)| {
+            let pooled = pooled_group(&self.metrics, group);
+            let said = pooled.as_ref().map(|pooled| self.concluded(pooled));
+            GroupAnswer { group, pooled, said, rows }
+        };
+        by_group.into_iter().map(answer).collect()
+    }
+
+    fn first_sentence(&self, letter: &str, index: &Pooled, outcome: Outcome, of: &Count) -> String {
+        if let Some(twins) = &self.twins {
+            return format!("{twins}.");
+        }
+        let over_all = ratio_words(index);
+        let from = match of.counted == of.both {
+            true => format!("from all {} figures that both have", of.both),
+            false => format!("from {} of the {} figures that both have", of.counted, of.both),
+        };
+        let (_, within) = self.concluded(index);
+        match outcome {
+            Outcome::Faster | Outcome::Slower => {
+                format!("{letter} is {} than A over all: {over_all}, {from}.", by(index.ratio))
+            }
+            Outcome::Same => {
+                let margin = within.strip_prefix("same ").unwrap_or(&within).to_string();
+                format!("{letter} is as fast as A over all, {margin}: {over_all}, {from}.")
+            }
+            _ => format!("Cannot tell whether {letter} or A is faster over all: {over_all}, {from}."),
+        }
+    }
+
+    /// What decides, or what differs although the whole does not.
+    fn second_sentence(&self, outcome: Outcome, groups: &[GroupAnswer]) -> Option<String> {
+        let way = match outcome {
+            Outcome::Faster => Some(Word::Faster),
+            Outcome::Slower => Some(Word::Slower),
+            _ => None,
+        };
+        let named = |word: Word| -> Vec<&str> {
+            let own = groups.iter().filter(|group| group.said.as_ref().is_some_and(|said| said.0 == word));
+            own.map(|group| group.group.word()).collect()
+        };
+        let rows = || groups.iter().flat_map(|group| &group.rows).filter(|row| row.is_different());
+        if let Some(way) = way {
+            let deciding = named(way);
+            let own = rows().filter(|row| row.word() == Some(way));
+            let most =
+                strongest(own.filter(|row| deciding.is_empty() || deciding.contains(&row.group.word())));
+            let same = named(Word::Same);
+            let others = match same.is_empty() {
+                true => String::new(),
+                false => format!("; {} {} the same", list(&same), if same.len() == 1 { "is" } else { "are" }),
+            };
+            return match (deciding.is_empty(), most.is_empty()) {
+                (true, true) => None,
+                (true, false) => Some(format!("Single figures decide it: {}{others}.", most.join(", "))),
+                (false, true) => {
+                    Some(format!("{} {} it{others}.", capital(&list(&deciding)), decides(&deciding)))
+                }
+                (false, false) => Some(format!(
+                    "{} {} it: {}{others}.",
+                    capital(&list(&deciding)),
+                    decides(&deciding),
+                    most.join(", ")
+                )),
+            };
+        }
+        let most = strongest(rows());
+        let many = self.metrics.iter().filter(|one| one.headline && one.word.is_different()).count();
+        match (many, self.twins.is_some()) {
+            (_, true) | (0, _) => None,
+            (1, _) => Some(format!("One figure differs: {}.", most.join(", "))),
+            (many, _) => Some(format!("{many} single figures differ, most of all {}.", most.join(" and "))),
+        }
+    }
+
+    /// What is left out and why, or what could not have been seen.
+    fn third_sentence(
+        &self,
+        letter: &str,
+        outcome: Outcome,
+        groups: &[GroupAnswer],
+        of: &Count,
+    ) -> Option<String> {
+        let index = self.index.as_ref()?;
+        if !index.decided_by.is_empty() && matches!(outcome, Outcome::Faster | Outcome::Slower) {
+            return Some(format!(
+                "It hangs on {} alone: without it the two change sides.",
+                index.decided_by[0]
+            ));
+        }
+        if matches!(outcome, Outcome::Same | Outcome::CannotTell) {
+            let single: Vec<f64> =
+                self.metrics.iter().filter(|one| one.headline).filter_map(|one| one.would_show).collect();
+            let all = share(index.would_show());
+            let half = median(&single).map_or(String::new(), |middle| {
+                format!(", and in a single figure, of half of them, one above {}", share(middle))
+            });
+            let seen = if self.twins.is_some() { "Two such runs would show" } else { "It would have shown" };
+            return Some(format!("{seen} a difference above {all} over all{half}."));
+        }
+        // A figure that misleads is named; of all others only the reasons.
+        let rows = groups.iter().flat_map(|group| &group.rows);
+        let misleads = rows.filter_map(|row| match &row.said {
+            Said::Left(factor, _) if factor == PLACEMENT => Some((row, row.raw_ratio()?)),
+            _ => None,
+        });
+        let worst = misleads.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()));
+        if let Some((row, ratio)) = worst.filter(|(_, ratio)| ratio.ln().abs() > 1.5_f64.ln()) {
+            return Some(format!(
+                "Leave out {}: its values lie {:.1} times apart only because its tasks ran on other CPUs in {letter}.",
+                name(row),
+                ratio.max(1.0 / ratio)
+            ));
+        }
+        let (many, reason) = self.main_reason(letter)?;
+        let figures =
+            if of.refused == 1 { "1 figure is".into() } else { format!("{} figures are", of.refused) };
+        Some(match many == of.refused {
+            true => format!("{figures} left out: {reason}."),
+            false => format!("{figures} left out, {many} of them because {reason}."),
+        })
+    }
+
+    /// The sentences where nothing can be said of the whole.
+    fn nothing_said(&self, letter: &str, of: &Count) -> Vec<String> {
+        let mut said = Vec::new();
+        let reason = self.main_reason(letter);
+        said.push(match (&reason, of.both) {
+            (_, 0) => format!("No conclusion: A and {letter} have no figure in common that can be compared."),
+            (Some((many, reason)), both) => {
+                format!(
+                    "No conclusion: {reason}, so {many} of the {both} figures that both have do not count."
+                )
+            }
+            (None, both) if self.imported => {
+                format!(
+                    "No conclusion: imported figures have no interval, so that none of the {both} counts."
+                )
+            }
+            (None, both) => {
+                format!("No conclusion: none of the {both} figures that both have is known well enough.")
+            }
+        });
+        if let Some(index) = self.index.as_ref().filter(|_| reason.is_some()) {
+            let what =
+                if of.counted == 1 { "1 figure".to_string() } else { format!("{} figures", of.counted) };
+            said.push(match self.concluded(index).0 {
+                Word::Inconclusive => {
+                    format!("What remains, {what}, is too uncertain: {}.", ratio_words(index))
+                }
+                _ => format!("What remains, {what}, is too little: {}.", ratio_words(index)),
+            });
+        }
+        let factor = self.factors().into_iter().next().map(|(factor, _, side)| (factor, side));
+        let again = |side: Option<usize>| if side == Some(0) { "A" } else { letter }.to_string();
+        said.push(match factor {
+            Some((factor, side)) if rule::BACKGROUND_LOAD == factor => {
+                format!("Measure {} again on a quiet host: `assay run --wait-idle`", again(side))
+            }
+            Some((factor, side)) if rule::STEAL == factor => {
+                format!("Measure {} again at another hour, or on dedicated CPUs.", again(side))
+            }
+            Some((factor, side)) if rule::CPU_QUOTA == factor => {
+                format!("Measure {} again without the quota (cpu.max).", again(side))
+            }
+            Some((factor, _)) if factor == PLACEMENT => {
+                "Compare figures of pinned tasks: `assay compare A B --only ...`".to_string()
+            }
+            _ if self.imported => "Its ratios below are those of single values.".to_string(),
+            _ if of.both == 0 => "Measure the same on both: `assay run`".to_string(),
+            Some(_) => "--left-out names the reason of each figure.".to_string(),
+            None => "Measure longer: `assay run --profile standard`".to_string(),
+        });
+        said
+    }
+
+    /// The most frequent reason among headline figures that conditions forbid, with how often.
+    fn main_reason(&self, letter: &str) -> Option<(usize, String)> {
+        let (factor, many, side) = self.factors().into_iter().next()?;
+        let who = if side == Some(0) { "A" } else { letter };
+        let reason = match factor.as_str() {
+            _ if rule::BACKGROUND_LOAD == factor => format!("{who} was measured beside other work"),
+            _ if rule::STEAL == factor => format!("the host of {who} withheld CPU time (steal)"),
+            _ if rule::CPU_QUOTA == factor => format!("a CPU quota stopped {who}"),
+            _ if rule::MEMORY_PRESSURE == factor => format!("{who} was short of memory"),
+            _ if rule::SWAPPING == factor => format!("{who} swapped"),
+            _ if rule::HIGHER_PRIORITY == factor => {
+                format!("tasks of a higher priority ran beside {who}")
+            }
+            PLACEMENT => "tasks ran on other CPUs in one of the two".to_string(),
+            "pages" => "one of the two used other page sizes".to_string(),
+            "samples" => "the samples of one of the two were invented (--pretend)".to_string(),
+            "clock-source" => "another clock timed single events".to_string(),
+            "beside" => "other work was placed beside it in one of the two".to_string(),
+            "knobs" => "kernel settings were changed for one of the two".to_string(),
+            "verdict" => format!("{who} has no value that can be used"),
+            other => format!("{other} differs"),
+        };
+        Some((many, reason))
+    }
+
+    /// Factors of headline figures that conditions forbid, the most frequent first, with the side
+    /// that is to blame.
+    fn factors(&self) -> Vec<(String, usize, Option<usize>)> {
+        let mut counts: BTreeMap<&str, (usize, Option<usize>)> = BTreeMap::new();
+        for one in self.refused.iter().filter(|one| one.headline && one.conditions) {
+            let count = counts.entry(&one.factor).or_insert((0, one.side));
+            count.0 += 1;
+        }
+        let mut all: Vec<(String, usize, Option<usize>)> =
+            counts.into_iter().map(|(factor, (many, side))| (factor.to_string(), many, side)).collect();
+        all.sort_by_key(|(_, many, _)| std::cmp::Reverse(*many));
+        all
+    }
+}
+
+/// The factor of figures whose tasks were elsewhere.
+const PLACEMENT: &str = "placement";
+
+struct Count {
+    both: usize,
+    counted: usize,
+    refused: usize,
+}
+
+/// A sentence that ranks several results, each against A; `None` of a single one.
+pub fn ranking(answers: &[(&str, &Comparison, &Answer)]) -> Option<String> {
+    let mut known: Vec<(&str, &Pooled, Outcome)> = answers
+        .iter()
+        .filter(|(_, _, answer)| answer.outcome != Outcome::NoConclusion)
+        .filter_map(|(letter, one, answer)| Some((*letter, one.index.as_ref()?, answer.outcome)))
+        .collect();
+    known.sort_by(|one, other| other.1.ratio.total_cmp(&one.1.ratio));
+    let silent: Vec<&str> = answers
+        .iter()
+        .filter(|(letter, ..)| known.iter().all(|(own, ..)| own != letter))
+        .map(|(letter, ..)| *letter)
+        .collect();
+    let none = match silent.as_slice() {
+        [] => String::new(),
+        letters => format!(" Nothing can be said of {}.", list(letters)),
+    };
+    let (letter, first, outcome) = known.first().copied()?;
+    let of_a = format!("{} of A", ratio_words(first));
+    let lead = match outcome {
+        Outcome::Faster => format!("{letter} is fastest over all: {of_a}"),
+        Outcome::Slower => "A is fastest over all".to_string(),
+        _ => format!("None is faster than A over all: {letter} comes nearest with {of_a}"),
+    };
+    let rest = if outcome == Outcome::Slower { &known[..] } else { &known[1..] };
+    let words = rest.iter().map(|(letter, pooled, outcome)| {
+        let unsure = if *outcome == Outcome::CannotTell { ", which cannot be told from A" } else { "" };
+        format!("{letter} {}{unsure}", ratio_words(pooled))
+    });
+    let words: Vec<String> = words.collect();
+    let then = if words.is_empty() { String::new() } else { format!("; then {}", words.join("; ")) };
+    (answers.len() > 1).then(|| format!("{lead}{then}.{none}"))
+}
+
+/// `0.93 (0.91–0.95)`.
+pub fn ratio_words(pooled: &Pooled) -> String {
+    format!("{:.2} ({:.2}–{:.2})", pooled.ratio, pooled.ci95[0], pooled.ci95[1])
+}
+
+/// `7 % slower`.
+fn by(ratio: f64) -> String {
+    match ratio >= 1.0 {
+        true => format!("{} faster", share(ratio - 1.0)),
+        false => format!("{} slower", share(1.0 - ratio)),
+    }
+}
+
+/// A share in whole per cent, with one digit more below ten.
+fn share(share: f64) -> String {
+    match share * 100.0 {
+        value if !value.is_finite() || value >= 900.0 => format!("a factor of {:.0}", 1.0 + share),
+        value if value >= 9.95 => format!("{value:.0} %"),
+        value => format!("{value:.1} %").replace(".0 %", " %"),
+    }
+}
+
+/// The two rows that differ most, with what their values changed by: `memory latency +26 %`.
+fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
+    let mut rows: Vec<(&Row, f64)> = rows.filter_map(|row| Some((row, row.ratio?.ln().abs()))).collect();
+    rows.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let words = rows.iter().take(2).map(|(row, _)| {
+        let changed = row.values[1] / row.values[0] - 1.0;
+        match changed {
+            changed if changed >= 2.0 => format!("{} {:.1} times as much", name(row), 1.0 + changed),
+            changed if changed < 0.0 => format!("{} −{:.0} %", name(row), -changed * 100.0),
+            changed => format!("{} +{:.0} %", name(row), changed * 100.0),
+        }
+    });
+    words.collect()
+}
+
+/// What a row is called in a sentence.
+fn name(row: &Row) -> String {
+    row.figure.map_or_else(|| row.title.clone(), |figure| figure.alone.to_string())
+}
+
+/// `memory`, `memory and disk`, `CPU, memory and disk`.
+fn list(words: &[&str]) -> String {
+    match words.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.to_string(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+fn decides(words: &[&str]) -> &'static str {
+    if words.len() == 1 { "decides" } else { "decide" }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

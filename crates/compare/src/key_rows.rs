@@ -1,0 +1,187 @@
+//! The rows of a comparison's first screen: key figures that both results have, counted or not, and
+//! where these leave room, what differs most.
+
+use super::components::counts;
+use super::{Compared, Comparison, Refused, Word};
+use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure, of_key};
+use model::pattern::KeyParts;
+use model::{Better, Grade, unit_factor};
+
+/// One figure of two results.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The key figure that it is, if it is one.
+    pub figure: Option<&'static KeyFigure>,
+    pub group: Group,
+    /// The key in B.
+    pub key: String,
+    /// The benchmark in words.
+    pub title: String,
+    pub unit: String,
+    /// In `unit`; not finite where there is none.
+    pub values: [f64; 2],
+    /// Turned so that above 1 is better for B, where the figure has a better side; `None` where it
+    /// is not counted.
+    pub ratio: Option<f64>,
+    pub ci95: Option<[f64; 2]>,
+    /// Nothing but its interval is known of it.
+    pub wide: bool,
+    pub said: Said,
+}
+
+/// What is said of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// The word, and the words around it: `slower by 8 to 12 %`.
+    Counted(Word, String),
+    /// The factor that forbids it, and the reason.
+    Left(String, String),
+}
+
+impl Row {
+    pub fn word(&self) -> Option<Word> {
+        match &self.said {
+            Said::Counted(word, _) => Some(*word),
+            Said::Left(..) => None,
+        }
+    }
+
+    pub fn is_different(&self) -> bool {
+        self.word().is_some_and(Word::is_different)
+    }
+
+    /// B ÷ A of the values as they stand, turned: of a row that is not counted, too.
+    pub fn raw_ratio(&self) -> Option<f64> {
+        self.ratio
+            .or_else(|| Some(self.values[1] / self.values[0]))
+            .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+    }
+
+    pub fn counted(one: &Compared) -> Row {
+        let figure = of_key(&one.key);
+        let (unit, scale) = shown_unit(figure, &one.unit, one.a.max(one.b));
+        let (ratio, interval) = one.turned().map_or((one.ratio, one.ci95), |(ratio, interval)| {
+            (ratio, interval.map(|interval| [interval.low, interval.high]))
+        });
+        Row {
+            figure,
+            group: group(figure, &one.bench),
+            key: one.key.clone(),
+            title: one.title.clone(),
+            unit,
+            values: [one.a, one.b].map(|value| value * scale),
+            ratio: Some(ratio),
+            ci95: interval,
+            wide: one.grade == Grade::C,
+            said: Said::Counted(one.word, one.words.clone()),
+        }
+    }
+
+    pub fn left(one: &Refused) -> Row {
+        let figure = of_key(&one.key_b);
+        let (unit, scale) = shown_unit(figure, &one.unit, one.values[0].max(one.values[1]));
+        Row {
+            figure,
+            group: group(figure, KeyParts::of(&one.key_b).bench),
+            key: one.key_b.clone(),
+            title: one.title.clone(),
+            unit,
+            values: one.values.map(|value| value * scale),
+            ratio: None,
+            ci95: None,
+            wide: false,
+            said: Said::Left(one.factor.clone(), one.reason.clone()),
+        }
+    }
+}
+
+fn group(figure: Option<&KeyFigure>, bench: &str) -> Group {
+    figure.map_or_else(|| Group::of_bench(bench), |figure| figure.group)
+}
+
+/// The unit that a figure is shown in, and how many of it one of `unit` is.
+fn shown_unit(figure: Option<&KeyFigure>, unit: &str, largest: f64) -> (String, f64) {
+    if let Some((figure, scale)) = figure.and_then(|figure| Some((figure, unit_factor(unit, figure.unit)?))) {
+        return (figure.unit.to_string(), scale);
+    }
+    match unit {
+        "1/s" if largest >= 1e6 => ("M/s".to_string(), 1e-6),
+        "1/s" if largest >= 1e4 => ("k/s".to_string(), 1e-3),
+        "1/s" => ("/s".to_string(), 1.0),
+        "us" => ("µs".to_string(), 1.0),
+        other => (other.to_string(), 1.0),
+    }
+}
+
+/// What is not counted and yet differs by so much would mislead who reads the values.
+const MISLEADS: f64 = 1.5;
+
+/// Placements of which both ends are on one host.
+const LOCAL: [&str; 9] = [
+    "free",
+    "one-cpu",
+    "same-cpu",
+    "smt-sibling",
+    "same-cluster",
+    "same-llc",
+    "other-llc",
+    "other-node",
+    "other-package",
+];
+
+/// The rows in the order of the screen, at most so many: those that differ stay where there are
+/// more.
+pub fn rows(comparison: &Comparison, most: usize) -> Vec<Row> {
+    let (metrics, refused) = (&comparison.metrics, &comparison.refused);
+    let between_hosts = |key: &str| !LOCAL.contains(&KeyParts::of(key).placement);
+    let key_row = |figure: &KeyFigure| {
+        let fits = |key: &str| !figure.between_hosts || between_hosts(key);
+        let counted = metrics.iter().filter(|one| fits(&one.key));
+        let left = refused.iter().filter(|one| fits(&one.key_b));
+        figure
+            .find(counted, |one| &one.key)
+            .map(Row::counted)
+            .or_else(|| figure.find(left, |one| &one.key_b).map(Row::left))
+    };
+    let mut rows: Vec<Row> = KEY_FIGURES.iter().filter_map(key_row).collect();
+    let is_new = |rows: &[Row], key: &str| rows.iter().all(|row| row.key != key);
+    // Figures that nothing counts and that would mislead, one of a benchmark.
+    let misleading = refused.iter().filter(|one| one.headline && one.conditions).map(Row::left);
+    let misleading =
+        misleading.filter(|row| row.raw_ratio().is_some_and(|ratio| ratio.ln().abs() > MISLEADS.ln()));
+    for row in misleading {
+        let bench = |key: &str| KeyParts::of(key).bench.to_string();
+        if rows.len() < most && rows.iter().all(|other| bench(&other.key) != bench(&row.key)) {
+            rows.push(row);
+        }
+    }
+    let apart = |row: &Row| row.raw_ratio().map_or(0.0, |ratio| ratio.ln().abs());
+    let imports = comparison.imported;
+    let mut others: Vec<Row> = metrics
+        .iter()
+        .filter(|one| one.headline && one.better != Better::Neither)
+        .filter(|one| one.word.is_different() && counts(one) || imports || rows.is_empty())
+        .map(Row::counted)
+        .filter(|row| is_new(&rows, &row.key))
+        .collect();
+    others.sort_by(|one, other| apart(other).total_cmp(&apart(one)));
+    rows.extend(others.into_iter().take(most.saturating_sub(rows.len())));
+    if rows.len() > most {
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        places.sort_by_key(|place| !rows[*place].is_different());
+        let kept = &places[..most];
+        rows =
+            (0..rows.len()).filter(|place| kept.contains(place)).map(|place| rows[place].clone()).collect();
+    }
+    // Key figures before what was added, each in its order.
+    rows.sort_by_key(|row| (row.group, row.figure.is_none()));
+    rows
+}
+
+/// The same of everything that both have, by group.
+pub fn all_rows(comparison: &Comparison) -> Vec<Row> {
+    let counted = comparison.metrics.iter().map(Row::counted);
+    let mut rows: Vec<Row> = counted.chain(comparison.refused.iter().map(Row::left)).collect();
+    rows.sort_by_key(|row| row.group);
+    rows
+}

@@ -1,0 +1,54 @@
+//! What a comparison leaves out, with both values and the reason.
+
+use std::collections::BTreeMap;
+
+use super::{names, screen::values};
+use crate::plain::{lines, plain};
+use crate::text::{Style, Tone, paint, wrapped};
+use compare::{Comparison, Refused, Row};
+
+/// Each reason with its figures, the most frequent reason first.
+pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
+    let mut out = String::new();
+    for (one, letter) in found.iter().zip(letters) {
+        if found.len() > 1 {
+            out.push_str(&format!("\n{}\n", paint(&format!("  {letter}"), Tone::Strong, style)));
+        }
+        let reasons = by_reason(one);
+        if reasons.is_empty() {
+            out.push_str(&wrapped("Nothing is left out.", 2, Tone::Plain, style));
+        }
+        for (reason, figures) in reasons {
+            let many =
+                if figures.len() == 1 { "1 figure".into() } else { format!("{} figures", figures.len()) };
+            out.push('\n');
+            out.push_str(&wrapped(&plain(&format!("{many}: {reason}"), 600), 2, Tone::Strong, style));
+            figures.iter().for_each(|figure| out.push_str(&line(figure, style)));
+        }
+    }
+    out.push('\n');
+    out
+}
+
+/// The refused of a comparison by what is said of them, the most frequent first.
+pub fn by_reason(one: &Comparison) -> Vec<(String, Vec<&Refused>)> {
+    let mut reasons: BTreeMap<String, Vec<&Refused>> = BTreeMap::new();
+    for refused in &one.refused {
+        reasons.entry(format!("{}: {}", refused.factor, refused.reason)).or_default().push(refused);
+    }
+    let mut reasons: Vec<(String, Vec<&Refused>)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.len()));
+    reasons
+}
+
+fn line(refused: &Refused, style: Style) -> String {
+    let row = Row::left(refused);
+    let [a, b] = values(row.values);
+    let label = names::whole(&row.title, &row.key);
+    let cells = format!("A {a:>7}  B {b:>7} {}", row.unit);
+    let room = style.width.saturating_sub(4 + 2 + 28).max(20);
+    let mut parts = lines(&plain(&label, 300), room);
+    let last = parts.pop().unwrap_or_default();
+    let above: String = parts.iter().map(|part| format!("    {part}\n")).collect();
+    format!("{above}    {last:room$}  {}\n", cells.trim_end())
+}

@@ -1,0 +1,121 @@
+//! The forest plot of one comparison, as a section of the page.
+
+use super::forest::{end, said_word, word};
+use super::names;
+use super::screen::values;
+use super::{left, right};
+use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
+use crate::comparison::ratio_words;
+use compare::{Answer, Comparison, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
+
+/// The section; `None` where both have no figure.
+pub fn section(one: &Comparison, answer: &Answer, letter: &str, several: bool) -> Option<Section> {
+    let rows: Vec<ForestRow> = answer.groups.iter().flat_map(of_group).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let cells = |row: &ForestRow| {
+        let ratio =
+            row.ratio.filter(|_| !row.wide).map_or(String::new(), |ratio| ratio_words(ratio, row.ci95));
+        vec![
+            Cell::Text(row.label.clone()),
+            Cell::Number(row.values[0].clone()),
+            Cell::Number(row.values[1].clone()),
+            Cell::Text(row.unit.clone()),
+            Cell::Number(ratio),
+            Cell::Text(row.word.clone()),
+        ]
+    };
+    let data = Table {
+        columns: vec![
+            left("figure"),
+            right("A"),
+            right(letter),
+            left("unit"),
+            right(&format!("{letter}/A, > 1 better (95 %)")),
+            left(&format!("{letter} is")),
+        ],
+        rows: rows.iter().map(cells).collect(),
+        folded: true,
+    };
+    let id = format!("ratios-{}", letter.to_lowercase());
+    let forest = Forest {
+        names: ["A".to_string(), letter.to_string()],
+        rows,
+        end: end(&answer.groups),
+        band: LEAST_DIFFERENCE,
+    };
+    let about = format!(
+        "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, with what whole runs differ by. Grey: \
+         within 2 %. Diamonds: groups. Of {} figures that both have {} count.",
+        answer.both, answer.counted
+    );
+    let chart = Chart {
+        id: format!("chart-{id}"),
+        title: format!("{} against {}", one.names[1][0], one.names[0][0]),
+        about,
+        kind: ChartKind::Forest(forest),
+        summary: None,
+        data,
+    };
+    let title = if several { format!("Ratios of {letter}") } else { "Ratios".to_string() };
+    Some(super::section(&id, &title, "", vec![Block::from(chart)]))
+}
+
+fn of_group(group: &GroupAnswer) -> Vec<ForestRow> {
+    let said = group.said.as_ref();
+    let pooled = group.pooled.as_ref();
+    let head = ForestRow {
+        label: capital(group.group.word()),
+        group: true,
+        values: [String::new(), String::new()],
+        unit: String::new(),
+        ratio: pooled.map(|pooled| pooled.ratio),
+        ci95: pooled.map(|pooled| pooled.ci95),
+        wide: false,
+        word: said.map_or("no figure counts".into(), |(word, words)| said_word(*word, words, false)),
+        side: side(said.map(|said| said.0)),
+        note: String::new(),
+    };
+    std::iter::once(head).chain(group.rows.iter().map(of_row)).collect()
+}
+
+fn of_row(row: &Row) -> ForestRow {
+    let label = match row.figure {
+        Some(figure) => figure.alone.to_string(),
+        None => names::whole(&row.title, &row.key),
+    };
+    let (side, note) = match &row.said {
+        Said::Left(factor, _) => {
+            let apart = row.raw_ratio().map(|ratio| ratio.max(1.0 / ratio)).filter(|apart| *apart > 1.05);
+            let note = apart.map_or(String::new(), |apart| format!("{apart:.1} \u{d7} apart: {factor}"));
+            (ForestSide::LeftOut, note)
+        }
+        Said::Counted(word, _) => (side(Some(*word)), String::new()),
+    };
+    ForestRow {
+        label,
+        group: false,
+        values: values(row.values),
+        unit: row.unit.clone(),
+        ratio: row.ratio,
+        ci95: row.ci95,
+        wide: row.wide,
+        word: word(&row.said, false),
+        side,
+        note,
+    }
+}
+
+fn side(word: Option<Word>) -> ForestSide {
+    match word {
+        Some(Word::Faster) => ForestSide::Faster,
+        Some(Word::Slower) => ForestSide::Slower,
+        _ => ForestSide::Neither,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
