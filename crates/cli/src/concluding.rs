@@ -91,7 +91,11 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
     let page = output::beside(writer.path(), &None).join("report.html");
-    let references = References::published();
+    // A reference that went meanwhile costs no result.
+    let references = args.screen.reference.references(&diagnosis).unwrap_or_else(|error| {
+        output::tell(&format!("  {error:#}"));
+        References::published()
+    });
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
     let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &Page::At(&page));

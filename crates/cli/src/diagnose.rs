@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use super::screen::{self, Page, ScreenArgs};
 use super::{output, results};
-use diagnose::reference::References;
 use model::Severity;
 use report::json;
 
@@ -27,7 +26,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
-    let references = References::published();
+    let references = args.screen.reference.references(&diagnosis)?;
     match args.json {
         true => output::print_json(&json::output(&diagnosis, &references))?,
         false => {

@@ -8,6 +8,7 @@ use anyhow::Context;
 use super::device::Device;
 use super::naming::Naming;
 use super::network::Network;
+use super::output;
 use super::planted::Planted;
 use super::screen::ScreenArgs;
 use model::Severity;
@@ -108,6 +109,17 @@ impl MeasureArgs {
             profile.budget_per_group = false;
         }
         Ok(profile)
+    }
+
+    /// Until the next version `--all`, which now prints every figure, measures every pair as well.
+    pub fn every_pair(&self) -> bool {
+        if self.screen.all && !self.every_pair {
+            output::tell(
+                "assay: --all prints every figure. It also measures every pair of CPUs, as it did before, for this version only: \
+                 say --every-pair for that",
+            );
+        }
+        self.every_pair || self.screen.all
     }
 
     pub fn patience(&self) -> Patience {

@@ -126,7 +126,7 @@ pub fn study_to_file(
         put_back_what_was_left(&knobs);
     }
     let host = Host::look(args)?;
-    let scope = host.scope(&profile, args.every_pair);
+    let scope = host.scope(&profile, args.every_pair());
     let mut candidates = study(plan::candidates(&scope, benches), &scope, &host);
     if let Some(device) = &args.device {
         candidates = device.supply(candidates);

@@ -9,7 +9,6 @@ use ::compare::{Arm, Comparison};
 
 use super::screen::{self, Page, ScreenArgs};
 use super::{compare, files, output, results};
-use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
@@ -54,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.map {
         return write_map(&sections::compose(&diagnosis)?, file);
     }
-    let references = References::published();
+    let references = args.screen.reference.references(&diagnosis)?;
     let format = if args.json { "json" } else { args.format.as_str() };
     let older = beside(&args, &diagnosis)?;
     // All other forms have it inside.

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use super::output;
+use super::references::ReferenceArg;
 use diagnose::Diagnosis;
 use diagnose::reference::References;
 use model::{Severity, unit_factor};
@@ -32,6 +33,8 @@ pub struct ScreenArgs {
     /// Units of the key figures: ns, µs, ms, GB/s, GiB/s, k/s, ...; several with commas
     #[arg(long, value_name = "UNIT", value_delimiter = ',', value_parser = unit)]
     pub unit: Vec<String>,
+    #[command(flatten)]
+    pub reference: ReferenceArg,
 }
 
 /// A unit that some key figure can be shown in.

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::Diagnosis;
+use super::finding_lines::{FindingLine, screen_order};
 use super::key_figures::{self, Measured};
 use super::reference::{HostClass, Reading, References, Word};
 use super::words::percent;
@@ -78,6 +79,16 @@ impl KeyReading {
     }
 }
 
+/// The findings of a run as lines, those first that touch the most key figures.
+pub fn finding_lines(diagnosis: &Diagnosis, figures: &[KeyReading]) -> Vec<FindingLine> {
+    let touches = |finding: &Finding| {
+        let touched =
+            |own: &&KeyReading| own.measured.key.as_ref().is_some_and(|key| finding.series.contains(key));
+        figures.iter().filter(touched).count()
+    };
+    screen_order(&diagnosis.findings, touches)
+}
+
 /// The key figures of a run with their readings.
 pub fn key_readings(diagnosis: &Diagnosis, references: &References) -> Vec<KeyReading> {
     let class = references.class_of(&diagnosis.machine);
@@ -141,12 +152,12 @@ fn is_vague(diagnosis: &Diagnosis) -> bool {
 
 /// What decides the verdict.
 fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -> String {
+    let lines = finding_lines(diagnosis, figures);
     let topics = |severity: Severity| {
-        let mut topics: Vec<String> = Vec::new();
-        for finding in diagnosis.findings.iter().filter(|finding| finding.severity == severity) {
-            let topic = topic(finding);
-            if !topics.contains(&topic) {
-                topics.push(topic);
+        let mut topics: Vec<&str> = Vec::new();
+        for line in lines.iter().filter(|line| line.severity == severity) {
+            if !topics.contains(&line.topic) {
+                topics.push(line.topic);
             }
         }
         topics
@@ -196,11 +207,11 @@ fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
 /// `Memory latency and fork and exec are slow for this kind of host.`, or nothing.
 fn bad_words(figures: &[KeyReading], word: Word) -> String {
     let certain = figures.iter().filter(|figure| figure.certainly() == Some(word));
-    let names: Vec<String> = certain.map(|figure| figure.measured.figure.alone.to_string()).collect();
+    let names: Vec<&str> = certain.map(|figure| figure.measured.figure.alone).collect();
     let adjective = if word == Word::Bad { "far too slow" } else { "slow" };
     match names.len() {
         0 => String::new(),
-        1 => format!("{} is {adjective} for this kind of host.", capital(&names[0])),
+        1 => format!("{} is {adjective} for this kind of host.", capital(names[0])),
         _ => format!("{} are {adjective} for this kind of host.", capital(&listed(&names))),
     }
 }
@@ -214,8 +225,7 @@ fn clean(diagnosis: &Diagnosis) -> Option<String> {
         (rules::BACKGROUND_LOAD, "no other work"),
     ];
     let is_clean = |id: RuleId| diagnosis.clean.iter().any(|rule| rule.id == id);
-    let parts: Vec<String> =
-        LOOKED.iter().filter(|(id, _)| is_clean(*id)).map(|(_, words)| words.to_string()).collect();
+    let parts: Vec<&str> = LOOKED.iter().filter(|(id, _)| is_clean(*id)).map(|(_, words)| *words).collect();
     match (is_clean(rules::WRONG_ANSWER), parts.len()) {
         (true, 0) => Some("Every answer was right.".into()),
         (true, _) => Some(format!("Every answer was right; {}.", parts.join(", "))),
@@ -251,17 +261,12 @@ fn known(diagnosis: &Diagnosis) -> Option<String> {
     })
 }
 
-/// What a finding is about, in a word or two.
-pub fn topic(finding: &Finding) -> String {
-    finding.rule.replace('-', " ")
-}
-
 /// `steal, placement and L3 cache`; of many the first three and how many more there are.
-pub fn listed(names: &[String]) -> String {
+fn listed(names: &[&str]) -> String {
     const MOST: usize = 3;
     match names {
         [] => String::new(),
-        [one] => one.clone(),
+        [one] => one.to_string(),
         names if names.len() > MOST => {
             format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
         }

@@ -1,6 +1,7 @@
 //! The first screen: an answer in ten seconds. A host line, a verdict with at most three sentences,
 //! key figures with their readings, findings of a line each, two closing lines.
 
+pub use diagnose::finding_lines::FindingLine;
 use model::Severity;
 
 /// What a piece of a screen is, for its colour; every colour has a sign beside it.
@@ -100,17 +101,6 @@ impl Default for RowReading {
             extra: String::new(),
         }
     }
-}
-
-/// A finding as one line.
-#[derive(Clone, Debug)]
-pub struct FindingLine {
-    pub severity: Severity,
-    pub topic: String,
-    pub text: String,
-    /// What to do; shown of problems.
-    pub advice: String,
-    pub rule: String,
 }
 
 /// A check that found nothing.

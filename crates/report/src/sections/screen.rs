@@ -8,7 +8,7 @@ use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
 use diagnose::words::bytes;
 use diagnose::{Diagnosis, Rule};
 use machine::{Hypervisor, Machine};
-use model::{Finding, Severity, VerdictKind, unit_factor};
+use model::{Severity, VerdictKind, unit_factor};
 use stats::analysis::Judged;
 
 /// Rows at most.
@@ -51,14 +51,14 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
         cards: cards(&rows, &readings),
         rows,
         remarks,
-        findings: findings(diagnosis),
+        findings: findings(diagnosis, &readings),
         passed: diagnosis
             .clean
             .iter()
             .filter(|rule| !rule.calm.is_empty())
             .map(|rule| passed(rule))
             .collect(),
-        not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
+        not_applicable: topics(&diagnosis.not_applicable),
         figures: diagnosis.series.iter().filter(measured).count(),
     })
 }
@@ -340,20 +340,15 @@ fn network(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     vec![(Group::Network.word().into(), text.into())]
 }
 
-fn findings(diagnosis: &Diagnosis) -> Vec<FindingLine> {
-    let line = |finding: &Finding| FindingLine {
-        severity: finding.severity,
-        topic: bottom_line::topic(finding),
-        text: finding.headline.clone(),
-        advice: finding.advice.clone(),
-        rule: finding.rule.clone(),
-    };
+/// The findings, and what is to be said of the file that they were read from.
+fn findings(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Vec<FindingLine> {
     let file = |text: String| FindingLine {
         severity: Severity::Warning,
-        topic: "run file".into(),
+        topic: "run file",
         text,
         advice: String::new(),
-        rule: "run-file".into(),
+        rule: String::new(),
+        more: 0,
     };
     let damage = &diagnosis.run.damage;
     let damaged = (!damage.is_empty()).then(|| match damage.len() {
@@ -365,14 +360,25 @@ fn findings(diagnosis: &Diagnosis) -> Vec<FindingLine> {
         .thinned
         .as_ref()
         .map(|thinned| FindingLine { severity: Severity::Note, ..file(thinned.words()) });
-    let mut all: Vec<FindingLine> =
-        diagnosis.findings.iter().map(line).chain(damaged).chain(thinned).collect();
+    let own = bottom_line::finding_lines(diagnosis, readings);
+    let mut all: Vec<FindingLine> = own.into_iter().chain(damaged).chain(thinned).collect();
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all
 }
 
+/// The topics of rules, each once.
+fn topics(rules: &[&Rule]) -> Vec<String> {
+    let mut topics: Vec<String> = Vec::new();
+    for rule in rules {
+        if topics.iter().all(|topic| topic != rule.topic) {
+            topics.push(rule.topic.to_string());
+        }
+    }
+    topics
+}
+
 fn passed(rule: &Rule) -> PassedCheck {
-    PassedCheck { text: rule.calm.into(), looked_at: String::new(), rule: rule.id.to_string() }
+    PassedCheck { text: rule.calm.into(), looked_at: rule.looked_at.into(), rule: rule.id.to_string() }
 }
 
 /// A group's grade is that of its worst key figure that is certain; it is fast where all that have

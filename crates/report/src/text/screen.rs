@@ -348,10 +348,14 @@ const TOPIC: usize = 12;
 
 fn finding(line: &FindingLine, style: Style) -> Vec<String> {
     let (sign, tone) = mark(line.severity);
-    let topic = shown(&plain(&line.topic, 24), style);
+    let topic = shown(&plain(line.topic, 24), style);
     let wide = topic.chars().count().max(TOPIC - 1) + 1;
     let room = style.width.saturating_sub(4 + wide).max(20);
-    let mut text = lines(&shown(&plain(&line.text, LONGEST), style), room);
+    let told = match line.more_words() {
+        more if more.is_empty() => plain(&line.text, LONGEST),
+        more => format!("{} ({more})", plain(&line.text, LONGEST)),
+    };
+    let mut text = lines(&shown(&told, style), room);
     if line.severity == Severity::Problem && !line.advice.is_empty() {
         text.extend(lines(&shown(&plain(&line.advice, LONGEST), style), room));
     }
