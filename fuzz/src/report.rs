@@ -1,16 +1,18 @@
 //! Every report of a diagnosed run, and what each must keep to.
 
 use ::report::json::OutputSeries;
+use ::report::text::screen::Wanted;
 use ::report::text_machine::Style;
 use ::report::{csv, html, json as results, markdown, sections, text};
 use diagnose::Diagnosis;
+use diagnose::reference::References;
 use serde_json::Value;
 
 use super::{machine, visible};
 
 /// The JSON of a diagnosis.
 pub fn json(diagnosis: &Diagnosis) -> Value {
-    let text = serde_json::to_string(&results::output(diagnosis)).expect("every result can be written");
+    let text = serde_json::to_string(&results::output(diagnosis, &References::published())).expect("every result can be written");
     serde_json::from_str(&text).expect("as JSON")
 }
 
@@ -24,11 +26,17 @@ pub fn check(diagnosis: &Diagnosis) -> Value {
     for (unicode, width) in [(true, 110), (false, 60)] {
         visible::check("the text", &text::render(&report, Style { color: false, unicode, width }));
     }
+    if let Some(screen) = &report.screen {
+        for (unicode, width) in [(true, 100), (false, 60)] {
+            let style = Style { color: false, unicode, width };
+            visible::check("the first screen", &text::screen::render(screen, Wanted::default(), &[], style));
+        }
+    }
     visible::check("the Markdown", &markdown::render(&report));
     table(diagnosis);
 
     let mut page = Vec::new();
-    html::write_with(&report, "/* no charts are drawn here */", &mut page).expect("memory can be written");
+    html::write(&report, &mut page).expect("memory can be written");
     let page = String::from_utf8(page).expect("the page is UTF-8");
     let embedded = html::embedded_json(&page).expect("the page holds its data");
     let embedded: Value = serde_json::from_str(&embedded).expect("as JSON");

@@ -157,6 +157,11 @@ pub enum Cell {
     /// What the rows below have in common; alone in its row.
     Heading(String),
     Text(String),
+    /// A name with the key of its series, by which it can be found.
+    Keyed {
+        name: String,
+        key: String,
+    },
     Number(String),
     Code(String),
     Verdict(Verdict),
@@ -360,8 +365,6 @@ pub struct Strip {
 #[derive(Clone, Debug)]
 pub struct Dot {
     pub relative: f64,
-    /// `process 3, window 2: 1.46 µs`.
-    pub label: String,
     /// Marked, not counted.
     pub warm_up: bool,
 }

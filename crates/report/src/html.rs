@@ -1,18 +1,20 @@
 //! The report as one HTML file that needs nothing else: no network, no other file, and for reading
 //! no scripts.
 //!
-//! Findings stand first, every chart has its data below it, and the whole result is embedded as
-//! JSON so that the page can be read back. What machines say about themselves is never trusted: the
-//! templates escape for HTML, `text` for scripts and chart labels, and the page's policy lets only
-//! its own scripts run.
+//! The answer stands first, then findings, charts and tables by subject (`topics`); every chart has
+//! its data below it, and the whole result is embedded as JSON so that the page can be read back.
+//! What machines say about themselves is never trusted: the templates escape for HTML, `svg` for
+//! charts, `text` for scripts, and the page's policy lets only its own scripts run.
 
 mod boxes;
-mod charts;
+mod header;
 mod histogram;
+mod item;
 mod page;
 mod table;
 mod text;
-mod verdict;
+mod topics;
+pub(crate) mod verdict;
 
 use std::io::{BufWriter, Write};
 
@@ -21,11 +23,11 @@ use askama::Template;
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use super::block::{Block, Report};
+use super::block::Report;
 use page::Page;
 
 const STYLE: &str = include_str!("../templates/report.css");
-/// Runs before anything is seen: the style sheet wants to know whether scripts run at all.
+/// Runs before anything is seen: the style sheet has to know whether scripts run at all.
 const EARLY: &str = "document.documentElement.classList.add('js');";
 const SCRIPT: &str = include_str!("../templates/report.js");
 
@@ -34,19 +36,10 @@ const SCRIPT: &str = include_str!("../templates/report.js");
 const JSON_BEGIN: &str = "<script type=\"application/json\" id=\"assay-report\">";
 const SCRIPT_END: &str = "</script>";
 
-/// Writes the page. It is never held in memory: the largest thing that is, is the chart library.
+/// Writes the page, which is never held in memory.
 pub fn write(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
-    let charts = report.sections.iter().flat_map(|section| &section.blocks);
-    let with_charts =
-        charts.into_iter().any(|block| matches!(block, Block::Chart(chart) if !chart.is_drawn()));
-    let library = if with_charts { library()? } else { String::new() };
-    write_with(report, &library, out)
-}
-
-/// The page with this chart library: loading the real one takes longer than all the rest.
-pub fn write_with(report: &Report, library: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, out);
-    Page::new(report, library).write_into(&mut out).context("writing the page")?;
+    Page::new(report).write_into(&mut out).context("writing the page")?;
     out.flush().context("writing the page")
 }
 
@@ -58,26 +51,14 @@ pub fn embedded_json(html: &str) -> Option<String> {
     Some(json.to_owned())
 }
 
-/// The source of plotly.js alone: the crate gives it together with MathJax, which no chart of ours
-/// uses.
-fn library() -> anyhow::Result<String> {
-    let mut source = plotly::Plot::offline_js_sources();
-    let begin = source.find('>').context("the chart library is not in a script element")? + 1;
-    let length = source[begin..].find(SCRIPT_END).context("the chart library's script has no end")?;
-    source.truncate(begin + length);
-    source.drain(..begin);
-    source.shrink_to_fit();
-    Ok(source)
-}
-
 /// What the page may do: run the scripts named here and use what is inside it. It may connect to
 /// nothing.
-fn policy(library: &str) -> String {
-    let scripts = [EARLY, SCRIPT, library].into_iter().filter(|script| !script.is_empty());
-    let named: Vec<String> = scripts.map(|script| format!("'sha256-{}'", sha256_base64(script))).collect();
-    // The chart library writes style attributes. Pictures are its own, made from data.
+fn policy() -> String {
+    let named: Vec<String> =
+        [EARLY, SCRIPT].iter().map(|script| format!("'sha256-{}'", sha256_base64(script))).collect();
+    // Charts have their places in style attributes; pictures are data of the page.
     format!(
-        "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; \
+        "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
          form-action 'none'",
         named.join(" ")
     )
@@ -91,7 +72,8 @@ fn sha256_base64(script: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Chart, ChartKind, Section, Table};
+    use crate::block::{Axis, Bar, Block, Chart, ChartKind, Scale, Section, Table};
+    use model::Verdict;
 
     fn page(report: &Report) -> String {
         let mut out = Vec::new();
@@ -111,14 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_plotly_alone() {
-        let library = library().expect("is there");
-        assert!(library.contains("plotly.js v3"));
-        assert!(library.len() < 5_000_000, "{}", library.len());
+    fn scripts_reach_the_browser_as_they_are_named() {
         // What would change between the file and the browser would no longer match its digest.
-        assert!(!library.contains(['\r', '\0']));
-        assert!(!library.contains("<!--") && !library.contains("<script"));
-        assert!(!SCRIPT.contains(['\r', '<']) || !SCRIPT.contains("</script"));
+        assert!(![EARLY, SCRIPT].iter().any(|script| script.contains(['\r', '\0'])));
+        assert!(!SCRIPT.contains("<!--") && !SCRIPT.contains("<script") && !SCRIPT.contains("</script"));
     }
 
     #[test]
@@ -137,26 +115,25 @@ mod tests {
     }
 
     #[test]
-    fn no_charts_no_library() {
+    fn charts_are_drawn_in_the_page() {
         let html = page(&with_block(Block::Prose("one\n\ntwo".to_owned())));
         assert!(html.len() < 60_000, "{}", html.len());
         assert!(html.contains("<p>one</p>") && html.contains("<p>two</p>"), "{html}");
         assert!(html.contains("default-src 'none'"));
-        let chart = ChartKind::Strips { strips: Vec::new() };
+        let bar = Bar { label: "a<b".into(), value: 2.0, low_high: None, verdict: Verdict::trusted() };
+        let y = Axis { title: "GB/s".into(), scale: Scale::Linear };
         let chart = Chart {
             id: "c".to_owned(),
             title: "C".to_owned(),
             about: String::new(),
-            kind: chart,
+            kind: ChartKind::Bars { y, bars: vec![bar] },
             summary: None,
             data: Table::default(),
         };
         let html = page(&with_block(chart.into()));
-        assert!(html.len() > 4_000_000 && html.len() < 5_000_000, "{}", html.len());
-        // Maps are drawn already.
+        assert!(html.len() < 60_000 && html.contains("<path class=\"bar blue\""), "{}", html.len());
         let html = page(&with_block(crate::map::tests::chart(crate::map::tests::hackbench()).into()));
         assert!(html.len() < 120_000 && html.contains("<svg class=\"map\""), "{}", html.len());
-        assert!(!html.contains("needs scripts;"), "nor do they need any");
     }
 
     #[test]

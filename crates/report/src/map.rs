@@ -9,7 +9,7 @@ use super::block::{Block, Cell, Chart, ChartKind, Column, Map, MapSide, Report, 
 use super::plain::plain;
 use model::figure;
 
-pub use shades::{Colour, Shades, ink};
+pub use shades::{Colour, Shades, ink, viridis};
 
 /// Longest texts of a knob's name, of a setting, of a region's name and of its kind.
 pub const TITLE: usize = 60;
@@ -43,11 +43,6 @@ impl Chart {
             ChartKind::Map(map) => Some(map),
             _ => None,
         }
-    }
-
-    /// Whether it is a picture that needs no script.
-    pub fn is_drawn(&self) -> bool {
-        matches!(self.kind, ChartKind::Map(_) | ChartKind::Forest(_))
     }
 }
 

@@ -125,7 +125,7 @@ fn write_table(out: &mut String, table: &Table, summary: &str) {
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Heading(text) => format!("**{}**", safe(text)),
-        Cell::Text(text) | Cell::Number(text) => safe(text),
+        Cell::Text(text) | Cell::Number(text) | Cell::Keyed { name: text, .. } => safe(text),
         Cell::Code(text) => code(text),
         Cell::Verdict(verdict) => match verdict.reason.as_str() {
             "" => verdict.words().to_string(),

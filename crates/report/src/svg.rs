@@ -1,11 +1,13 @@
-//! Maps as SVG pictures: inside the page, and as a file that stands alone.
+//! Maps as SVG pictures, inside the page and as a file that stands alone, and `chart`, the other
+//! charts of the page.
 //!
-//! Colours are in the attributes, so that a picture shows wherever it goes; the page's style sheet
-//! replaces them where it is dark. What is told by a colour is told by a number, a letter or a mark
+//! Colours of maps are in the attributes, so that a picture shows wherever it goes; the page's
+//! style sheet replaces them where it is dark. What is told by a colour is told by a number, a letter or a mark
 //! as well.
 
 mod bar;
 mod canvas;
+pub mod chart;
 mod forest;
 mod layout;
 mod legend;

@@ -1,123 +1,123 @@
-// The page is complete without this: here charts are drawn when they come into sight, tables fold, commands copy.
+// The page is complete without this: here it is searched, copied from, and its charts are read off by pointer.
 (function () {
   'use strict';
   const root = document.documentElement;
-  for (const fold of document.querySelectorAll('details.fold')) fold.open = false;
-  root.classList.add('ready');
+  const all = (what, where) => [...(where || document).querySelectorAll(what)];
 
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const slim = matchMedia('(max-width: 640px)');
-  const plots = [...document.querySelectorAll('.plot')];
-  const isColour = key => /color$/i.test(key);
+  // Search and "Only problems": rows and findings that do not fit are hidden, and all that is neither.
+  const search = document.getElementById('search');
+  const only = document.getElementById('only');
+  const nothing = document.getElementById('nothing');
+  let sought = false;
+  // What was open before the search, and all rows with what they are found by: read at the first search.
+  let before = [];
+  let rows = null;
 
-  // The drawing of a chart with the colours that its names have in the style sheet now.
-  function painted(node, key, style) {
-    if (typeof node === 'string') {
-      return isColour(key) && node[0] === '$' ? style.getPropertyValue('--' + node.slice(1)).trim() : node;
+  function words(row) {
+    const key = row.querySelector('[title]');
+    return (row.textContent + ' ' + (key ? key.title : '')).toLowerCase();
+  }
+
+  function index() {
+    rows = all('main tbody tr').map(row => ({ row, heading: !!row.querySelector('th.group'), words: words(row) }));
+  }
+
+  function seek() {
+    const text = search.value.trim().toLowerCase();
+    const on = text !== '' || only.checked;
+    if (on && !sought) before = all('main details').map(fold => [fold, fold.open]);
+    if (on && !rows) index();
+    root.classList.toggle('seeking', on);
+    if (rows) for (const { row, heading, words } of rows) {
+      row.hidden = on && (heading || !words.includes(text) || (only.checked && !('p' in row.dataset)));
     }
-    if (Array.isArray(node)) {
-      const plain = !isColour(key) && typeof node[0] !== 'object';
-      return plain ? node : node.map(child => painted(child, key, style));
+    for (const find of all('.find')) {
+      find.hidden = on && (!find.textContent.toLowerCase().includes(text) || (only.checked && find.classList.contains('note')));
     }
-    if (node === null || typeof node !== 'object') return node;
-    return Object.fromEntries(Object.entries(node).map(([key, child]) => [key, painted(child, key, style)]));
-  }
-
-  function laid(base, over) {
-    for (const [key, value] of Object.entries(over)) {
-      const both = [value, base[key]].every(side => side && typeof side === 'object' && !Array.isArray(side));
-      base[key] = both ? laid(base[key], value) : value;
+    const left = '.find:not([hidden]), tbody tr:not([hidden])';
+    let found = false;
+    for (const part of all('main section, main details.t, main .card')) {
+      const some = part.matches('.find') || part.querySelector(left) !== null;
+      part.classList.toggle('out', on && !some);
+      found = found || some;
     }
-    return base;
+    if (on) for (const fold of all('main details.t, main details.inner')) fold.open = fold.querySelector(left) !== null;
+    if (!on && sought) for (const [fold, open] of before) fold.open = open;
+    nothing.hidden = !on || found;
+    sought = on;
   }
+  search.addEventListener('input', seek);
+  only.addEventListener('change', seek);
 
-  function draw(plot) {
-    const spec = JSON.parse(plot.nextElementSibling.textContent);
-    if (slim.matches && spec.narrow) laid(spec.layout, spec.narrow);
-    const order = spec.orders && spec.orders[plot.dataset.order || 0];
-    if (order) Object.assign(spec.data[0], order);
-    const style = getComputedStyle(root);
-    const layout = painted(spec.layout, '', style);
-    // A finger that moves over a chart wants to move the page.
-    if (slim.matches) layout.dragmode = false;
-    const options = {
-      displaylogo: false,
-      doubleClick: 'reset',
-      modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
-      responsive: true,
-      showTips: false,
-      toImageButtonOptions: { format: 'svg', filename: plot.closest('figure').id || 'chart' },
-      typesetMath: false,
-    };
-    return Plotly.newPlot(plot, painted(spec.data, '', style), layout, options);
-  }
+  document.getElementById('open-all').addEventListener('click', () => all('main details.t').forEach(fold => { fold.open = true; }));
+  document.getElementById('close-all').addEventListener('click', () => all('main details').forEach(fold => { fold.open = false; }));
+  document.getElementById('theme').addEventListener('click', () => {
+    const now = root.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+    root.dataset.theme = now === 'dark' ? 'light' : 'dark';
+  });
 
-  // The library lies in the page as text until a chart is in sight: the page can be read a second sooner.
-  function wake() {
-    const script = document.createElement('script');
-    script.textContent = document.getElementById('chart-library').textContent;
-    document.head.append(script);
-    script.remove();
-    if (typeof Plotly === 'undefined') throw new Error('the chart library did not load');
+  // What a link names is opened.
+  function reveal() {
+    const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!named) return;
+    for (let at = named; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+    const first = named.matches('section.topic') && named.querySelector('details.t');
+    if (first && !named.querySelector('details.t[open]')) first.open = true;
+    named.scrollIntoView();
   }
+  addEventListener('hashchange', reveal);
+  reveal();
 
-  function show(plot) {
-    plot.classList.add('begun');
-    try {
-      if (typeof Plotly === 'undefined') wake();
-      Promise.resolve(draw(plot)).then(() => plot.classList.add('drawn'), error => fail(plot, error));
-    } catch (error) {
-      fail(plot, error);
-    }
-  }
-
-  function fail(plot, error) {
-    plot.classList.add('failed');
-    plot.textContent = 'This chart could not be drawn (' + error.message + '). Its data is below.';
-    plot.closest('figure').querySelector('details').open = true;
-  }
-
-  // One chart a turn, so that the page stays quick while several come into sight.
-  const waiting = [];
-  function next() {
-    const plot = waiting.shift();
-    if (plot && !plot.classList.contains('begun')) show(plot);
-    if (waiting.length) setTimeout(next);
-  }
+  // The section that is in sight, in the sidebar.
+  const links = all('nav a');
   const sight = new IntersectionObserver(entries => {
     for (const entry of entries.filter(entry => entry.isIntersecting)) {
-      sight.unobserve(entry.target);
-      if (waiting.push(entry.target) === 1) setTimeout(next);
+      for (const link of links) link.classList.toggle('on', link.hash === '#' + entry.target.id);
     }
-  }, { rootMargin: '500px 0px' });
-  plots.forEach(plot => sight.observe(plot));
+  }, { rootMargin: '-10% 0px -80% 0px' });
+  all('main section').forEach(section => sight.observe(section));
 
-  const redraw = () => plots.filter(plot => plot.classList.contains('begun')).forEach(show);
-  dark.addEventListener('change', redraw);
-  slim.addEventListener('change', redraw);
-
-  // Paper is white and everything on it is in sight.
-  addEventListener('beforeprint', () => {
-    root.classList.add('paper');
-    plots.forEach(show);
-  });
-  addEventListener('afterprint', () => {
-    root.classList.remove('paper');
-    redraw();
-  });
-
-  for (const control of document.querySelectorAll('.switch')) {
+  // The order of a matrix.
+  for (const control of all('.switch')) {
     control.addEventListener('click', event => {
-      const chosen = event.target.closest('button');
-      if (!chosen) return;
-      for (const button of control.children) button.setAttribute('aria-pressed', button === chosen);
-      const plot = control.closest('figure').querySelector('.plot');
-      plot.dataset.order = chosen.dataset.order;
-      show(plot);
+      const chosen = [...control.children].indexOf(event.target.closest('button'));
+      if (chosen < 0) return;
+      all('button', control).forEach((button, at) => button.setAttribute('aria-pressed', at === chosen));
+      all('.drawing', control.closest('figure')).forEach((drawing, at) => { drawing.hidden = at !== chosen; });
     });
   }
 
-  for (const code of document.querySelectorAll('.command code')) {
+  // The point nearest to the pointer is named.
+  const tip = document.getElementById('tip');
+  for (const plot of all('svg.lines')) {
+    let points = null;
+    let lit = null;
+    const clear = () => {
+      tip.hidden = true;
+      if (lit) lit.classList.remove('lit');
+      lit = null;
+    };
+    plot.addEventListener('pointermove', event => {
+      points = points || all('circle.pt', plot);
+      const far = point => {
+        const box = point.getBoundingClientRect();
+        return Math.hypot(box.x + box.width / 2 - event.clientX, (box.y + box.height / 2 - event.clientY) / 2);
+      };
+      const near = points.reduce((best, point) => (best && best.far <= far(point) ? best : { point, far: far(point) }), null);
+      clear();
+      if (!near || near.far > 60) return;
+      lit = near.point;
+      lit.classList.add('lit');
+      const box = lit.getBoundingClientRect();
+      tip.textContent = lit.querySelector('title').textContent;
+      tip.hidden = false;
+      tip.style.left = Math.max(4, Math.min(innerWidth - tip.offsetWidth - 4, box.x - tip.offsetWidth / 2)) + 'px';
+      tip.style.top = box.y - tip.offsetHeight - 8 + 'px';
+    });
+    plot.addEventListener('pointerleave', clear);
+  }
+
+  for (const code of all('.cmd code')) {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = 'Copy';

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use super::charts::ticks::figure;
+use crate::svg::chart::ticks::figure;
 
-const WIDTH: usize = 112;
-const HEIGHT: usize = 22;
-const BINS: usize = 28;
+const WIDTH: usize = 64;
+const HEIGHT: usize = 14;
+const BINS: usize = 16;
 
-/// An SVG picture. Its colour is in its attributes, so that it shows even where a style sheet is
-/// not let in.
+/// An SVG picture; the style sheet has its colour.
 pub struct Histogram<'a>(pub &'a [f64]);
 
 impl fmt::Display for Histogram<'_> {
@@ -20,20 +19,18 @@ impl fmt::Display for Histogram<'_> {
         let said = match values.len() {
             0 => "no values".to_owned(),
             1 => format!("one value: {}", figure(low)),
-            count => format!("distribution of {count} values from {} to {}", figure(low), figure(high)),
+            count => format!("{count} values from {} to {}", figure(low), figure(high)),
         };
         write!(
             f,
-            "<svg class=\"spark\" role=\"img\" aria-label=\"{said}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             viewBox=\"0 0 {WIDTH} {HEIGHT}\"><title>{said}</title><path d=\"M0 {HEIGHT}H{WIDTH}\" fill=\"none\" \
-             stroke=\"#9aa3b2\"/><path fill=\"#2563eb\" d=\""
+            "<svg class=\"spark\" role=\"img\" width=\"{WIDTH}\" height=\"{HEIGHT}\"><title>{said}</title><path d=\""
         )?;
         let counts = counts(&values, low, high);
         let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
         for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             // One value among many is still seen.
             let height = (*count as f64 / most * (HEIGHT - 1) as f64).max(2.0);
-            write!(f, "M{} {HEIGHT}v-{height:.1}h3v{height:.1}z", bin * 4)?;
+            write!(f, "M{} {HEIGHT}v-{height:.0}h3v{height:.0}z", bin * 4)?;
         }
         f.write_str("\"/></svg>")
     }
@@ -56,7 +53,7 @@ mod tests {
     fn a_bar_for_each_filled_bin() {
         let drawn = Histogram(&[1.0, 1.0, 2.0, f64::NAN]).to_string();
         assert_eq!(drawn.matches('z').count(), 2);
-        assert!(drawn.contains("aria-label=\"distribution of 3 values from 1 to 2\""), "{drawn}");
+        assert!(drawn.contains("<title>3 values from 1 to 2</title>"), "{drawn}");
         assert_eq!(Histogram(&[5.0, 5.0]).to_string().matches('z').count(), 1);
         assert!(Histogram(&[]).to_string().contains("no values"));
     }

@@ -1,53 +1,80 @@
 //! The page's parts as the template wants them.
 
+use std::borrow::Cow;
+
 use askama::Template;
 
-use super::boxes::BoxView;
-use super::charts::{self, Order, Spec};
-use super::table::TableView;
+use super::header::{Header, header};
+use super::item::Item;
 use super::text::{ScriptText, filters};
+use super::topics::{Part, Topic, parts};
 use super::{EARLY, JSON_BEGIN, SCRIPT, SCRIPT_END, STYLE, policy, verdict};
-use crate::block::{Block, BoxNode, Chart, ChartKind, Report, Section, Table, Tiles};
-use crate::svg;
-use model::Finding;
-
-/// Pixels that a picture has on half of a wide page.
-const HALF: f64 = 560.0;
-
-/// Colours of groups in the style sheet; the letters tell further ones apart.
-const TILE_COLOURS: usize = 8;
+use crate::block::{Block, FINDINGS, Mark, Report};
+use model::Severity;
 
 #[derive(Template)]
 #[template(path = "report.html", whitespace = "minimize")]
 pub struct Page<'a> {
     report: &'a Report,
-    sections: Vec<SectionView<'a>>,
+    groups: Vec<Group<'a>>,
     policy: String,
-    library: &'a str,
 }
 
-/// A section whose blocks know their place.
-struct SectionView<'a> {
-    section: &'a Section,
-    blocks: Vec<BlockView<'a>>,
+/// A titled part of the page, with an entry in the sidebar.
+struct Group<'a> {
+    id: Cow<'a, str>,
+    title: Cow<'a, str>,
+    about: &'a str,
+    /// Beside the title: `4 warnings, 2 notes`.
+    hint: String,
+    /// In the sidebar: `4 + 2`, and its class.
+    count: (String, &'static str),
+    /// The subject, for sections of a run; other ones stand open.
+    topic: Option<Topic>,
+    folds: Vec<Fold<'a>>,
 }
 
-struct BlockView<'a> {
-    block: &'a Block,
-    /// Takes a line of its own; else two stand side by side.
-    wide: bool,
-}
-
-struct ChartView<'a> {
-    chart: &'a Chart,
-    /// One drawing, or several below each other.
-    specs: Vec<Spec>,
+/// What opens at a press.
+struct Fold<'a> {
+    id: Cow<'a, str>,
+    title: Cow<'a, str>,
+    about: &'a str,
+    /// How much is in it.
+    hint: String,
+    open: bool,
+    items: Vec<Item<'a>>,
 }
 
 impl<'a> Page<'a> {
-    pub fn new(report: &'a Report, library: &'a str) -> Page<'a> {
-        let sections: Vec<SectionView> = report.sections.iter().map(SectionView::new).collect();
-        Page { report, sections, policy: policy(library), library }
+    pub fn new(report: &'a Report) -> Page<'a> {
+        let (grouped, alone): (Vec<Part>, Vec<Part>) =
+            parts(report).into_iter().partition(|part| part.topic.is_some());
+        let mut groups: Vec<Group> = alone.into_iter().map(Group::alone).collect();
+        let mut grouped = grouped.into_iter().peekable();
+        for topic in Topic::ALL {
+            let mut own: Vec<Part> = Vec::new();
+            while let Some(part) = grouped.next_if(|part| part.topic == Some(topic)) {
+                own.push(part);
+            }
+            let stands = match topic {
+                Topic::Checks => !report.checks.is_empty(),
+                Topic::Raw => !report.json.is_empty(),
+                _ => false,
+            };
+            if stands || !own.is_empty() {
+                groups.push(Group::of(topic, own));
+            }
+        }
+        Page { report, groups, policy: policy() }
+    }
+
+    fn header(&self) -> Header<'a> {
+        header(self.report)
+    }
+
+    /// How many conditions were found in order.
+    fn passed(&self) -> usize {
+        self.report.checks.iter().filter(|check| check.mark == Mark::Good).count()
     }
 
     /// The style sheet, scripts and JSON: not machine text, or already escaped for where it stands.
@@ -84,119 +111,105 @@ impl<'a> Page<'a> {
     }
 }
 
-impl<'a> SectionView<'a> {
-    fn new(section: &'a Section) -> SectionView<'a> {
-        let blocks = &section.blocks;
-        let small = |index: usize| match blocks.get(index) {
-            Some(Block::Chart(chart)) => match &chart.kind {
-                ChartKind::Matrix { .. } => true,
-                ChartKind::Map(map) => svg::width(map) <= HALF,
-                _ => false,
-            },
-            _ => false,
+impl<'a> Group<'a> {
+    fn alone(part: Part<'a>) -> Group<'a> {
+        let (hint, count) = if part.id == FINDINGS { findings(&part.blocks) } else { Default::default() };
+        let items = Item::all(part.blocks, false);
+        let fold = Fold {
+            id: Cow::Borrowed(""),
+            title: Cow::Borrowed(""),
+            about: "",
+            hint: String::new(),
+            open: true,
+            items,
         };
-        let mut views: Vec<BlockView> = Vec::with_capacity(blocks.len());
-        while views.len() < blocks.len() {
-            let index = views.len();
-            let pair = small(index) && small(index + 1);
-            for block in &blocks[index..index + 1 + usize::from(pair)] {
-                views.push(BlockView { block, wide: !pair });
+        let Part { id, title, about, .. } = part;
+        Group { id, title, about, hint, count, topic: None, folds: vec![fold] }
+    }
+
+    fn of(topic: Topic, parts: Vec<Part<'a>>) -> Group<'a> {
+        let (id, title) = topic.names();
+        let folds = match topic {
+            Topic::Charts => {
+                let blocks = parts.into_iter().flat_map(|part| part.blocks).collect();
+                vec![Fold {
+                    id: Cow::Borrowed(""),
+                    title: Cow::Borrowed(""),
+                    about: "",
+                    hint: String::new(),
+                    open: true,
+                    items: Item::key_charts(blocks),
+                }]
             }
+            _ => {
+                let fold = |(place, part): (usize, Part<'a>)| {
+                    let hint = size(&part.blocks);
+                    let open = place == 0 && !topic.folded();
+                    let Part { id, title, about, .. } = part;
+                    Fold { id, title, about, hint, open, items: Item::all(part.blocks, true) }
+                };
+                parts.into_iter().enumerate().map(fold).collect()
+            }
+        };
+        Group {
+            id: Cow::Borrowed(id),
+            title: Cow::Borrowed(title),
+            about: "",
+            hint: String::new(),
+            count: Default::default(),
+            topic: Some(topic),
+            folds,
         }
-        SectionView { section, blocks: views }
+    }
+
+    fn is(&self, id: &str) -> bool {
+        self.topic.is_some_and(|topic| topic.names().0 == id)
+    }
+
+    /// Whether its parts fold; else they stand as they are.
+    fn has_folds(&self) -> bool {
+        self.topic.is_some_and(|topic| topic != Topic::Charts)
     }
 }
 
-impl<'a> BlockView<'a> {
-    fn chart(&self, chart: &'a Chart) -> ChartView<'a> {
-        ChartView { chart, specs: charts::specs(&chart.kind) }
-    }
-
-    fn table(&self, table: &'a Table) -> TableView<'a> {
-        TableView::new(table)
-    }
-
-    fn boxes(&self, node: &'a BoxNode) -> BoxView<'a> {
-        BoxView { node }
-    }
-
-    /// A class of the style sheet, and the words, of a group's number.
-    fn tile(&self, group: &Option<usize>) -> String {
-        group.map_or(String::new(), |group| format!("t{}", group % TILE_COLOURS))
-    }
-
-    fn letters(&self, group: &Option<usize>) -> String {
-        Tiles::letters(*group)
-    }
-
-    fn paragraphs<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
-        text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
-    }
-
-    fn words<'t>(&self, command: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
-        command.split(' ').filter(|word| !word.is_empty()).take(200)
-    }
-
-    fn rows(&self, table: &Table) -> String {
-        let count = table.rows.len();
-        format!("{count} row{}", if count == 1 { "" } else { "s" })
-    }
-
-    /// The gravest first.
-    fn gravest_first<'t>(&self, findings: &'t [Finding]) -> Vec<&'t Finding> {
-        let mut sorted: Vec<&Finding> = findings.iter().collect();
-        sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        sorted
-    }
+/// `12 figures` or `3 charts`.
+fn size(blocks: &[Cow<Block>]) -> String {
+    let count = |of: fn(&Block) -> usize| blocks.iter().map(|block| of(block)).sum::<usize>();
+    let rows = count(|block| match block {
+        Block::Table(table) => table.rows.len(),
+        _ => 0,
+    });
+    let charts = count(|block| usize::from(matches!(block, Block::Chart(_))));
+    let words = |count: usize, one: &str| match count {
+        0 => String::new(),
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let both = [words(charts, "chart"), words(rows, "row")];
+    both.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-impl ChartView<'_> {
-    fn summary(&self) -> Option<TableView<'_>> {
-        self.chart.summary.as_ref().map(TableView::new)
-    }
-
-    fn table(&self) -> TableView<'_> {
-        TableView::new(&self.chart.data)
-    }
-
-    /// A picture that needs no script.
-    fn picture(&self) -> Option<String> {
-        match &self.chart.kind {
-            ChartKind::Map(map) => Some(svg::map(map, svg::Theme::Page)),
-            ChartKind::Forest(forest) => Some(svg::forest(forest)),
-            _ => None,
-        }
-    }
-
-    fn notes(&self) -> impl Iterator<Item = &String> {
-        self.specs.iter().flat_map(|spec| &spec.notes)
-    }
-
-    /// Leaves room beside it on a line of its own.
-    fn square(&self) -> bool {
-        self.specs.iter().any(Spec::is_square)
-    }
-
-    fn orders(&self) -> &[Order] {
-        self.specs.first().map_or(&[], |spec| &spec.orders)
-    }
-
-    /// What the signs of a strip mean; the other charts explain themselves or have a legend.
-    fn strips(&self) -> bool {
-        matches!(self.chart.kind, ChartKind::Strips { .. })
-    }
-
-    /// Whether samples stand at the edge of the drawing because they lie beyond it.
-    fn far(&self) -> bool {
-        matches!(&self.chart.kind, ChartKind::Strips { strips } if charts::strips::any_beyond(strips))
-    }
-
-    fn warm_ups(&self) -> bool {
-        match &self.chart.kind {
-            ChartKind::Strips { strips } => {
-                strips.iter().any(|strip| strip.dots.iter().any(|dot| dot.warm_up))
-            }
-            _ => false,
-        }
-    }
+/// `1 problem, 4 warnings, 2 notes`, and `5 + 2` for the sidebar.
+fn findings(blocks: &[Cow<Block>]) -> (String, (String, &'static str)) {
+    let all = || {
+        blocks.iter().flat_map(|block| match block.as_ref() {
+            Block::Findings(findings) => findings.as_slice(),
+            _ => &[],
+        })
+    };
+    let counts = [Severity::Problem, Severity::Warning, Severity::Note]
+        .map(|severity| (severity, all().filter(|finding| finding.severity == severity).count()));
+    let words = counts.iter().filter(|(_, count)| *count > 0).map(|(severity, count)| {
+        let word = verdict::severity(*severity).1;
+        format!("{count} {word}{}", if *count == 1 { "" } else { "s" })
+    });
+    let [problems, warnings, notes] = counts.map(|(_, count)| count);
+    let class = if problems > 0 { "bad" } else { "care" };
+    let short = match (problems + warnings, notes) {
+        (0, 0) => (String::new(), ""),
+        (0, notes) => (notes.to_string(), ""),
+        (graver, 0) => (graver.to_string(), class),
+        (graver, notes) => (format!("{graver} + {notes}"), class),
+    };
+    (words.collect::<Vec<_>>().join(", "), short)
 }

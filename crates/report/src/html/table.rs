@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::histogram::Histogram;
 use super::text::filters;
-use super::verdict::{Worth, worth};
+use super::verdict::{Worth, is_problem, worth};
 use crate::block::{Cell, Table};
 use model::{Verdict, VerdictKind};
 
@@ -40,6 +40,11 @@ impl<'a> TableView<'a> {
     fn span(&self, row: &[Cell], place: usize) -> usize {
         let last = place + 1 == row.len();
         if last { self.table.columns.len().saturating_sub(place).max(1) } else { 1 }
+    }
+
+    /// Whether "Only problems" leaves the row.
+    fn problem(&self, row: &[Cell]) -> bool {
+        row.iter().any(|cell| matches!(cell, Cell::Verdict(verdict) if is_problem(verdict.kind)))
     }
 
     fn worth(&self, kind: VerdictKind) -> Worth {

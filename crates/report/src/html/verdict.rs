@@ -8,19 +8,25 @@ pub struct Worth {
     pub mark: &'static str,
     /// Class of the style sheet.
     pub class: &'static str,
-    /// Colour of the charts, by its name in the style sheet.
-    pub colour: &'static str,
+    /// The same in charts.
+    pub ink: &'static str,
 }
 
 pub fn worth(kind: VerdictKind) -> Worth {
-    let (mark, class, colour) = match kind {
-        VerdictKind::Trusted | VerdictKind::TrustedWithCause => ("✓", "good", "$c0"),
-        VerdictKind::Imprecise | VerdictKind::Multimodal | VerdictKind::Drifting => ("!", "care", "$c1"),
-        VerdictKind::Rejected => ("✗", "bad", "$off"),
-        VerdictKind::Skipped => ("–", "none", "$off"),
-        VerdictKind::Unverified => ("?", "unknown", "$off"),
+    let (mark, class, ink) = match kind {
+        VerdictKind::Trusted | VerdictKind::TrustedWithCause => ("✓", "good", "blue"),
+        VerdictKind::Imprecise | VerdictKind::Multimodal | VerdictKind::Drifting => ("!", "care", "amber"),
+        VerdictKind::Rejected => ("✗", "bad", "grey"),
+        VerdictKind::Skipped => ("–", "none", "grey"),
+        VerdictKind::Unverified => ("?", "unknown", "grey"),
     };
-    Worth { mark, class, colour }
+    Worth { mark, class, ink }
+}
+
+/// Whether a figure is one of those that somebody looking for problems wants to see; a wide interval
+/// alone is none.
+pub fn is_problem(kind: VerdictKind) -> bool {
+    matches!(kind, VerdictKind::Multimodal | VerdictKind::Drifting | VerdictKind::Rejected)
 }
 
 /// The mark of a condition, its class, and its word for readers who see neither.
@@ -33,11 +39,11 @@ pub fn check(mark: Mark) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Class and word of a finding's severity.
+/// Mark and word of a finding's severity; the word is its class, too.
 pub fn severity(severity: Severity) -> (&'static str, &'static str) {
     match severity {
-        Severity::Problem => ("problem", "problem"),
-        Severity::Warning => ("warning", "warning"),
-        Severity::Note => ("note", "note"),
+        Severity::Problem => ("✗", "problem"),
+        Severity::Warning => ("!", "warning"),
+        Severity::Note => ("·", "note"),
     }
 }

@@ -42,6 +42,11 @@ const VIRIDIS: [[u8; 3]; 9] = [
     [0xfd, 0xe7, 0x25],
 ];
 
+/// From dark for 0 to bright for 1.
+pub fn viridis(place: f64) -> [u8; 3] {
+    between(&VIRIDIS, place)
+}
+
 /// Changes of less than this many per cent stay pale: noise must not look like an effect.
 const LEAST_PERCENT: f64 = 5.0;
 

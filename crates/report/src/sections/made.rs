@@ -179,6 +179,7 @@ pub fn tables(section: &Section) -> Vec<&Table> {
 pub fn texts(table: &Table) -> Vec<Vec<String>> {
     let cell = |cell: &Cell| match cell {
         Cell::Heading(text) | Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => text.clone(),
+        Cell::Keyed { name, .. } => name.clone(),
         Cell::Verdict(verdict) => verdict.kind.words().to_string(),
         Cell::Distribution(_) | Cell::Empty => String::new(),
     };

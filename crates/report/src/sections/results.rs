@@ -144,6 +144,7 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let place = judged.series.case.placement.name.to_string();
         let mut row = row(&Shown { judged, label: label(diagnosis, judged), place });
+        row[0] = text(label(diagnosis, judged));
         row.insert(0, Cell::Code(judged.series.key.clone()));
         row.insert(6, number(as_it_ran(judged)));
         row
@@ -179,7 +180,7 @@ fn row(Shown { judged, label, place }: &Shown) -> Vec<Cell> {
     let analysis = &judged.analysis;
     let estimate = analysis.figure();
     vec![
-        text(label.clone()),
+        Cell::Keyed { name: label.clone(), key: judged.series.key.clone() },
         text(place.clone()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(median_words(judged)),

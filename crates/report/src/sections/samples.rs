@@ -116,16 +116,11 @@ fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {
     let median = Some(estimate.median).filter(|median| median.is_finite() && *median != 0.0)?;
     let unit = &judged.series.metric.unit;
     let mut dots = Vec::new();
-    for (process, in_process) in judged.series.processes.iter().enumerate() {
+    for in_process in &judged.series.processes {
         let windows = in_process.warm_up.iter().map(|value| (value, true));
         let windows = windows.chain(in_process.values.iter().map(|value| (value, false)));
-        for (window, (value, warm_up)) in windows.enumerate().filter(|(_, (value, _))| value.is_finite()) {
-            dots.push(Dot {
-                relative: value / median,
-                label: format!("process {process}, window {window}: {}", figure(*value, unit)),
-                warm_up,
-            });
-        }
+        let finite = windows.filter(|(value, _)| value.is_finite());
+        dots.extend(finite.map(|(value, warm_up)| Dot { relative: value / median, warm_up }));
     }
     let spread = estimate.cv.map_or(String::new(), |cv| format!(", CV {}", percent(cv)));
     Some(Strip {

@@ -214,7 +214,9 @@ fn shown(cell: &Cell, style: Style) -> (String, Tone) {
     match cell {
         Cell::Heading(text) => (plain(text, LONGEST), Tone::Strong),
         // A command stands at the end of a text, and whole.
-        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, 4 * LONGEST), Tone::Plain),
+        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) | Cell::Keyed { name: text, .. } => {
+            (plain(text, 4 * LONGEST), Tone::Plain)
+        }
         Cell::Verdict(verdict) => {
             let (mark, tone) = verdict_mark(verdict.kind, style.unicode);
             let words = verdict.words();

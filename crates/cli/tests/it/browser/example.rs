@@ -290,11 +290,7 @@ pub fn strip(noise: &mut Noise, label: &str, samples: usize, modes: bool) -> Str
         let relative = if low { 0.62 } else { 1.0 } + 0.03 * noise.normal();
         let warm_up = index < 3;
         let relative = if warm_up { relative + 0.25 } else { relative };
-        Dot {
-            relative,
-            label: format!("process {}, window {}: {:.2} µs", index / 10 + 1, index % 10 + 1, relative * 5.6),
-            warm_up,
-        }
+        Dot { relative, warm_up }
     });
     let kind = if modes { VerdictKind::Multimodal } else { VerdictKind::Trusted };
     Strip {

@@ -63,7 +63,7 @@ fn hostile_blocks() -> Vec<Block> {
     let strips = (0..3).map(|index| Strip {
         label: evil(index),
         figure: evil(index + 1),
-        dots: vec![Dot { relative: 1.0, label: evil(index + 2), warm_up: false }],
+        dots: vec![Dot { relative: 1.0, warm_up: false }],
         low_high: None,
         verdict: verdict.clone(),
     });

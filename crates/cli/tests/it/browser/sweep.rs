@@ -155,7 +155,6 @@ pub fn look(session: &mut Session, tab: &Tab) {
     assert_eq!(session.count(tab, &count("svg.map")), 5);
     assert_eq!(session.count(tab, &count("#hackbench .cell .n")), 149);
     assert_eq!(session.count(tab, &count("#most .cell .n")), 400);
-    assert_eq!(session.count(tab, "document.documentElement.outerHTML.includes('plotly') ? 1 : 0"), 0);
     // Small ones stand side by side.
     let top = |id: &str| format!("Math.round(document.querySelector('#{id}').getBoundingClientRect().top)");
     let [left, right] = ["voluntary", "involuntary"].map(|id| session.count(tab, &top(id)));

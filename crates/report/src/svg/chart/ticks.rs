@@ -62,6 +62,11 @@ pub fn log(low: f64, high: f64, most: usize) -> Ticks {
     Ticks::new(powers.map(|power| 10_f64.powi(power)).filter(inside).collect(), figure)
 }
 
+/// Ticks at round numbers with even steps, at most `most` and one.
+pub fn linear(low: f64, high: f64, most: usize) -> Ticks {
+    Ticks::new(even(low, high, most), figure)
+}
+
 /// Round numbers with even steps.
 fn even(low: f64, high: f64, most: usize) -> Vec<f64> {
     let rough = (high - low) / most.max(1) as f64;
@@ -71,8 +76,11 @@ fn even(low: f64, high: f64, most: usize) -> Vec<f64> {
     let decade = 10_f64.powf(rough.log10().floor());
     let step =
         [1.0, 2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|step| *step >= rough).unwrap_or(rough);
-    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
-    (first..=last).map(|index| index as f64 * step).collect()
+    let (first, last) = ((low / step).ceil(), (high / step).floor());
+    if !(last - first).is_finite() || first.abs() > 1e15 {
+        return vec![low];
+    }
+    (0..=(last - first) as usize).take(most + 2).map(|index| (first + index as f64) * step).collect()
 }
 
 /// A number of bytes with its binary unit: `48 KiB`.
@@ -131,15 +139,6 @@ fn grouped(text: &str) -> String {
         out.push(character);
     }
     out
-}
-
-/// `value` with four digits that count: more would only make the page longer.
-pub fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let scale = 10_f64.powf(3.0 - value.abs().log10().floor());
-    if scale.is_finite() && scale > 0.0 { (value * scale).round() / scale } else { value }
 }
 
 #[cfg(test)]
@@ -203,7 +202,5 @@ mod tests {
         ];
         assert_eq!(shown, wanted);
         assert_eq!(figure(f64::NAN), "–");
-        assert_eq!(rounded(196.234567), 196.2);
-        assert_eq!(rounded(0.0), 0.0);
     }
 }

@@ -1,0 +1,225 @@
+//! The order of the page: sections of a run stand under the subject that they are about, and tables
+//! of figures are divided among the subjects. Sections of studies and comparisons stand alone.
+
+use std::borrow::Cow;
+
+use crate::block::{Block, Cell, Chart, ChartKind, RESULTS, Report, Section, Table};
+
+/// A subject of a run, in the page's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    Charts,
+    Cpu,
+    Memory,
+    Os,
+    Disk,
+    Network,
+    Stability,
+    Checks,
+    Host,
+    Raw,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 10] = [
+        Topic::Charts,
+        Topic::Cpu,
+        Topic::Memory,
+        Topic::Os,
+        Topic::Disk,
+        Topic::Network,
+        Topic::Stability,
+        Topic::Checks,
+        Topic::Host,
+        Topic::Raw,
+    ];
+
+    /// Anchor and title.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Topic::Charts => ("charts", "Charts"),
+            Topic::Cpu => ("cpu", "CPU"),
+            Topic::Memory => ("memory", "Memory"),
+            Topic::Os => ("os", "OS"),
+            Topic::Disk => ("disk", "Disk"),
+            Topic::Network => ("network", "Network"),
+            Topic::Stability => ("stability", "Stability"),
+            Topic::Checks => ("checks", "Checks"),
+            Topic::Host => ("host", "Host"),
+            Topic::Raw => ("raw-data", "Raw data"),
+        }
+    }
+
+    /// Whether nothing of it is open at first.
+    pub fn folded(self) -> bool {
+        self >= Topic::Checks
+    }
+
+    /// The subject of a group of benchmarks (`syscall`), with the title of its figures.
+    fn of_group(group: &str) -> Option<(Topic, &'static str)> {
+        Some(match group {
+            "cpu" => (Topic::Cpu, "Clock and arithmetic"),
+            "memory" => (Topic::Memory, "Latency and bandwidth"),
+            "syscall" => (Topic::Os, "System calls"),
+            "signal" => (Topic::Os, "Signals"),
+            "vm" => (Topic::Os, "Page faults and mappings"),
+            "process" => (Topic::Os, "Processes and threads"),
+            "timer" => (Topic::Os, "Timers"),
+            "lock" => (Topic::Os, "Locks"),
+            "ipc" => (Topic::Os, "Communication between tasks"),
+            "sched" => (Topic::Os, "Scheduler"),
+            "file" => (Topic::Disk, "Files, through the page cache"),
+            "disk" => (Topic::Disk, "Disk"),
+            "network" => (Topic::Network, "Network"),
+            _ => return None,
+        })
+    }
+
+    /// The subject of a section; `None` for one that stands alone.
+    fn of_section(id: &str) -> Option<Topic> {
+        Some(match id {
+            "topology" => Topic::Cpu,
+            "readings" => Topic::Memory,
+            "latencies" | "placement-matrix" | "placements" => Topic::Os,
+            "samples" | "observed" | "observed-lines" => Topic::Stability,
+            "conditions" | "notes" => Topic::Checks,
+            "machine" => Topic::Host,
+            "method" | "raw" => Topic::Raw,
+            // Studies, which have pages of their own.
+            "memory-map" => return None,
+            _ => Topic::of_group(id.split_once('-')?.0)?.0,
+        })
+    }
+}
+
+/// Charts that stand before all tables: they show what the answer depends on.
+const KEY_CHARTS: [&str; 4] = [
+    "chart-memory-latency",
+    "chart-memory-core-to-core",
+    "placements-ipc-pipe-pingpong-round_trips",
+    "observed-clock",
+];
+
+/// A matrix of fewer rows has no shape to show.
+const LEAST_MATRIX: usize = 4;
+
+fn is_key(chart: &Chart) -> bool {
+    let shows = match &chart.kind {
+        ChartKind::Matrix { rows, .. } => rows.labels.len() >= LEAST_MATRIX,
+        _ => true,
+    };
+    shows && KEY_CHARTS.contains(&chart.id.as_str())
+}
+
+/// A section or a part of one, under its subject.
+pub struct Part<'a> {
+    pub topic: Option<Topic>,
+    pub id: Cow<'a, str>,
+    pub title: Cow<'a, str>,
+    pub about: &'a str,
+    pub blocks: Vec<Cow<'a, Block>>,
+}
+
+/// The parts of the page: those that stand alone first, then by subject.
+pub fn parts(report: &Report) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part> = report.sections.iter().flat_map(divided).collect();
+    // Figures before the sections that say more about some of them.
+    parts.sort_by_key(|part| (part.topic, !part.id.starts_with(RESULTS)));
+    let order = |part: &Part| match &part.blocks[..] {
+        [block] => match block.as_ref() {
+            Block::Chart(chart) => KEY_CHARTS.iter().position(|id| *id == chart.id),
+            _ => None,
+        },
+        _ => None,
+    };
+    let charts = parts.iter().filter(|part| part.topic == Some(Topic::Charts)).count();
+    let begin = parts.iter().position(|part| part.topic == Some(Topic::Charts)).unwrap_or(0);
+    parts[begin..begin + charts].sort_by_key(order);
+    parts
+}
+
+fn divided(section: &Section) -> Vec<Part<'_>> {
+    if section.id == RESULTS {
+        return results(section);
+    }
+    let topic = Topic::of_section(&section.id);
+    let mut rest: Vec<Cow<Block>> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
+    for block in &section.blocks {
+        match block {
+            Block::Chart(chart) if topic.is_some() && is_key(chart) => parts.push(Part {
+                topic: Some(Topic::Charts),
+                id: Cow::Owned(format!("{}-key", chart.id)),
+                title: Cow::Borrowed(&chart.title),
+                about: "",
+                blocks: vec![Cow::Borrowed(block)],
+            }),
+            block => rest.push(Cow::Borrowed(block)),
+        }
+    }
+    if topic.is_some() {
+        // Charts before tables; what stands first introduces them.
+        let after = rest.iter().position(|block| matches!(block.as_ref(), Block::Table(_))).unwrap_or(0);
+        rest[after..].sort_by_key(|block| !matches!(block.as_ref(), Block::Chart(_)));
+    }
+    if !rest.is_empty() || parts.is_empty() {
+        parts.push(Part {
+            topic,
+            id: Cow::Borrowed(&section.id),
+            title: Cow::Borrowed(&section.title),
+            about: &section.about,
+            blocks: rest,
+        });
+    }
+    parts
+}
+
+/// The table of figures, divided by its headings; what has no subject keeps standing alone.
+fn results(section: &Section) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut rest: Vec<Cow<Block>> = Vec::new();
+    for block in &section.blocks {
+        let Block::Table(table) = block else {
+            rest.push(Cow::Borrowed(block));
+            continue;
+        };
+        let mut left = Table { columns: table.columns.clone(), folded: table.folded, rows: Vec::new() };
+        let headed = table.rows.chunk_by(|_, next| !matches!(next[..], [Cell::Heading(_)]));
+        for rows in headed {
+            let subject = match &rows[0][..] {
+                [Cell::Heading(group)] => Topic::of_group(group).map(|of| (group, of)),
+                _ => None,
+            };
+            match subject {
+                Some((group, (topic, title))) => {
+                    let rows = rows[1..].to_vec();
+                    let table = Table { columns: table.columns.clone(), rows, folded: false };
+                    parts.push(Part {
+                        topic: Some(topic),
+                        id: Cow::Owned(format!("{RESULTS}-{group}")),
+                        title: Cow::Borrowed(title),
+                        about: "",
+                        blocks: vec![Cow::Owned(Block::Table(table))],
+                    });
+                }
+                None => left.rows.extend(rows.iter().cloned()),
+            }
+        }
+        if !left.rows.is_empty() {
+            rest.push(Cow::Owned(Block::Table(left)));
+        }
+    }
+    // Words about figures that all stand elsewhere.
+    let words = !parts.is_empty() && rest.iter().all(|block| matches!(block.as_ref(), Block::Prose(_)));
+    if !rest.is_empty() {
+        let title = if words { "How well the figures are known" } else { section.title.as_str() };
+        parts.push(Part {
+            topic: words.then_some(Topic::Stability),
+            id: Cow::Borrowed(RESULTS),
+            title: Cow::Borrowed(title),
+            about: &section.about,
+            blocks: rest,
+        });
+    }
+    parts
+}

@@ -1,0 +1,110 @@
+//! Charts that have a row a series: its name at the left and its figure at the right, or both above
+//! it where the page is too narrow for that.
+
+use std::fmt::Write;
+
+use super::scale::Scaled;
+use super::{across, safe, thousand};
+use crate::html::verdict::worth;
+use model::{Verdict, VerdictKind};
+
+/// Ticks on a wide and on a narrow page.
+const WIDE: usize = 8;
+const NARROW: usize = 4;
+
+/// A row's height in the units of its drawing, and its middle.
+pub const HEIGHT: f64 = 24.0;
+pub const MIDDLE: f64 = HEIGHT / 2.0;
+
+pub struct Row {
+    /// Escaped, as is the figure.
+    label: String,
+    figure: String,
+    /// What the pointer is told.
+    hint: String,
+    /// Marks in a drawing that is a thousand units wide.
+    marks: String,
+}
+
+impl Row {
+    /// A row whose figure says in a word what it is worth, unless it is simply trusted.
+    pub fn new(name: &str, figure: &str, verdict: &Verdict, marks: String) -> Row {
+        let figure = match verdict.kind {
+            VerdictKind::Trusted => safe(figure, 40),
+            VerdictKind::Skipped if !verdict.reason.is_empty() => {
+                format!("– skipped: {}", safe(&verdict.reason, 34))
+            }
+            kind => format!("{}  {} {}", safe(figure, 40), worth(kind).mark, kind.words()),
+        };
+        let hint = format!("{}: {}", safe(name, 160), figure.trim());
+        Row { label: safe(name, 64), figure: figure.trim().to_owned(), hint, marks }
+    }
+}
+
+/// The rows above their axis.
+pub fn html(rows: &[Row], axis: Option<&Scaled>, title: &str) -> String {
+    let mut out = String::from("<div class=\"rows\">");
+    let grid = axis.map_or(String::new(), |axis| {
+        let ticks = axis.ticks(WIDE).values;
+        let lines = ticks.iter().filter_map(|value| axis.inside(*value));
+        lines.map(|place| format!("M{} 0v{HEIGHT}", thousand(place))).collect()
+    });
+    for row in rows {
+        let Row { label, figure, hint, marks } = row;
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "<div class=\"row\"><span class=\"l\">{label}</span><svg class=\"track\" viewBox=\"0 0 1000 {HEIGHT}\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\"><title>{hint}</title><path class=\"grid\" \
+             d=\"{grid}\"/>{marks}</svg><span class=\"f\">{figure}</span></div>"
+        );
+    }
+    if let Some(axis) = axis {
+        let title = safe(title, 100);
+        let ticks = [ticks(axis, WIDE, "w"), ticks(axis, NARROW, "n")].concat();
+        let _ = write!(
+            out,
+            "<div class=\"row axis\"><span class=\"l\"></span><svg class=\"plot\" height=\"38\" aria-hidden=\"true\">{ticks}\
+             <text x=\"50%\" y=\"32\" text-anchor=\"middle\">{title}</text></svg><span class=\"f\"></span></div>"
+        );
+    }
+    out.push_str("</div>");
+    out
+}
+
+fn ticks(axis: &Scaled, most: usize, class: &str) -> String {
+    let ticks = axis.ticks(most);
+    let mut out = format!("<g class=\"{class}\">");
+    for (value, text) in ticks.values.iter().zip(&ticks.text) {
+        if let Some(place) = axis.inside(*value) {
+            let anchor = match place {
+                place if place < 0.03 => "start",
+                place if place > 0.97 => "end",
+                _ => "middle",
+            };
+            let _ = write!(
+                out,
+                "<text x=\"{}\" y=\"13\" text-anchor=\"{anchor}\">{}</text>",
+                across(place),
+                safe(text, 24)
+            );
+        }
+    }
+    out.push_str("</g>");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_say_what_they_are_worth() {
+        let row = |figure: &str, verdict: &Verdict| Row::new("a<b", figure, verdict, String::new());
+        let modes = row("1.46 µs", &Verdict::new(VerdictKind::Multimodal, "two modes"));
+        assert_eq!(modes.label, "a&lt;b");
+        assert_eq!(modes.figure, "1.46 µs  ! multimodal");
+        assert_eq!(row("1.46 µs ±3 %", &Verdict::trusted()).figure, "1.46 µs ±3 %");
+        assert_eq!(row("", &Verdict::new(VerdictKind::Skipped, "budget")).figure, "– skipped: budget");
+    }
+}
