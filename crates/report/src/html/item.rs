@@ -19,6 +19,9 @@ const HALF: f64 = 440.0;
 /// Colours of groups in the style sheet; the letters tell further ones apart.
 const TILE_COLOURS: usize = 8;
 
+/// What ends earlier is an abbreviation or says too little.
+const SHORT: usize = 20;
+
 /// A longer table that is not the first of its section is folded.
 const LONG_TABLE: usize = 12;
 
@@ -126,6 +129,18 @@ impl<'a> ItemView<'a> {
         text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
     }
 
+    /// The first sentence and the rest.
+    fn first<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        let ends = text.match_indices('.').map(|(at, _)| at + 1);
+        let whole = |at: &usize| {
+            let mut after = text[*at..].chars();
+            after.next() == Some(' ') && after.next().is_some_and(char::is_uppercase)
+        };
+        ends.filter(|at| *at > SHORT)
+            .find(whole)
+            .map_or((text, ""), |at| (&text[..at], text[at..].trim_start()))
+    }
+
     fn words<'t>(&self, command: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
         command.split(' ').filter(|word| !word.is_empty()).take(200)
     }
@@ -167,6 +182,15 @@ mod tests {
     use super::*;
     use crate::block::{Axis, Bar, Scale};
     use model::Verdict;
+
+    #[test]
+    fn a_finding_shows_its_first_sentence() {
+        let view = ItemView { block: &Block::Prose(String::new()), half: false, folded: false };
+        let said = view.first("The clock moved, e.g. by 14.5 % of all. Measure again. Or not.");
+        assert_eq!(said, ("The clock moved, e.g. by 14.5 % of all.", "Measure again. Or not."));
+        assert_eq!(view.first("One sentence, no more."), ("One sentence, no more.", ""));
+        assert_eq!(view.first(""), ("", ""));
+    }
 
     #[test]
     fn small_charts_stand_in_pairs() {

@@ -122,7 +122,8 @@ pub struct Part<'a> {
 
 /// The parts of the page: those that stand alone first, then by subject.
 pub fn parts(report: &Report) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part> = report.sections.iter().flat_map(divided).collect();
+    let mut parts: Vec<Part> =
+        report.sections.iter().flat_map(|section| divided(section, &report.sections)).collect();
     // Figures before the sections that say more about some of them.
     parts.sort_by_key(|part| (part.topic, !part.id.starts_with(RESULTS)));
     let order = |part: &Part| match &part.blocks[..] {
@@ -138,9 +139,9 @@ pub fn parts(report: &Report) -> Vec<Part<'_>> {
     parts
 }
 
-fn divided(section: &Section) -> Vec<Part<'_>> {
+fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     if section.id == RESULTS {
-        return results(section);
+        return results(section, all);
     }
     let topic = Topic::of_section(&section.id);
     let mut rest: Vec<Cow<Block>> = Vec::new();
@@ -174,8 +175,9 @@ fn divided(section: &Section) -> Vec<Part<'_>> {
     parts
 }
 
-/// The table of figures, divided by its headings; what has no subject keeps standing alone.
-fn results(section: &Section) -> Vec<Part<'_>> {
+/// The table of figures, divided by its headings, and the tables beside it; what has no subject keeps
+/// standing alone.
+fn results<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest: Vec<Cow<Block>> = Vec::new();
     for block in &section.blocks {
@@ -205,8 +207,18 @@ fn results(section: &Section) -> Vec<Part<'_>> {
                 None => left.rows.extend(rows.iter().cloned()),
             }
         }
-        if !left.rows.is_empty() {
-            rest.push(Cow::Owned(Block::Table(left)));
+        if left.rows.is_empty() {
+            continue;
+        }
+        match beside(&left, all).filter(|_| !parts.is_empty()) {
+            Some(same) => parts.push(Part {
+                topic: Topic::of_section(&same.id),
+                id: Cow::Owned(format!("{RESULTS}-{}", same.id)),
+                title: Cow::Owned(format!("{} as a table", same.title)),
+                about: "",
+                blocks: vec![Cow::Owned(Block::Table(left))],
+            }),
+            None => rest.push(Cow::Owned(Block::Table(left))),
         }
     }
     // Words about figures that all stand elsewhere.
@@ -222,4 +234,72 @@ fn results(section: &Section) -> Vec<Part<'_>> {
         });
     }
     parts
+}
+
+/// The section of a subject that shows the same as this table: `Core to core, ns`.
+fn beside<'a>(table: &Table, all: &'a [Section]) -> Option<&'a Section> {
+    let name = table.columns.first()?.title.split(',').next()?;
+    all.iter().find(|section| section.title == name && Topic::of_section(&section.id).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Column;
+
+    fn section(id: &str, title: &str, blocks: Vec<Block>) -> Section {
+        Section { id: id.into(), title: title.into(), about: String::new(), blocks, long: false }
+    }
+
+    fn table(first: &str, rows: Vec<Cell>) -> Block {
+        let columns = vec![Column { title: first.into(), right: false }];
+        Block::Table(Table {
+            columns,
+            rows: rows.into_iter().map(|cell| vec![cell]).collect(),
+            folded: false,
+        })
+    }
+
+    #[test]
+    fn figures_stand_under_their_subjects() {
+        let [cpu, syscall] = ["cpu", "syscall"].map(|group| Cell::Heading(group.into()));
+        let row = |text: &str| Cell::Text(text.into());
+        let figures = table("test", vec![cpu, row("clock"), syscall, row("getpid"), row("read")]);
+        let matrix = table("Core to core, ns", vec![row("CPU 0")]);
+        let words = Block::Prose("90 of 100 figures trusted".into());
+        let report = Report {
+            sections: vec![
+                section(RESULTS, "Results", vec![words, figures, matrix]),
+                section("memory-core-to-core", "Core to core", vec![table("x", vec![row("a")])]),
+                section("smt", "SMT", vec![Block::Prose("a study".into())]),
+            ],
+            ..Report::default()
+        };
+        let parts = parts(&report);
+        let shown: Vec<(Option<Topic>, &str)> =
+            parts.iter().map(|part| (part.topic, part.id.as_ref())).collect();
+        let wanted = [
+            (None, "smt"),
+            (Some(Topic::Cpu), "results-cpu"),
+            (Some(Topic::Memory), "results-memory-core-to-core"),
+            (Some(Topic::Memory), "memory-core-to-core"),
+            (Some(Topic::Os), "results-syscall"),
+            (Some(Topic::Stability), RESULTS),
+        ];
+        assert_eq!(shown, wanted);
+        let rows = parts[4].blocks.iter().map(|block| match block.as_ref() {
+            Block::Table(table) => table.rows.len(),
+            _ => 0,
+        });
+        assert_eq!(rows.sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn figures_without_groups_stand_alone() {
+        let report = Report {
+            sections: vec![section(RESULTS, "Results", vec![table("test", vec![Cell::Text("a".into())])])],
+            ..Report::default()
+        };
+        assert_eq!(parts(&report).iter().map(|part| part.topic).collect::<Vec<_>>(), [None]);
+    }
 }

@@ -15,7 +15,9 @@ pub struct Worth {
 pub fn worth(kind: VerdictKind) -> Worth {
     let (mark, class, ink) = match kind {
         VerdictKind::Trusted | VerdictKind::TrustedWithCause => ("✓", "good", "blue"),
-        VerdictKind::Imprecise | VerdictKind::Multimodal | VerdictKind::Drifting => ("!", "care", "amber"),
+        // How well a figure is known says nothing about what it is worth.
+        VerdictKind::Imprecise => ("!", "unsure", "blue"),
+        VerdictKind::Multimodal | VerdictKind::Drifting => ("!", "care", "amber"),
         VerdictKind::Rejected => ("✗", "bad", "grey"),
         VerdictKind::Skipped => ("–", "none", "grey"),
         VerdictKind::Unverified => ("?", "unknown", "grey"),

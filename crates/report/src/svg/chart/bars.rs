@@ -39,9 +39,13 @@ pub fn drawing(axis: &Axis, bars: &[Bar]) -> Drawing {
 fn shown(bar: &Bar) -> String {
     match bar.low_high {
         _ if !bar.value.is_finite() => String::new(),
-        Some([low, high]) => format!("{} ({}–{})", figure(bar.value), figure(low), figure(high)),
-        None => figure(bar.value),
+        Some([low, high]) => format!("{} ({}–{})", words(bar.value), words(low), words(high)),
+        None => words(bar.value),
     }
+}
+
+fn words(value: f64) -> String {
+    rows::brief(value).unwrap_or_else(|| figure(value))
 }
 
 /// The bar and its interval. A value that is not to be relied on is an outline: colour alone would

@@ -30,7 +30,7 @@ impl Row {
     /// A row whose figure says in a word what it is worth, unless it is simply trusted.
     pub fn new(name: &str, figure: &str, verdict: &Verdict, marks: String) -> Row {
         let figure = match verdict.kind {
-            VerdictKind::Trusted => safe(figure, 40),
+            VerdictKind::Trusted | VerdictKind::Imprecise => safe(figure, 40),
             VerdictKind::Skipped if !verdict.reason.is_empty() => {
                 format!("– skipped: {}", safe(&verdict.reason, 34))
             }
@@ -72,6 +72,21 @@ pub fn html(rows: &[Row], axis: Option<&Scaled>, title: &str) -> String {
     out
 }
 
+/// `150 M` for a value that would take the room of two ticks.
+pub fn brief(value: f64) -> Option<String> {
+    let (unit, word) = match value.abs() {
+        size if (1e9..1e12).contains(&size) => (1e9, "G"),
+        size if (1e6..1e9).contains(&size) => (1e6, "M"),
+        size if (1e4..1e6).contains(&size) => (1e3, "k"),
+        _ => return None,
+    };
+    let scaled = value / unit;
+    let decimals = if scaled.abs() < 10.0 { 2 } else { usize::from(scaled.abs() < 100.0) };
+    let text = format!("{scaled:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    Some(format!("{text}\u{a0}{word}"))
+}
+
 fn ticks(axis: &Scaled, most: usize, class: &str) -> String {
     let ticks = axis.ticks(most);
     let mut out = format!("<g class=\"{class}\">");
@@ -86,7 +101,7 @@ fn ticks(axis: &Scaled, most: usize, class: &str) -> String {
                 out,
                 "<text x=\"{}\" y=\"13\" text-anchor=\"{anchor}\">{}</text>",
                 across(place),
-                safe(text, 24)
+                brief(*value).unwrap_or_else(|| safe(text, 24))
             );
         }
     }
@@ -97,6 +112,14 @@ fn ticks(axis: &Scaled, most: usize, class: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_are_brief() {
+        let shown = [9999.0, 50_000.0, 61_105.0, 120_423.0, 1.5e8, -2e9].map(brief);
+        let wanted = ["50\u{a0}k", "61.1\u{a0}k", "120\u{a0}k", "150\u{a0}M", "-2\u{a0}G"];
+        assert_eq!(shown[1..], wanted.map(|text| Some(text.to_owned())));
+        assert_eq!((&shown[0], brief(f64::NAN)), (&None, None));
+    }
 
     #[test]
     fn figures_say_what_they_are_worth() {

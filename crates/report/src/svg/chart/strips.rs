@@ -62,16 +62,16 @@ fn marks(strip: &Strip, span: Span, scaled: &Scaled) -> String {
         let _ = write!(out, "<path class=\"interval {ink}\" d=\"M{low} {MIDDLE}H{high}\"/>");
     }
     let dots: Vec<&Dot> = strip.dots.iter().filter(|dot| dot.relative.is_finite()).collect();
-    let (mut counted, mut warm, mut far) = (String::new(), String::new(), String::new());
+    let (mut counted, mut warm, mut far) = (Vec::new(), Vec::new(), Vec::new());
     for (dot, down) in dots.iter().zip(swarm(&dots, place)) {
-        let path = match dot {
-            dot if is_beyond(dot, span) => &mut far,
-            dot if dot.warm_up => &mut warm,
-            _ => &mut counted,
-        };
-        let across = (place(dot.relative) * 1000.0).round();
-        let _ = write!(path, "M{across} {:.0}h0", MIDDLE + down);
+        let at = [(place(dot.relative) * 1000.0).round() as i64, (MIDDLE + down).round() as i64];
+        match dot {
+            dot if is_beyond(dot, span) => far.push(at),
+            dot if dot.warm_up => warm.push(at),
+            _ => counted.push(at),
+        }
     }
+    let [counted, warm, far] = [counted, warm, far].map(trail);
     for (class, path) in [("dots", &counted), ("dots warm", &warm), ("dots core", &warm), ("dots far", &far)]
     {
         if !path.is_empty() {
@@ -82,6 +82,21 @@ fn marks(strip: &Strip, span: Span, scaled: &Scaled) -> String {
         let _ = write!(out, "<path class=\"median\" d=\"M{} 3v{}\"/>", thousand(place(1.0)), HEIGHT - 6.0);
     }
     out
+}
+
+/// Dots as a path, each by its way from the one before: that is a third shorter.
+fn trail(mut dots: Vec<[i64; 2]>) -> String {
+    dots.sort_unstable();
+    let mut path = String::new();
+    let mut before = [0, 0];
+    for dot in dots {
+        let [across, down] = [0, 1].map(|axis| dot[axis] - before[axis]);
+        let space = if down < 0 { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = write!(path, "{}{across}{space}{down}h0", if path.is_empty() { 'M' } else { 'm' });
+        before = dot;
+    }
+    path
 }
 
 /// How far each dot stands below its row's middle so that neighbours do not cover each other.
