@@ -2,8 +2,8 @@
 //! charts of the page.
 //!
 //! Colours of maps are in the attributes, so that a picture shows wherever it goes; the page's
-//! style sheet replaces them where it is dark. What is told by a colour is told by a number, a letter or a mark
-//! as well.
+//! style sheet replaces them where it is dark. What a colour says is said by a number, a letter or
+//! a mark as well.
 
 mod bar;
 mod canvas;

@@ -112,7 +112,7 @@ impl Session {
         self.browser.eval(tab, script).as_u64().expect("a count")
     }
 
-    /// Opens all that folds and makes the window as high as the page, so that all of it is in sight.
+    /// Opens all that folds and makes the window as high as the page, so that all of it is seen.
     fn open_all(&mut self, tab: &Tab, width: u64) {
         self.browser.eval(tab, "document.querySelectorAll('details').forEach(fold => { fold.open = true; })");
         let height = self.count(tab, "document.documentElement.scrollHeight");
@@ -150,8 +150,8 @@ impl Session {
     }
 }
 
-/// What each chart has drawn, in the order that is shown: dots, curves, bands, bars, cells or pictures
-/// of them.
+/// What each chart has drawn, in the order that is shown: dots, curves, bands, bars, cells or
+/// pictures of them.
 const MARKS: &str = "Object.fromEntries([...document.querySelectorAll('figure.chart')].map(figure => {
     const all = what => [...figure.querySelectorAll('.drawing:not([hidden]) ' + what)];
     const inside = all('.dots:not(.core)').map(path => path.getAttribute('d').split('h0').length - 1);

@@ -22,8 +22,9 @@ const TILE_COLOURS: usize = 8;
 /// What ends earlier is an abbreviation or says too little.
 const SHORT: usize = 20;
 
-/// A longer table that is not the first of its section is folded.
-const LONG_TABLE: usize = 12;
+/// A longer table is folded, and so is a shorter one that is not the first of its section.
+const LONG_TABLE: usize = 60;
+const LONG_NEXT: usize = 12;
 
 /// A block that knows its place.
 pub struct Item<'a> {
@@ -51,7 +52,8 @@ impl<'a> Item<'a> {
             let folded = match block.as_ref() {
                 Block::Table(table) => {
                     tables += 1;
-                    table.folded || (!inside && tables > 1 && table.rows.len() > LONG_TABLE)
+                    let most = if tables > 1 { LONG_NEXT } else { LONG_TABLE };
+                    table.folded || (!inside && table.rows.len() > most)
                 }
                 _ => false,
             };

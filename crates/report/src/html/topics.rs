@@ -175,8 +175,8 @@ fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     parts
 }
 
-/// The table of figures, divided by its headings, and the tables beside it; what has no subject keeps
-/// standing alone.
+/// The table of figures, divided by its headings, and the tables beside it; what has no subject
+/// stands alone.
 fn results<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest: Vec<Cow<Block>> = Vec::new();

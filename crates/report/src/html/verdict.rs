@@ -25,8 +25,7 @@ pub fn worth(kind: VerdictKind) -> Worth {
     Worth { mark, class, ink }
 }
 
-/// Whether a figure is one of those that somebody looking for problems wants to see; a wide interval
-/// alone is none.
+/// Whether "Only problems" shows a figure; a wide interval alone is no problem.
 pub fn is_problem(kind: VerdictKind) -> bool {
     matches!(kind, VerdictKind::Multimodal | VerdictKind::Drifting | VerdictKind::Rejected)
 }
