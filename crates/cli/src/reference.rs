@@ -17,6 +17,7 @@ use diagnose::reference::{self, Band, HostClass, Kind, Quality, References, Row,
 use model::pattern::{KeyParts, Pattern};
 use model::vocabulary::memory::param::BYTES;
 use model::{Better, did_you_mean};
+use report::plain::plain;
 use stats::analysis::Judged;
 
 /// List and show reference values, and keep a run as one
@@ -125,7 +126,7 @@ fn list() -> anyhow::Result<ExitCode> {
         ));
     }
     text.push_str("\n`assay reference show NAME` prints the bands of a figure with source and date.\n");
-    output::print_text(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,7 +168,8 @@ impl Wanted {
     }
 
     fn has(&self, row: &Row) -> bool {
-        let by_key = self.keys.iter().any(|key| row.metric == *key || row.matches(key));
+        let gap = |key: &str| row.kind.is_none() && Pattern::of(&row.metric).matches(key);
+        let by_key = self.keys.iter().any(|key| row.matches(key) || gap(key));
         by_key || self.bench.as_deref() == Some(bench_of(row))
     }
 }
@@ -248,7 +250,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         let gaps: Vec<String> = gaps.into_iter().collect();
         text.push_str(&format!("\nNo source is known for {}.\n", gaps.join("; ")));
     }
-    output::print_text(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -271,6 +273,12 @@ fn said(measured: Option<&Judged>, references: &References, host: &HostClass, un
         format!("{wide}{words}{}{}", unsure.unwrap_or_default(), asked.unwrap_or_default())
     });
     format!("{}{}: {words}", range(Some(value), Some(value), unit), ends.replace(" )", ")"))
+}
+
+/// Prints lines of which users' tables wrote parts.
+fn print(text: &str) -> anyhow::Result<()> {
+    let lines: String = text.lines().map(|line| plain(line, usize::MAX) + "\n").collect();
+    output::print_text(&lines)
 }
 
 fn machine_of(from: Option<&Path>) -> anyhow::Result<Machine> {

@@ -16,7 +16,7 @@ pub struct HostClass {
     /// Classes of the processor from the nearest on: its generation, its cores, vendor, set of
     /// instructions, any.
     pub processor: Vec<String>,
-    /// Classes of the disk from the nearest on; empty where it is of no known kind.
+    /// Classes of the disk from the nearest on; `any` alone where it is of no known kind.
     pub disk: Vec<String>,
     pub generation: Option<Generation>,
     /// `None`: unknown.
@@ -40,7 +40,7 @@ pub struct HostClass {
 pub fn parent(class: &str) -> Option<&'static str> {
     Some(match class {
         "intel" | "amd" => "x86",
-        "x86" | "arm" => "any",
+        "x86" | "arm" | "disk" | "network" => "any",
         "disk/nvme-pcie3" | "disk/nvme-pcie4" | "disk/nvme-pcie5" => "disk/nvme",
         // Nothing says what a hypervisor's disk lies on: it is read against what it could be best.
         "disk/virtio" => "disk/nvme",
@@ -140,8 +140,8 @@ impl HostClass {
     pub fn classes(&self, bench: &str) -> (&[String], usize) {
         match bench.split('.').next() {
             Some("disk") => (&self.disk, 1),
-            // Provider and way are unknown, and what a loopback does is no network's.
-            Some("network") => (&[], 0),
+            // Provider and way are unknown, and a loopback is no network: `any`, the last, remains.
+            Some("network") => (&self.processor[self.processor.len().saturating_sub(1)..], 0),
             _ => (&self.processor, if self.generation.is_some() { 2 } else { 0 }),
         }
     }
@@ -243,13 +243,11 @@ fn isolation(mitigations: &BTreeMap<String, String>) -> Option<bool> {
 
 /// Of one disk below layers that neither mirror nor stripe nor cache.
 fn disk(machine: &Machine) -> Vec<String> {
-    let Some(disk) = machine.disk.as_ref().filter(|disk| !disk.is_memory()) else { return Vec::new() };
     let plain = |block: &Block| {
         block.below.is_empty() || matches!(block.kind, Kind::Partition | Kind::Lvm | Kind::Crypt)
     };
-    let Some(own) = disk.only().filter(|_| disk.stack.iter().all(plain)).and_then(class_of_disk) else {
-        return Vec::new();
-    };
+    let disk = machine.disk.as_ref().filter(|disk| !disk.is_memory() && disk.stack.iter().all(plain));
+    let own = disk.and_then(|disk| class_of_disk(disk.only()?)).unwrap_or("any");
     let wider = std::iter::successors(Some(own), |class| parent(class));
     wider.filter(|class| *class != "disk").map(str::to_string).collect()
 }

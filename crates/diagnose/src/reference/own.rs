@@ -25,6 +25,10 @@ pub fn rows_of_run(name: &str, diagnosis: &Diagnosis, for_any: bool) -> Vec<Row>
             (false, "disk") => host.disk.first()?,
             (false, _) => host.processor.first()?,
         };
+        // What a host of no known class has says nothing of others.
+        if class == "any" && !for_any {
+            return None;
+        }
         let usable = low.is_finite() && high.is_finite() && low >= 0.0;
         (usable && series.metric.better != Better::Neither).then(|| Row {
             metric: series.key.clone(),
@@ -44,7 +48,7 @@ pub fn rows_of_run(name: &str, diagnosis: &Diagnosis, for_any: bool) -> Vec<Row>
             source: format!("{name}: {}", header.host),
             source_date: header.started.get(..10).unwrap_or(&header.started).to_string(),
             sure: Sure::High,
-            note: String::new(),
+            note: if header.pretend.is_some() { "invented samples".to_string() } else { String::new() },
         })
     };
     diagnosis.series.iter().filter_map(row).collect()

@@ -90,6 +90,8 @@ pub(super) struct Ends {
     pub better: Better,
     /// Nothing is said of what is worse than its worse end.
     pub is_open: bool,
+    /// Too little is known of its class to call anything bad.
+    pub is_vague: bool,
     /// Nothing real is better than this.
     pub limit: Option<f64>,
 }
@@ -105,6 +107,14 @@ pub struct Reading {
     /// A question to whoever reads that it is fast: `a cache?`.
     pub suspicion: Option<String>,
     pub band: Band,
+}
+
+impl Reading {
+    /// Whether a verdict may rest on it: a band of its own class that is sure, and an interval
+    /// within one word.
+    pub fn is_certain(&self) -> bool {
+        !self.wide && self.unsure.is_none() && self.band.sure > Sure::Low
+    }
 }
 
 /// Slow, and not bad, by this ratio to the band's end at most.
@@ -129,7 +139,7 @@ impl Ends {
             _ if beyond_better => Some(Word::Fast),
             worse if worse <= widened => Some(Word::Normal),
             _ if self.is_open => None,
-            worse if worse <= SLOW => Some(Word::Slow),
+            worse if worse <= SLOW || self.is_vague => Some(Word::Slow),
             _ => Some(Word::Bad),
         }
     }
