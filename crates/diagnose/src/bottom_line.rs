@@ -104,7 +104,7 @@ fn read(measured: Measured, references: &References, class: &HostClass) -> KeyRe
     let certain = own.as_ref().is_some_and(|own| {
         let ends = measured.low_high.into_iter().flatten().filter(|end| end.is_finite());
         let better = ends.filter_map(|end| reading(end, None)).map(|reading| reading.word).min();
-        !own.wide && better.is_none_or(|better| better >= own.word)
+        own.is_certain() && better.is_none_or(|better| better >= own.word)
     });
     KeyReading { measured, reading: own, certain }
 }
