@@ -77,7 +77,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             rule: CEILING.id.into(),
             severity: Severity::Problem,
             headline: format!(
-                "{} shows {}, beyond the possible {}. Do not use this figure.",
+                "{} shows {} (limit {}). Do not use this figure.",
                 capital(&evidence.name(&judged.series.case)),
                 shown(estimate.median, unit),
                 shown(most, unit)

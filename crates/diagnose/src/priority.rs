@@ -78,7 +78,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding {
             rule: HIGHER_PRIORITY.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-            headline: format!("{who} occupied the measured CPU for {} of the time", percent(worst.share)),
+            headline: format!("{who} took {} of the measured CPU", percent(worst.share)),
             cause: "The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts."
                 .into(),
             facts,

@@ -33,10 +33,11 @@ pub fn headline_faults(headline: &str) -> Vec<String> {
     let named = headline.contains('`') || headline.chars().any(|c| c.is_ascii_digit());
     fault(!named, "neither a number nor a name");
     fault(headline.contains(['@', '?', '#']), "a sign of a key");
-    // A path begins with a slash; a rate ends in one of a second.
+    // A path begins with a slash; a rate ends in a unit of time.
     let key = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/');
-        word.contains('/') && !word.starts_with('/') && !word.ends_with("/s") && word != "I/O"
+        let rate = ["/s", "/ns", "/us"].iter().any(|end| word.ends_with(end));
+        word.contains('/') && !word.starts_with('/') && !rate && word != "I/O"
     };
     fault(headline.split_whitespace().any(key), "a part of a key");
     fault(
@@ -47,7 +48,7 @@ pub fn headline_faults(headline: &str) -> Vec<String> {
         let whole = headline.split(|c: char| !c.is_alphanumeric()).any(|word| word == words);
         fault(whole || (words.contains(' ') && headline.contains(words)), words);
     }
-    fault(headline.contains(" us"), "us for µs");
+    fault(headline.split(|c: char| !c.is_alphanumeric()).any(|word| word == "us"), "us for µs");
     faults
 }
 

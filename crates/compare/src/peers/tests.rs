@@ -97,8 +97,8 @@ fn the_host_with_the_wrong_slot_stands_out() {
     let found = slow(&peers);
     assert_eq!(found.len(), 1, "{:?}", peers.findings);
     let one = found[0];
-    assert!(one.headline.starts_with("db077 at 5"), "{}", one.headline);
-    assert!(one.headline.ends_with("of its 49 peers in memory bandwidth"), "{}", one.headline);
+    assert!(one.headline.starts_with("Host db077 is 4"), "{}", one.headline);
+    assert!(one.headline.ends_with("behind its 49 peers in memory bandwidth"), "{}", one.headline);
     assert_eq!(one.severity, Severity::Problem);
     assert!(
         one.cause.contains("no peer of its own make-up") && one.cause.contains("Likely: dimms mib"),
@@ -110,7 +110,7 @@ fn the_host_with_the_wrong_slot_stands_out() {
     assert!(one.advice.contains("db000 and db001"), "{}", one.advice);
     let drift: Vec<_> = peers.findings.iter().filter(|finding| finding.rule == DRIFT).collect();
     assert_eq!(drift.len(), 1);
-    assert!(drift[0].headline.contains("db077 is nearly like the 49 hosts of group A, but for dimms mib"));
+    assert!(drift[0].headline.starts_with("Host db077 is like the 49 hosts of group A except for dimms mib"));
     let standing =
         &peers.standings[peers.fleet.hosts.iter().position(|host| host.name == "db077").expect("it")];
     let score = standing.worst().expect("a part");
@@ -129,7 +129,10 @@ fn inside_a_group_settings_are_the_suspects() {
     assert_eq!(peers.groups.len(), 1);
     let found = slow(&peers);
     assert_eq!(found.len(), 1, "{:?}", peers.findings);
-    assert!(found[0].headline.contains("db099 at") && found[0].headline.ends_with("of its 12 peers in cpu"));
+    assert!(
+        found[0].headline.contains("Host db099 is ")
+            && found[0].headline.ends_with("behind its 12 peers in cpu")
+    );
     assert!(found[0].cause.contains("Likely: core clock is \"1700 MHz\""), "{}", found[0].cause);
 }
 

@@ -13,7 +13,8 @@ pub const PAGE_CACHE: Rule = Rule {
     topic: "page cache",
     about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
             it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
-            moved: where it moved less than we did, the rest never reached it.",
+            moved: where it moved less than we did, the rest never reached it. A host's cache below a guest's disk \
+            cannot be seen from inside the guest.",
     method: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
              A direct row's figures are rejected then: they claim to be the device's. A buffered row's are the cache's by \
              what they are, and are told as such: not to be sold as the disk's. (Counters of the device are read before and \
@@ -45,7 +46,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for buffered in [false, true] {
         let of: Vec<&Point> = missed.iter().copied().filter(|point| point.buffered() == buffered).collect();
-        findings.extend(not_moved(evidence, &of, buffered));
+        findings.extend(not_moved(&of, buffered));
     }
     findings.extend(through_loop(evidence, &told));
     let fast: Vec<&Point> = told
@@ -99,7 +100,7 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     })
 }
 
-fn not_moved(evidence: &Evidence, points: &[&Point], buffered: bool) -> Option<Finding> {
+fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
     let least = |one: &&&Point, other: &&&Point| {
         one.median(ids::metric::DEVICE_SHARE)
             .unwrap_or(1.0)
@@ -127,16 +128,14 @@ fn not_moved(evidence: &Evidence, points: &[&Point], buffered: bool) -> Option<F
     };
     let headline = match buffered {
         true => format!(
-            "{} moved {} of the bytes of {}. Buffered figures are the page cache's.",
-            capital(&name(evidence)),
+            "The disk moved {} of the bytes of a {}. Buffered figures are the page cache's.",
             percent(share),
-            worst.words()
+            worst.kind()
         ),
         false => format!(
-            "{} moved only {} of the bytes of {}. A cache moved the rest.",
-            capital(&name(evidence)),
+            "The disk moved only {} of the bytes of a {}. A cache moved the rest.",
             percent(share),
-            worst.words()
+            worst.kind()
         ),
     };
     let cause = match buffered {

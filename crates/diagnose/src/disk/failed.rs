@@ -165,7 +165,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
     let on = name(evidence);
     let headline = match kind {
         Kind::Short => format!(
-            "A {} on {on} returned only {}, in {} of {of} passes",
+            "A {} returned only {}, in {} of {of} passes",
             clipped(what),
             clipped(failures.first().map_or("", |(_, failure)| failure.words)),
             failures.len()
@@ -178,10 +178,10 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
             )
         }
         _ => format!(
-            "{} failed on {on} in {} of {of} passes: {}",
+            "{} failed in {} of {of} passes: {}",
             capital(&clipped(what)),
             failures.len(),
-            clipped(failures.first().map_or("", |(_, failure)| failure.words))
+            error(failures.first().map_or("", |(_, failure)| failure.words))
         ),
     };
     let mut facts: Vec<Fact> = failures
@@ -221,6 +221,12 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
         series: evidence.keys_of(index),
         effect: if kind == Kind::Wrong { Effect::Rejects } else { Effect::Explains },
     }
+}
+
+/// An error without its number.
+fn error(words: &str) -> String {
+    let text = words.split(" (os error").next().unwrap_or_default();
+    clipped(&text.replace("Input/output error", "I/O error"))
 }
 
 /// All devices that the kernel's log may name.

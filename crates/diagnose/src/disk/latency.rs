@@ -56,10 +56,10 @@ impl Slow {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn words(self, kind: &str) -> String {
         match self {
-            Slow::Thousandth(_) => "One I/O in 1,000",
-            Slow::Longest(_) => "The longest I/O of a pass",
+            Slow::Thousandth(_) => format!("One {kind} in 1,000"),
+            Slow::Longest(_) => format!("The longest {kind} of a pass"),
         }
     }
 }
@@ -116,9 +116,8 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: TAIL.id.into(),
         severity: Severity::Note,
         headline: format!(
-            "{} of {} takes {}, the median {}. Plan with the tail.",
-            how.words(),
-            worst.words(),
+            "{} takes {}, the median {}. Plan with the tail.",
+            how.words(&worst.kind()),
             duration_us(how.us()),
             duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
         ),

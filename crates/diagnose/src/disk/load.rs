@@ -89,8 +89,8 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: GENERATOR_BOUND.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "The load of {} kept its CPUs {} busy. The disk may do more.",
-            worst.words(),
+            "The load of a {} kept its CPUs {} busy. The disk may do more.",
+            worst.kind(),
             percent(worst.median(ids::metric::GENERATOR_BUSY)?)
         ),
         cause,
@@ -187,9 +187,9 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: OTHERS.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "Other I/O moved {} during {}. Figures of the disk may be too slow.",
+            "Other I/O moved {} during a {}. Figures of the disk may be too slow.",
             figure(more * 1e3, "MB/s"),
-            worst.words()
+            worst.kind()
         ),
         cause: "The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
                 rebuild or another guest's share of the same device."

@@ -138,6 +138,16 @@ impl<'a> Point<'a> {
         speeds.map(|judged| judged.series.key.clone()).collect()
     }
 
+    /// `random read`, `buffered sequential write`, `fdatasync`.
+    pub fn kind(&self) -> String {
+        let row = self.bench().strip_prefix(GROUP).unwrap_or(self.bench());
+        let buffered = if self.buffered() { "buffered " } else { "" };
+        match self.op() {
+            op @ ("read" | "write" | "mixed") => format!("{buffered}{row} {op}"),
+            op => format!("{buffered}{op}"),
+        }
+    }
+
     /// `random read of 4 KiB, depth 32, 2 jobs`.
     pub fn words(&self) -> String {
         let row = self.bench().strip_prefix(GROUP).unwrap_or(self.bench());

@@ -222,6 +222,11 @@ fn shown(cell: &Cell, style: Style) -> (String, Tone) {
             let words = verdict.words();
             let text = match verdict.reason.as_str() {
                 "" => format!("{mark} {words}"),
+                // The finding that is the cause says the rest: its name is not to be cut away.
+                reason if verdict.kind == VerdictKind::TrustedWithCause => {
+                    let cause = reason.split(": ").next().unwrap_or_default();
+                    format!("{mark} trusted: {}", plain(cause, LONGEST))
+                }
                 reason => format!("{mark} {words}: {}", plain(reason, LONGEST)),
             };
             (text, tone)
@@ -378,6 +383,12 @@ mod tests {
             let text = super::render(&table(vec![row(&format!("unknown: not tested ({command})"))]), style);
             assert!(own_line(&text, command), "{width}:\n{text}");
             let mut verdict = row("");
+            verdict[2] = Cell::Verdict(Verdict::new(
+                VerdictKind::TrustedWithCause,
+                "block-inside-cache: The largest block (24 MiB) is 1.8 times the L3 (13.5 MiB)",
+            ));
+            let text = squeezed(&super::render(&table(vec![verdict.clone()]), style));
+            assert!(width < 60 || text.contains("trusted: block-inside-cache"), "{width}: {text}");
             verdict[2] = Cell::Verdict(Verdict::new(VerdictKind::Imprecise, reason));
             let text = squeezed(&super::render(&table(vec![verdict]), style));
             // Whole, or without it.

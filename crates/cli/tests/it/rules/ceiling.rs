@@ -98,7 +98,7 @@ pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
     assert!(keys.iter().any(|key| key.contains("cache=cold") && key.ends_with("#io")), "{keys:?}");
     for finding in found {
         assert!(finding["facts"][1]["source"].as_str().is_some_and(|source| source.contains("op=read")));
-        assert!(finding["headline"].as_str().is_some_and(|text| text.contains("beyond the possible")));
+        assert!(finding["headline"].as_str().is_some_and(|text| text.contains(" (limit ")));
     }
     let warm = case("a fresh copy called cold", warm);
     vec![case("a benchmark that claims too much", core), warm, memory, shared, short, long, idle]

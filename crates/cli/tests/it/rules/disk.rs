@@ -356,7 +356,7 @@ fn tail(p999: f64, max: f64) -> Value {
 
 pub fn one_in_a_thousand() -> Vec<Case> {
     let stall = findings(&tail(400.0, 800_000.0), "disk-latency-tail")[0]["headline"].to_string();
-    assert!(stall.contains("The longest I/O of a pass") && !stall.contains("400"), "{stall}");
+    assert!(stall.contains("The longest random write of a pass") && !stall.contains("400"), "{stall}");
     vec![case("a flush", tail(22_000.0, 40_000.0)), case("one long stall", tail(400.0, 800_000.0))]
 }
 

@@ -33,7 +33,7 @@ fn beside(somebody: &Somebody, used: f64, seen: f64) -> Case {
     run.conditions(|_, conditions| {
         occupied(conditions, used);
         conditions["neighbours"] = json!([{
-            "name": "somebody", "pid": 4711, "cpus": seen, "cpu": seat,
+            "name": "irq-thread", "pid": 4711, "cpus": seen, "cpu": seat,
             "policy": somebody.policy, "priority": somebody.priority, "nice": somebody.nice,
         }]);
     });
@@ -86,7 +86,7 @@ pub fn tasks_that_go_first() -> Vec<Case> {
     assert_verdict(&much, "rejected");
     let finding = &findings(&much.results, "higher-priority")[0];
     let named =
-        finding["headline"].as_str().is_some_and(|text| text.starts_with("Task somebody (SCHED_FIFO 50)"));
+        finding["headline"].as_str().is_some_and(|text| text.starts_with("Task irq-thread (SCHED_FIFO 50)"));
     assert!(named, "{finding}");
     let mut cases = vec![
         some,
@@ -115,7 +115,8 @@ pub fn tasks_that_go_first() -> Vec<Case> {
 }
 
 pub fn neighbours_that_wait_their_turn() -> Vec<Case> {
-    let ordinary = json!([{"name": "somebody", "pid": 4711, "cpus": 0.7, "cpu": 0, "policy": "SCHED_OTHER"}]);
+    let ordinary =
+        json!([{"name": "irq-thread", "pid": 4711, "cpus": 0.7, "cpu": 0, "policy": "SCHED_OTHER"}]);
     vec![
         waiting_beside(ordinary, 0.7, 0.6, 25.0, 0.0),
         beside(&ORDINARY, 0.5, 0.5),

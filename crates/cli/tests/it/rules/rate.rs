@@ -122,7 +122,7 @@ pub fn speeds_that_no_run_keeps() -> Vec<Case> {
 pub fn memory_that_moves_alone() -> Vec<Case> {
     let memory = suite(&WRONG, &MOVED, 0.001).diagnosed();
     let found = text(findings(&memory, "rate-memory-moves")[0]);
-    assert!(found.contains("it is memory") && found.contains("assay memmap"), "{found}");
+    assert!(found.contains("Memory is the cause") && found.contains("assay memmap"), "{found}");
     vec![case("memory alone", memory)]
 }
 

@@ -39,7 +39,7 @@ fn headline(results: &Value, rule: &str) -> String {
 pub fn knobs_that_matter_and_knobs_that_do_not() -> Vec<Case> {
     let nothing = sweep(TWO).diagnosed();
     let said = headline(&nothing, "sweep-effect");
-    assert!(said.starts_with("No setting of policy and slice changes System call by "), "{said}");
+    assert!(said.starts_with("No setting of policy and slice changes System call"), "{said}");
     let mut planted = sweep(TWO);
     slower(&mut planted, "syscall.getpid", "policy", "batch", 0.7);
     let planted = planted.diagnosed();
