@@ -41,7 +41,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         adds(sampler, 1.0)?;
         std::process::abort()
     }),
-    row(ids::KILLED, "A case that somebody kills", |_, _| {
+    row(ids::KILLED, "A case that is killed", |_, _| {
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
         Ok(())
     }),

@@ -75,7 +75,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (headline, cause, advice) = match guest {
         true => (
             format!(
-                "Address translation adds {} to a random access to huge pages. The host backs them by small ones.",
+                "Address translation adds {} to a random access. The host backs huge pages by small ones.",
                 figure(of, "ns")
             ),
             "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \

@@ -29,7 +29,7 @@ pub fn cores_that_lag() -> Vec<Case> {
         "{}",
         headline(2, 0)
     );
-    assert!(headline(3, 0).contains("cannot be told"));
+    assert!(headline(3, 0).contains("it is unknown which one"));
     assert_eq!(series(&cases[1].results, "memory.cores@one-cpu/cpu=7#")["verdict"], "trusted_with_cause");
     assert_eq!(series(&cases[1].results, "memory.cores@one-cpu/cpu=8#")["verdict"], "trusted");
     cases
