@@ -37,7 +37,7 @@ const BANDWIDTH: Metric = Metric::new(
     Form::WorkPerTime { scale: 1.0 },
 );
 const IOPS: Metric =
-    Metric::new(ids::metric::IOPS, "I/Os a second", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
+    Metric::new(ids::metric::IOPS, "IOPS", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
 
 const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })

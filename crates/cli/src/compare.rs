@@ -46,28 +46,25 @@ pub struct Args {
     /// The ones that are compared with it
     #[arg(value_name = "B", required = true, num_args = 1..)]
     others: Vec<PathBuf>,
-    /// The largest per cent within which a metric is called the same
+    /// Largest difference called the same, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0, value_parser = margin)]
     margin: f64,
-    /// Folder of earlier runs of what A is, at least three: they tell how far equal runs lie apart
+    /// Folder of 3 or more earlier runs of A: how far equal runs differ
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
-    /// Exit with 1 where a headline metric is slower, or by so many per cent at least: `slower`,
-    /// `slower:5%`
+    /// Exit 1 if a headline figure is slower: slower, or slower:5%
     #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
-    /// Only these groups, benchmarks or series, separated by commas
+    /// Groups, benchmarks or series, with commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Scale what the core's clock decides to A's clock, visit by visit; memory, disk, network and
-    /// whatever waits stay as they were measured
+    /// Figures that the core clock decides, as if both ran at A's clock
     #[arg(long)]
     common_clock: bool,
-    /// Another result of what A is: a metric counts as the same within twice what these two differ
-    /// by
+    /// A second result of A: the same is within twice what these two differ
     #[arg(long, value_name = "A2")]
     again: Option<PathBuf>,
-    /// Exit with 0 although metrics were refused, as long as something was compared
+    /// Exit 0 although figures were left out, if any was compared
     #[arg(long)]
     allow_refused: bool,
     /// Show every figure, not only the key figures
@@ -79,7 +76,7 @@ pub struct Args {
     /// Print the sentences of the verdict only
     #[arg(long)]
     quiet: bool,
-    /// Print JSON (always with all metrics)
+    /// JSON, always with all figures
     #[arg(long)]
     json: bool,
     /// File for a page (.html), Markdown (.md), JSON (.json) or CSV (.csv)

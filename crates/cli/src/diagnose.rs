@@ -8,7 +8,7 @@ use super::{output, results};
 use model::Severity;
 use report::json;
 
-/// Judge a saved run again, on any machine, with this version's rules
+/// Read a saved run again with this version's rules
 #[derive(clap::Args)]
 pub struct Args {
     /// A run file (.assay.jsonl, may be gzip-compressed)
@@ -17,7 +17,7 @@ pub struct Args {
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    /// Exit 1 if a finding is as severe: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use knobs::Knobs;
 use knobs::table::{self, KNOBS, Named};
 use report::plain::{lines, plain};
 
-/// List the kernel's knobs: their values, where they are, and which can be turned by whom
+/// List kernel settings that Assay can change, with their values
 #[derive(clap::Args)]
 #[command(after_help = "\
 A knob has one name whatever the kernel: `assay sweep --knob NAME=VALUES` turns it where the running kernel keeps it. Further ones \

@@ -62,8 +62,7 @@ use output::LookArgs;
 pub use output::{complain, tell};
 pub use start::start;
 
-/// Tells the truth about a Linux server: measures it, and says for every number whether it can be
-/// believed, what moved it and which experiment shows that
+/// Measures a Linux server and says how far each figure can be trusted, and why
 #[derive(Parser)]
 #[command(
     name = "assay",

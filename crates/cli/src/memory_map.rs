@@ -9,8 +9,7 @@ use bench::{self, Candidate, Depth, MapWish, Plant, Scope};
 use model::vocabulary::memory_map::MAP;
 use session::plan;
 
-/// Map the bandwidth of every region of each NUMA node's free memory, and say whether it has one
-/// speed
+/// Measure the bandwidth of every region of memory and find slow ones
 #[derive(clap::Args)]
 #[command(
     mut_arg("only", |arg| arg.hide(true)),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use diagnose::Diagnosis;
 use machine::Machine;
+use model::vocabulary::guard;
 use model::{Header, Severity};
 use report::json;
 use report::plain::{ascii, plain};
@@ -125,12 +126,14 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
     let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
     let cpus = machine.cpus.online.len();
+    // A guarded program takes as long as it takes; its budget is the sum of its time limits.
+    let foreign = header.plan.iter().all(|planned| planned.case.bench == guard::COMMAND);
+    let limit = if foreign { String::new() } else { format!(", at most {:.0} s", header.budget_s) };
     tell(&format!(
-        "{}: measuring {} on {}, at most {:.0} s{}",
+        "{}: measuring {} on {}{limit}{}",
         plain(&header.host, 60),
         counted(runnable, "case"),
         counted(cpus, "CPU"),
-        header.budget_s,
         if pretended { " (invented samples)" } else { "" }
     ));
 }

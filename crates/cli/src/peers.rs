@@ -15,8 +15,7 @@ use report::peers as shown;
 use report::{csv, html, json, markdown, text};
 use sys::thread;
 
-/// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what
-/// differs about it
+/// Compare many hosts: which are slower than their peers, in what, and why
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +39,7 @@ pub struct Args {
     /// reads, and folders of runs
     #[arg(value_name = "RUNS", required = true)]
     runs: Vec<PathBuf>,
-    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    /// Exit 1 if a finding is as severe: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
     /// Show every host, group and finding

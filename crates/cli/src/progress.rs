@@ -62,13 +62,15 @@ impl Display {
                     bar.set_length(of as u64);
                     bar.set_position(done as u64);
                     let so_far = so_far.map_or(String::new(), |figure| format!("  {figure} so far"));
-                    bar.set_message(format!("{} left  {}{so_far}", seconds(left), short(key)));
+                    bar.set_message(match left.as_secs() {
+                        0 => format!("{}{so_far}", short(key)),
+                        _ => format!("{} left  {}{so_far}", seconds(left), short(key)),
+                    });
                     bar.tick();
                 }
                 None => {
                     if self.named.insert(key.to_string()) {
-                        let (key, left) = (short(key), seconds(left));
-                        tell(&format!("  measuring {key}  ({done} of about {of} visits done, {left} left)"));
+                        tell(&format!("  measuring {}  ({})", short(key), standing(done, of, left)));
                     }
                 }
             },
@@ -103,6 +105,16 @@ fn look(template: &str) -> ProgressStyle {
     }
 }
 
+/// Which pass begins, and how long all take where that is known: a program of somebody else's may
+/// take any time.
+fn standing(done: usize, of: usize, left: Duration) -> String {
+    let pass = format!("pass {} of about {}", done + 1, of.max(done + 1));
+    match left.as_secs() {
+        0 => pass,
+        _ => format!("{pass}, {} left", seconds(left)),
+    }
+}
+
 fn seconds(time: Duration) -> String {
     match time.as_secs() {
         s if s < 120 => format!("{s} s"),
@@ -113,6 +125,13 @@ fn seconds(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_said_of_an_unknown_time() {
+        assert_eq!(standing(0, 10, Duration::from_millis(90)), "pass 1 of about 10");
+        assert_eq!(standing(3, 10, Duration::from_secs(300)), "pass 4 of about 10, 5 min left");
+        assert_eq!(standing(10, 10, Duration::ZERO), "pass 11 of about 11");
+    }
 
     #[test]
     fn cells_of_a_sweep_are_told_apart() {

@@ -21,7 +21,7 @@ use model::{CpuSet, Entry, Header, LAST};
 use session::plan;
 use stats::repeat::APART;
 
-/// Measure copies of real programs' kernels at once, and read whether and why they repeat
+/// Run a copy of each program on every core and check that results repeat
 #[derive(clap::Args)]
 #[command(
     mut_arg("only", |arg| arg.hide(true)),

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use ::compare::{Arm, Comparison};
 
 use super::screen::{self, Page, ScreenArgs};
+use super::report_file::{Form, ReportFile};
 use super::{compare, files, output, results};
 use diagnose::{self, Diagnosis};
 use report::block::Report;
@@ -27,10 +28,9 @@ pub struct Args {
     /// A run file (.assay.jsonl, may be gzip-compressed)
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// html (a file), json, markdown, csv or lmbench (standard output, or a file in --out)
-    #[arg(long, value_name = "FORMAT", default_value = "html", 
-          value_parser = ["html", "json", "markdown", "csv", "lmbench"])]
-    format: String,
+    /// Form of the report [default: by the ending of --out, else html]
+    #[arg(long, value_name = "FORMAT", value_parser = ["html", "json", "markdown", "csv", "lmbench"])]
+    format: Option<String>,
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -43,18 +43,25 @@ pub struct Args {
     beside: Vec<PathBuf>,
     #[command(flatten)]
     screen: ScreenArgs,
-    /// Folder for the report (default: html beside the run file, all else on standard output)
-    #[arg(long, value_name = "DIR")]
+    /// File for the report: .html, .md, .json, .csv [default: report.html
+    /// beside the run file; other forms on standard output]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let format = match args.form() {
+        Ok(format) => format,
+        Err(why) => {
+            output::tell(&format!("assay: --out: {why}"));
+            return Ok(ExitCode::from(2));
+        }
+    };
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     if let Some(file) = &args.map {
         return write_map(&sections::compose(&diagnosis)?, file);
     }
     let references = args.screen.reference.references(&diagnosis)?;
-    let format = if args.json { "json" } else { args.format.as_str() };
     let older = beside(&args, &diagnosis)?;
     // All other forms have it inside.
     if let Some(thinned) = diagnosis.run.thinned.as_ref().filter(|_| matches!(format, "csv" | "lmbench")) {
@@ -84,6 +91,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         output::print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let shown = |file: &Path| -> anyhow::Result<ExitCode> {
+        if format == "html" {
+            screen::show(&diagnosis, &references, &args.screen, false, &Page::At(file))?;
+        }
+        output::tell(&format!("  saved {}", file.display()));
+        Ok(ExitCode::SUCCESS)
+    };
+    if let Some(file) = args.out.as_ref().filter(|path| !is_folder(path)) {
+        files::write_named(file, |out| Ok(out.write_all(text.as_bytes())?))?;
+        return shown(file);
+    }
     let dir = output::beside(&args.run, &args.out);
     std::fs::create_dir_all(&dir).with_context(|| {
         format!("cannot create the folder {}; choose another one with --out", dir.display())
@@ -94,12 +112,36 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         other => other,
     };
     let file = dir.join(format!("report.{extension}"));
-    files::write_own(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
-    if format == "html" {
-        screen::show(&diagnosis, &references, &args.screen, false, &Page::At(&file))?;
+    if args.out.is_some() {
+        output::tell(&format!(
+            "assay: --out names a file now; a folder is taken in this version only: write --out {}",
+            file.display()
+        ));
     }
-    output::tell(&format!("  saved {}", file.display()));
-    Ok(ExitCode::SUCCESS)
+    files::write_own(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    shown(&file)
+}
+
+/// What `--out` named before it named a file.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || (path.extension().is_none() && !path.exists())
+}
+
+impl Args {
+    /// The form that an option names, else the ending of the file.
+    fn form(&self) -> Result<&str, String> {
+        match (&self.format, &self.out) {
+            _ if self.json => Ok("json"),
+            (Some(format), _) => Ok(format),
+            (None, Some(file)) if !is_folder(file) => Ok(match ReportFile::parse(file.as_os_str())?.form {
+                Form::Page => "html",
+                Form::Markdown => "markdown",
+                Form::Json => "json",
+                Form::Csv => "csv",
+            }),
+            _ => Ok("html"),
+        }
+    }
 }
 
 fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {

@@ -6,6 +6,7 @@ use schemars::schema_for;
 
 use super::{dry_run, list, machine, output, utilization};
 use model::Line;
+use model::run_file::SummaryLine;
 use report::json::Output;
 use report::{comparison, imported, peers};
 
@@ -13,9 +14,9 @@ use report::{comparison, imported, peers};
 #[derive(clap::Args)]
 pub struct Args {
     /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, peers or utilization
+    /// import, compare, peers, summary (a line of it) or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "summary", "utilization"])]
     format: String,
 }
 
@@ -26,6 +27,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),
         "peers" => schema_for!(peers::Output),
+        "summary" => schema_for!(SummaryLine),
         "import" => schema_for!(imported::Output),
         "utilization" => schema_for!(utilization::Report),
         "dry-run" => schema_for!(dry_run::DryRun),

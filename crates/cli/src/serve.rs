@@ -17,7 +17,7 @@ use bench::placement::Floor;
 use machine::Machine;
 use sys::random::random;
 
-/// Be the other end of a network test: `assay run --only network --to HOST` on another host
+/// Answer network tests from another host
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,15 +40,14 @@ pub struct Args {
     /// Port to listen on; data takes the next one; 0: any
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where
-    /// nobody else sees it
+    /// Token to ask for [default: $ASSAY_TOKEN, else a random one]
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Take a token of one's own that has fewer than 22 characters, or fewer than 8 different ones
-    /// (the other end needs --weak-token as well)
+    /// Accept a token of fewer than 22 characters, which can be guessed;
+    /// the other end needs this, too
     #[arg(long)]
     weak_token: bool,
-    /// End when nobody has come for so long
+    /// Stop after this long without a client
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measure_args::duration)]
     idle: Duration,
     /// A session may take so long

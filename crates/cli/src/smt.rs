@@ -12,7 +12,7 @@ use knobs::Knobs;
 use model::vocabulary::smt::LOAD;
 use session::plan;
 
-/// Measure what CPU% hides: work at rising load by one thread of a core, by both, by separate cores
+/// Measure how much work a second thread per core adds
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(

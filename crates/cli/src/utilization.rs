@@ -26,8 +26,7 @@ use show::Assumed;
 pub use show::Report;
 use source::{Cores, Live};
 
-/// Say how much of its cores a machine uses, and how far work can grow: what CPU% hides where cores
-/// have SMT siblings
+/// Show real core use and headroom on a host with SMT
 #[derive(clap::Args)]
 #[command(after_help = "\
 Looks at /proc/stat, and at nothing else; changes nothing. `assay explain utilization` has the formula and what it assumes.

@@ -17,7 +17,7 @@ pub fn figure(value: f64, unit: &str) -> String {
         size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 6) as usize,
         _ => 0,
     };
-    match unit {
+    match unit_words(unit) {
         "1/s" => format!("{value:.digits$}{prefix}/s"),
         unit => format!("{value:.digits$}{prefix}{space}{unit}"),
     }
@@ -35,6 +35,26 @@ pub fn rough_figure(value: f64, unit: &str) -> String {
     let (number, unit) = text.split_at(end);
     let number = number.strip_suffix('0').filter(|_| number.contains('.')).unwrap_or(number);
     format!("{}{unit}", number.strip_suffix('.').unwrap_or(number))
+}
+
+/// A unit as people read it: data say `us`.
+pub fn unit_words(unit: &str) -> &str {
+    if unit == "us" { "µs" } else { unit }
+}
+
+/// One unit for times that stand in one column, given in ns: none has four digits before the point
+/// where a larger unit shows the shortest with one behind it.
+pub fn time_unit(times_ns: impl IntoIterator<Item = f64>) -> &'static str {
+    let times = times_ns.into_iter().map(f64::abs).filter(|time| time.is_finite() && *time > 0.0);
+    let [least, most] =
+        times.fold([f64::INFINITY, 0.0], |[least, most], time| [time.min(least), time.max(most)]);
+    // Disks and programs are read in µs until 10 ms.
+    match () {
+        () if most < 1e3 => "ns",
+        () if most >= 1e10 && least >= 1e7 => "s",
+        () if most >= 1e7 && least >= 1e4 => "ms",
+        () => "µs",
+    }
 }
 
 /// What turns a number of one unit into one of another; `None` where they measure different things.
@@ -101,6 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn times_of_one_column_have_one_unit() {
+        assert_eq!(time_unit([2488.0, 802.0, 1415.0]), "µs");
+        assert_eq!(time_unit([1.4, 165.0]), "ns");
+        assert_eq!(time_unit([33e3, 3.84e6]), "µs");
+        assert_eq!(time_unit([60e3, 2e7]), "ms");
+        assert_eq!(time_unit([3e3, 2e7]), "µs");
+        assert_eq!(time_unit([2e8, 3e10]), "s");
+        assert_eq!(time_unit([]), "ns");
+    }
+
+    #[test]
     fn figures_keep_three_digits() {
         let cases = [
             (0.0, "", "0"),
@@ -126,7 +157,7 @@ mod tests {
         let rough =
             [(167.3, "ns"), (1.461, "us"), (20.04, "GB/s"), (0.0, ""), (14_040.0, "1/s"), (-0.0456, "")];
         let rough = rough.map(|(value, unit)| rough_figure(value, unit));
-        assert_eq!(rough, ["170 ns", "1.5 us", "20 GB/s", "0", "14k/s", "-0.046"]);
+        assert_eq!(rough, ["170 ns", "1.5 µs", "20 GB/s", "0", "14k/s", "-0.046"]);
         let percents = [0.0001, 0.00995, 0.0123, 0.5, 12.0].map(percent);
         assert_eq!(percents, ["0.01 %", "1.0 %", "1.2 %", "50 %", "1200 %"]);
     }

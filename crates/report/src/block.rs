@@ -43,6 +43,10 @@ pub const CONCLUSION: &str = "conclusion";
 
 /// The ids of the sections of findings and of results, which need no title in a terminal.
 pub const FINDINGS: &str = "findings";
+/// The machine as text.
+pub const MACHINE: &str = "machine";
+/// How it was measured.
+pub const METHOD: &str = "method";
 pub const RESULTS: &str = "results";
 
 /// A titled part; `id` is its anchor.

@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use super::block::{Block, Cell, Mark, Report, Table};
+use super::block::{Block, Cell, MACHINE, METHOD, Mark, Report, Section, Table};
 use super::plain::plain;
 use model::{Finding, Severity};
 
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 500;
 
-/// The report as GitHub-flavoured Markdown. Long tables and charts' data are folded.
+/// Data of charts are shown up to so many rows.
+const FEW_ROWS: usize = 20;
+
+/// The report as GitHub-flavoured Markdown, short enough for a comment. Long tables are folded; raw
+/// data are left out.
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -29,7 +33,9 @@ pub fn render(report: &Report) -> String {
         };
         let _ = writeln!(out, "- {mark} {}", safe(&check.text));
     }
-    for section in &report.sections {
+    let (left_out, kept): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|section| is_left_out(section));
+    for section in kept {
         let _ = writeln!(out, "\n## {}\n", safe(&section.title));
         if !section.about.is_empty() {
             let _ = writeln!(out, "{}\n", line(&section.about));
@@ -38,7 +44,16 @@ pub fn render(report: &Report) -> String {
             write_block(&mut out, block);
         }
     }
+    if !left_out.is_empty() {
+        let titles: Vec<String> = left_out.iter().map(|section| safe(&section.title)).collect();
+        let _ = writeln!(out, "\nLeft out here, and in the page, JSON and CSV: {}.", titles.join(", "));
+    }
     out
+}
+
+/// What is too long for a comment: raw data, and the method, which is the same for all runs.
+fn is_left_out(section: &Section) -> bool {
+    (section.long && section.id != MACHINE) || section.id == METHOD
 }
 
 fn write_block(out: &mut String, block: &Block) {
@@ -58,7 +73,10 @@ fn write_block(out: &mut String, block: &Block) {
             if let Some(summary) = &chart.summary {
                 write_table(out, summary, "");
             }
-            write_table(out, &chart.data, "data");
+            // A chart with neither has nothing but its data.
+            if chart.summary.is_none() && chart.map().is_none() && chart.data.rows.len() <= FEW_ROWS {
+                write_table(out, &chart.data, "data");
+            }
         }
         Block::Facts(facts) => {
             for (label, value) in facts {

@@ -51,7 +51,7 @@ pub const REMOTE_THROTTLED: Metric =
 pub const LOCAL_DROPS: Metric = detail(ids::metric::LOCAL_DROPS, "packets and messages dropped here", "1/s");
 pub const REMOTE_DROPS: Metric =
     detail(ids::metric::REMOTE_DROPS, "packets and messages dropped there", "1/s");
-pub const RETRANSMITS: Metric = aside(ids::metric::RETRANSMITS, "sent again", "1/s");
+pub const RETRANSMITS: Metric = aside(ids::metric::RETRANSMITS, "packets sent again", "1/s");
 pub const DUPLICATES: Metric = detail(ids::metric::DUPLICATES, "sent again though it had arrived", "1/s");
 pub const RWND_LIMITED: Metric =
     detail(ids::metric::RWND_LIMITED, "share of time the receiver's window was the limit", "");

@@ -39,6 +39,67 @@ fn help_names_every_verb_and_version_is_ours() {
     assert!(output(&["--version"]).1.contains(env!("CARGO_PKG_VERSION")));
 }
 
+/// The options below a heading of a help text.
+fn below<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+    let own = help.lines().skip_while(|line| *line != format!("{heading}:")).skip(1);
+    let own = own.take_while(|line| !line.is_empty()).map(str::trim_start);
+    own.filter(|line| line.starts_with('-')).filter_map(|line| line.split([' ', ',']).next()).collect()
+}
+
+#[test]
+fn options_stand_under_their_subject() {
+    let (_, help, _) = output(&["run", "--help"]);
+    assert_eq!(below(&help, "Options"), ["-h", "-V"], "{help}");
+    for (heading, holds) in [
+        ("Measuring", "--every-pair"),
+        ("Output", "--label"),
+        ("Disk", "--dir"),
+        ("Disk", "--device-write"),
+        ("Disk", "--io-time"),
+        ("Network", "--to"),
+        ("Flink (nexmark)", "--margin"),
+    ] {
+        assert!(below(&help, heading).contains(&holds), "{heading}: {help}");
+    }
+    let flink = below(&help, "Flink (nexmark)");
+    assert!(flink.iter().all(|option| !option.contains("device") && *option != "--to"), "{flink:?}");
+    for verb in ["smt", "rate", "memmap", "guard", "sweep", "hackbench", "unixbench", "explain-profile"] {
+        let (_, help, _) = output(&[verb, "--help"]);
+        let (measuring, out) = (below(&help, "Measuring"), below(&help, "Output"));
+        assert!(measuring.contains(&"--profile") && out.contains(&"--out"), "{verb}: {help}");
+        assert!(!below(&help, "Options").contains(&"--seed"), "{verb}: {help}");
+    }
+    let (_, page, _) = output(&["man", "run"]);
+    let of = |heading: &str| page.find(heading).unwrap_or_else(|| panic!("{heading}: {page}"));
+    assert!(of("device\\-write") < of("flink\\-home"), "{page}");
+}
+
+#[test]
+fn every_pair_is_a_wish_of_measuring() {
+    let (code, _, error) = output(&["run", "--quick", "--dry-run", "--only", "cpu.clock", "--every-pair"]);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
+fn unknown_names_are_told_the_nearest() {
+    for (args, meant) in [
+        (&["run", "--only", "memory.latancy"][..], "did you mean memory.latency?"),
+        (&["run", "--only", "memroy"], "did you mean memory?"),
+        (&["smt", "table", "--only", "syscal"], "did you mean syscall?"),
+        (&["unixbench", "dhry2regs"], "did you mean dhry2reg?"),
+        (&["sweep", "hackbnch", "--knob", "slice_ns=1ms,2ms"], "did you mean hackbench?"),
+        (&["sweep", "hackbench", "--knob", "slise_ns=1ms,2ms"], "did you mean slice_ns?"),
+        (&["knobs", "slise_ns"], "did you mean slice_ns?"),
+        (&["explain", "background-laod"], "did you mean background-load?"),
+        (&["explain", "latency-by-sauce"], "nothing is called"),
+        (&["explain", "smt-siblin"], "did you mean smt-sibling?"),
+    ] {
+        let (code, _, error) = output(args);
+        assert!(code == 2 && error.contains(meant), "{args:?}: {code} {error}");
+    }
+    assert!(!output(&["explain", "nonsense"]).2.contains("did you mean"));
+}
+
 #[test]
 fn mistakes_of_usage_exit_with_2_and_say_what_there_is() {
     for args in [

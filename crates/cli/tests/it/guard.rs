@@ -52,6 +52,14 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
 }
 
 #[test]
+fn nobody_knows_how_long_a_program_takes() {
+    let (ended, _dir) = shell("--runs 2", "sleep 0.1");
+    ended.measured();
+    assert!(!ended.err.contains("at most") && !ended.err.contains("0 s left"), "{}", ended.err);
+    ended.says(&["measuring 1 case on", "(pass 1 of about 2)"]);
+}
+
+#[test]
 fn figures_are_taken_and_stored_with_their_meaning() {
     let (ended, dir) = shell("--runs 3 --metric rate[1/s]=rate:(.*)", "echo rate: 1; echo rate: 250");
     ended.measured();

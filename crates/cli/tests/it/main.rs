@@ -17,6 +17,7 @@ mod lab;
 mod machine;
 mod memmap;
 mod mutations;
+mod named;
 mod nexmark;
 mod objects;
 mod observed;

@@ -216,7 +216,7 @@ fn saved_reports_are_taken_too() {
     };
     assert_eq!(hosts(&run), hosts(&report));
     let (_, output) = peers(&["--json"], &[&run, &report]);
-    assert!(json(&output)["warnings"].to_string().contains("1 results were given twice"));
+    assert!(json(&output)["warnings"].to_string().contains("given twice, counted once: 1 result"));
 }
 
 /// A SPEC CPU2017 result of our own making, of another host, with a component at another speed.

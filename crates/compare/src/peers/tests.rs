@@ -136,6 +136,40 @@ fn inside_a_group_settings_are_the_suspects() {
     assert!(found[0].cause.contains("Likely: core clock is \"1700 MHz\""), "{}", found[0].cause);
 }
 
+/// A case that asks for huge pages has them, whatever the kernel gives by itself.
+#[test]
+fn a_difference_is_a_cause_only_where_it_acts() {
+    for (pages, lead) in
+        [("+huge-pages", "It differs: transparent huge pages"), ("", "Likely: transparent huge pages")]
+    {
+        let mut rng = Rng::with_seed(7);
+        let mut results = healthy(12, 2);
+        let mut slow_one = host(99, &mut rng, ("memory", 0.6));
+        slow_one.make_up = make_up(&[("transparent_huge_pages", "always")]);
+        results.push(slow_one);
+        for series in results.iter_mut().flat_map(|result| &mut result.series) {
+            series.key = series.key.replace("@one-cpu", &format!("@one-cpu{pages}"));
+            series.key = series.key.replace("@node", &format!("@node{pages}"));
+        }
+        let peers = fleet(results);
+        let found = slow(&peers);
+        assert_eq!(found.len(), 1, "{:?}", peers.findings);
+        assert!(found[0].cause.contains(lead), "{pages}: {}", found[0].cause);
+    }
+}
+
+#[test]
+fn labels_and_cut_summaries_are_kept_apart_from_the_make_up() {
+    let mut results = healthy(9, 3);
+    for (number, result) in results.iter_mut().enumerate() {
+        result.labels = [("rack".to_string(), format!("r{number}"))].into();
+        result.left_out = u32::from(number == 0);
+    }
+    let peers = fleet(results);
+    assert_eq!((peers.groups.len(), peers.fleet.cut), (1, 1));
+    assert_eq!(peers.fleet.hosts[3].labels["rack"], "r3");
+}
+
 #[test]
 fn healthy_fleets_stay_quiet() {
     for (seed, hosts) in [(3, 8), (4, 10), (5, 20), (6, 50), (7, 200)] {

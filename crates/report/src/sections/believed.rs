@@ -57,8 +57,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         id: "topology".into(),
         title: "Topology, believed and measured".into(),
         about: "Equal letters in a row: one group. Measured groups are CPUs that pass lines on to each other faster than to \
-                others; measured cores are CPUs that slow each other when both compute. What cannot be told is said so; \
-                METHODOLOGY.md has the error rates on simulated machines."
+                others; measured cores are CPUs that slow each other when both compute. What cannot be told is said so."
             .into(),
         blocks,
         long: false,

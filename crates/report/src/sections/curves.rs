@@ -237,7 +237,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         kind: ChartKind::Lines {
             x: Axis { title: axis_title(x).into(), scale },
             y: Axis {
-                title: format!("{}, {}", metric.title, metric.unit),
+                title: super::wide::titled(metric),
                 scale: if log && !wake_up { Scale::Log } else { Scale::Linear },
             },
             lines,
@@ -268,7 +268,7 @@ fn axis_title(x: &str) -> &str {
         "message" => "message, bytes",
         "cpu" => "CPU",
         "offset" => "offset, bytes",
-        "at_us" => "since the wake-up, us",
+        "at_us" => "since the wake-up, µs",
         other => other,
     }
 }

@@ -2,13 +2,43 @@
 //! digits, of a wide one only its range.
 
 use diagnose::words::{figure, percent, rough_figure};
-use model::Grade;
+use model::{Grade, time_unit, unit_factor};
 use stats::analysis::Judged;
 use stats::estimate::Estimate;
 use stats::order::{Interval, median};
 
 fn range(interval: Interval, unit: &str) -> String {
     format!("{}–{}", figure(interval.low, ""), figure(interval.high, unit))
+}
+
+/// One unit for all times of a table or a part of it; nothing where it has none.
+pub fn common_time_unit<'j>(all: impl Iterator<Item = &'j Judged>) -> &'static str {
+    time_unit(all.filter_map(|judged| {
+        let factor = unit_factor(&judged.series.metric.unit, "ns")?;
+        Some(judged.analysis.figure()?.median * factor)
+    }))
+}
+
+/// The number with its unit; a time in this one.
+pub fn median_with_times_in(judged: &Judged, times: &str) -> String {
+    match time_factor(judged, times) {
+        Some(factor) => scaled(judged, factor, times),
+        None => median_words(judged),
+    }
+}
+
+/// How wide its interval is, beside that number.
+pub fn width_with_times_in(judged: &Judged, times: &str) -> String {
+    match judged.analysis.verdict.grade {
+        Grade::C => String::new(),
+        _ => spread(judged, time_factor(judged, times).unwrap_or(1.0)),
+    }
+}
+
+/// What makes a time one in this unit; `None` of what is no time.
+fn time_factor(judged: &Judged, times: &str) -> Option<f64> {
+    let own = judged.series.metric.unit.as_ref();
+    unit_factor(own, "ns").and_then(|_| unit_factor(own, times))
 }
 
 /// The number with its unit.
@@ -18,26 +48,33 @@ pub fn median_words(judged: &Judged) -> String {
 
 /// The same in a unit that stands elsewhere, or nowhere.
 pub fn in_unit(judged: &Judged, unit: &str) -> String {
+    scaled(judged, 1.0, unit)
+}
+
+fn scaled(judged: &Judged, factor: f64, unit: &str) -> String {
     let Some(estimate) = judged.analysis.figure() else { return "–".to_string() };
     match (judged.analysis.verdict.grade, estimate.interval) {
-        (Grade::C, Some(interval)) => range(interval, unit),
-        (Grade::B, _) => rough_figure(estimate.median, unit),
-        _ => figure(estimate.median, unit),
+        (Grade::C, Some(interval)) => range(times(interval, factor), unit),
+        (Grade::B, _) => rough_figure(estimate.median * factor, unit),
+        _ => figure(estimate.median * factor, unit),
     }
 }
 
-/// How wide the interval is; nothing where its range stands for the number already.
-pub fn width_words(judged: &Judged) -> String {
-    if judged.analysis.verdict.grade == Grade::C { String::new() } else { spread_words(judged) }
+fn times(interval: Interval, factor: f64) -> Interval {
+    Interval { low: interval.low * factor, high: interval.high * factor }
 }
 
 /// The interval's half-width as a share of the median; both ends where "±" would say that they lie
 /// alike and it is wide.
 pub fn spread_words(judged: &Judged) -> String {
+    spread(judged, 1.0)
+}
+
+fn spread(judged: &Judged, factor: f64) -> String {
     const WIDE: f64 = 0.25;
     let Some(estimate) = judged.analysis.figure() else { return String::new() };
     match (estimate.relative_half_width(), estimate.interval) {
-        (Some(half), Some(interval)) if half > WIDE => range(interval, ""),
+        (Some(half), Some(interval)) if half > WIDE => range(times(interval, factor), ""),
         (Some(half), _) => format!("±{}", percent(half)),
         (None, _) => String::new(),
     }
@@ -77,4 +114,30 @@ pub fn as_it_ran(judged: &Judged) -> String {
     };
     let shown = judged.analysis.at_clock.is_some();
     judged.analysis.estimate.as_ref().filter(|_| shown).map_or(String::new(), ran)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made::{Made, case, latency, machine, of};
+    use super::*;
+    use model::View;
+
+    #[test]
+    fn times_of_a_table_have_one_unit() {
+        let place = |name: &'static str| case(name, &[]);
+        let made = Made::new(View::Table, vec![latency()])
+            .case(place("one-cpu"), &[(of(&[]), &[("latency", 2488.0)])])
+            .case(place("same-llc"), &[(of(&[]), &[("latency", 802.0)])]);
+        let diagnosis = made.diagnosed(machine(2));
+        let unit = common_time_unit(diagnosis.series.iter());
+        assert_eq!(unit, "µs");
+        let shown = diagnosis.series.iter().map(|judged| median_with_times_in(judged, unit));
+        let shown: Vec<String> = shown.collect();
+        assert!(shown.iter().all(|text| text.ends_with(" µs")), "{shown:?}");
+        assert!(shown[0].starts_with("2.4") && shown[1].starts_with("0.80"), "{shown:?}");
+        // What is no time stays as it is.
+        let mut rate = diagnosis.series[0].clone();
+        rate.series.metric.unit = "1/s".into();
+        assert_eq!(median_with_times_in(&rate, unit), median_words(&rate));
+    }
 }

@@ -175,7 +175,7 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
 
 fn parts(wakes: &[Wake]) -> Table {
     let titles = [
-        "wake-up p50, us",
+        "wake-up p50, µs",
         "p99",
         "jitter",
         "waking",

@@ -70,7 +70,7 @@ mod tests {
         assert!(!section.long, "of one group");
         let table = tables(&section)[0];
         let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
-        assert_eq!(titles[2..], ["p50, us", "max, us", "verdict"]);
+        assert_eq!(titles[2..], ["p50, µs", "max, µs", "verdict"]);
         let rows = texts(table);
         assert!(rows[0][2].starts_with('3') && rows[0][3].starts_with("70"), "{rows:?}");
     }

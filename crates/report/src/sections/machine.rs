@@ -1,6 +1,6 @@
 //! The machine: in a line, as boxes, as facts.
 
-use crate::block::{Block, BoxNode, Section};
+use crate::block::{Block, BoxNode, MACHINE, Section};
 use crate::text_machine::{self, Style};
 use crate::tree::{self, Item, Part};
 use diagnose::Diagnosis;
@@ -30,7 +30,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
 pub fn section(diagnosis: &Diagnosis) -> Section {
     let style = Style { color: false, unicode: true, width: 110 };
     Section {
-        id: "machine".into(),
+        id: MACHINE.into(),
         title: "Machine".into(),
         about: "As the kernel describes it; what is not told is left out or called unknown.".into(),
         blocks: vec![

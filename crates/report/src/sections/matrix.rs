@@ -10,7 +10,7 @@ use crate::block::{Block, Cell, Chart, ChartKind, Column, Section, Side, Table};
 use diagnose::Diagnosis;
 use diagnose::words::figure;
 use machine::Machine;
-use model::{Better, Case, Metric, Title, Value, VerdictKind};
+use model::{Better, Case, Metric, Title, Value, VerdictKind, unit_words};
 use stats::analysis::Judged;
 use stats::order::median;
 
@@ -192,7 +192,7 @@ impl<'a> Grid<'a> {
     /// The values as a table, for terminals.
     pub fn table(&self, name: &str) -> Table {
         let [rows, columns] = self.params.map(Subject::of);
-        let mut titles = vec![column(&format!("{name}, {}", self.metric.unit))];
+        let mut titles = vec![column(&format!("{name}, {}", unit_words(&self.metric.unit)))];
         titles.extend(self.columns.iter().map(|value| {
             right(&match self.params[1] {
                 "memory" => format!("memory {value}"),
@@ -287,9 +287,15 @@ fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Char
             "Medians of {} pairs: {}, {}. Crossed out: rejected; empty: not measured.{mirrored}",
             grid.pairs.len(),
             grid.metric.title,
-            grid.metric.unit
+            unit_words(&grid.metric.unit)
         ),
-        kind: ChartKind::Matrix { unit: grid.metric.unit.to_string(), rows, columns, values, rejected },
+        kind: ChartKind::Matrix {
+            unit: unit_words(&grid.metric.unit).to_string(),
+            rows,
+            columns,
+            values,
+            rejected,
+        },
         summary: distances(diagnosis, grid),
         data,
     };

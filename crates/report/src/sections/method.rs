@@ -1,7 +1,7 @@
 //! How it was measured and judged, in this very run.
 
 use super::pairs;
-use crate::block::{Block, Section};
+use crate::block::{Block, METHOD, Section};
 use diagnose::Diagnosis;
 use diagnose::words::percent;
 
@@ -63,9 +63,11 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         blocks.push(Block::Table(pairs(["rule", "what it would say"], rules(&diagnosis.not_applicable))));
     }
     Section {
-        id: "method".into(),
+        id: METHOD.into(),
         title: "Method".into(),
-        about: "METHODOLOGY.md has the reasons, constants and measured error rates.".into(),
+        about: "`assay explain` has what each word and rule means; METHODOLOGY.md beside the source has the reasons and the \
+                measured error rates."
+            .into(),
         blocks,
         long: true,
     }
@@ -77,5 +79,8 @@ fn worst_linearity(diagnosis: &Diagnosis) -> Option<String> {
         judged.series.processes.iter().filter_map(|process| Some((process.linearity?, &judged.series.key)))
     });
     let (worst, key) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(format!("{} in {key}", percent(worst)))
+    Some(format!(
+        "{} in {key}: twice the work took so much more or less than twice the time. It counts against that series alone",
+        percent(worst)
+    ))
 }

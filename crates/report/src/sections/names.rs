@@ -4,8 +4,8 @@ use super::levels::level;
 use diagnose::Diagnosis;
 use diagnose::words::bytes;
 use model::vocabulary::{
-    ParamId, cpu::param as cpu, ipc::param as ipc, kernel::param as kernel, memory::param as memory,
-    sched::param as sched,
+    ParamId, cpu::param as cpu, disk::param as disk, ipc::param as ipc, kernel::param as kernel,
+    memory::param as memory, network::param as network, sched::param as sched,
 };
 use model::{Beside, Case, Pages, Params, Title, Value, View, figure};
 use stats::analysis::Judged;
@@ -60,6 +60,10 @@ pub fn param(name: &str, value: &Value) -> String {
         (Some(kernel::FDS), _) => format!("{value} descriptors"),
         (Some(sched::KB), _) => format!("{value} KiB each"),
         (Some(ipc::WORK_NS), _) => format!("{} of work", figure(number / 1e3, "us")),
+        (Some(disk::BLOCK), _) => format!("{} blocks", bytes(number)),
+        (Some(network::STREAMS), _) => {
+            format!("{value} {}", if number == 1.0 { "stream" } else { "streams" })
+        }
         (Some(ipc::CLASS), _) => format!("at {value}"),
         (Some(kernel::RESIDENT_MB), _) => format!("{value} MiB resident"),
         _ => format!("{name} {value}"),
@@ -259,8 +263,22 @@ mod tests {
             said("llc", 2),
             said("memory", 1),
             said("pause", 9),
+            said("block", 1 << 20),
+            said("streams", 1),
         ];
-        assert_eq!(all, ["CPU 3", "from CPU 0", "4 KiB", "LLC 2", "memory of node 1", "pause 9"]);
+        assert_eq!(
+            all,
+            [
+                "CPU 3",
+                "from CPU 0",
+                "4 KiB",
+                "LLC 2",
+                "memory of node 1",
+                "pause 9",
+                "1 MiB blocks",
+                "1 stream"
+            ]
+        );
         assert_eq!(param("op", &"copy".into()), "copy");
         let pair = [(memory::FROM, 3u64), (memory::TO, 9)].map(|(name, cpu)| (name, Value::from(cpu)));
         assert_eq!(point_words(&Params::from(pair)), "CPU 3 to CPU 9");

@@ -6,7 +6,7 @@ use super::smt::is_variant;
 use super::{column, number, right, text};
 use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Scale, Section, Table};
 use diagnose::Diagnosis;
-use model::{Metric, Title, View};
+use model::{Metric, Title, View, unit_words};
 use stats::analysis::Judged;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
@@ -61,7 +61,7 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]
     });
-    let unit = if metric.unit.is_empty() { "share" } else { metric.unit.as_ref() };
+    let unit = if metric.unit.is_empty() { "share" } else { unit_words(&metric.unit) };
     Some(Chart {
         id: format!("placements-{}-{}", title.id.replace('.', "-"), metric.name),
         title: label(diagnosis, own[0]),

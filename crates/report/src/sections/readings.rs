@@ -28,7 +28,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         id: "readings".into(),
         title: "Read off the curves".into(),
         about: "What one task really has of this machine, by the steps of its own curves, beside what it is told. \
-                METHODOLOGY.md says how steps are found and how often that errs."
+                `assay explain llc-differs` says how steps are found."
             .into(),
         blocks: vec![Block::Table(Table { columns: titles.map(column).to_vec(), rows, folded: false })],
         long: false,

@@ -1,6 +1,6 @@
 //! The table of numbers: each with its placement, interval, distribution and verdict.
 
-use super::figures::{as_it_ran, median_words, medians, width_words};
+use super::figures::{as_it_ran, common_time_unit, median_with_times_in, medians, width_with_times_in};
 use super::levels::contradicted;
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
@@ -86,9 +86,12 @@ fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
     let group = |shown: &Shown| shown.judged.series.case.bench.split('.').next().unwrap_or("").to_string();
     let parts = shown.chunk_by(|one, other| group(one) == group(other));
     let headed = shown.len() >= MANY_ROWS && parts.clone().count() > 1;
+    let unit = |part: &[Shown]| common_time_unit(part.iter().map(|shown| shown.judged));
+    let whole = unit(shown);
     let part = |part: &[Shown]| {
         let heading = headed.then(|| vec![Cell::Heading(group(&part[0]))]);
-        heading.into_iter().chain(part.iter().map(row)).collect::<Vec<_>>()
+        let times = if headed { unit(part) } else { whole };
+        heading.into_iter().chain(part.iter().map(|shown| row(shown, times))).collect::<Vec<_>>()
     };
     parts.flat_map(part).collect()
 }
@@ -143,7 +146,8 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
     columns.insert(6, right("as it ran"));
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let place = judged.series.case.placement.name.to_string();
-        let mut row = row(&Shown { judged, label: label(diagnosis, judged), place });
+        let mut row =
+            row(&Shown { judged, label: label(diagnosis, judged), place }, &judged.series.metric.unit);
         row[0] = text(label(diagnosis, judged));
         row.insert(0, Cell::Code(judged.series.key.clone()));
         row.insert(6, number(as_it_ran(judged)));
@@ -176,15 +180,16 @@ fn columns() -> Vec<crate::block::Column> {
     ]
 }
 
-fn row(Shown { judged, label, place }: &Shown) -> Vec<Cell> {
+/// `times`: the unit of times.
+fn row(Shown { judged, label, place }: &Shown, times: &str) -> Vec<Cell> {
     let analysis = &judged.analysis;
     let estimate = analysis.figure();
     vec![
         Cell::Keyed { name: label.clone(), key: judged.series.key.clone() },
         text(place.clone()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-        number(median_words(judged)),
-        number(width_words(judged)),
+        number(median_with_times_in(judged, times)),
+        number(width_with_times_in(judged, times)),
         Cell::Distribution(medians(judged)),
         Cell::Verdict(analysis.verdict.clone()),
     ]

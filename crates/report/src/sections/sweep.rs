@@ -371,10 +371,7 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
                 title: format!("{}{unit}", words::name(axis)),
                 scale: if log { Scale::Log } else { Scale::Linear },
             },
-            y: block::Axis {
-                title: format!("{}, {}", charted.metric.title, charted.metric.unit),
-                scale: Scale::Linear,
-            },
+            y: block::Axis { title: super::wide::titled(charted.metric), scale: Scale::Linear },
             lines,
             marks: before.map(|before| (before, "before".to_string())).into_iter().collect(),
             callouts: Vec::<Callout>::new(),

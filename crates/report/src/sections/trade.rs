@@ -125,10 +125,7 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
         column(""),
         column("verdict"),
     ];
-    let axis = |metric: &model::Metric| Axis {
-        title: format!("{}, {}", metric.title, metric.unit),
-        scale: Scale::Linear,
-    };
+    let axis = |metric: &model::Metric| Axis { title: super::wide::titled(metric), scale: Scale::Linear };
     let knees = match knees.as_slice() {
         [] => "No line has a knee.".to_string(),
         some => {

@@ -7,7 +7,7 @@ use super::names::{Trait, case_words, traits};
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Column, Section, Table};
 use diagnose::Diagnosis;
-use model::{Case, Metric, Params, Planned, Title, Verdict, VerdictKind};
+use model::{Case, Metric, Params, Planned, Title, Verdict, VerdictKind, unit_words};
 use stats::analysis::Judged;
 
 pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
@@ -72,18 +72,18 @@ fn columns(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Vec<Col
     names.sort();
     names.dedup();
     let first = if let [name] = names.as_slice() { name } else { "case" };
-    let units: Vec<&str> = metrics.iter().map(|metric| metric.unit.as_ref()).collect();
-    let metric = |metric: &&Metric| {
-        // Units tell metrics apart where no two have the same.
-        let alone = units.iter().filter(|unit| **unit == metric.unit).count() == 1;
-        match (alone, metric.unit.as_ref()) {
-            (_, "") => right(&metric.title),
-            (true, unit) => right(unit),
-            (false, unit) => right(&format!("{}, {unit}", metric.title)),
-        }
-    };
-    let metrics = metrics.iter().map(metric);
+    let metrics = metrics.iter().map(|metric| right(&titled(metric)));
     [column(first), column("placement")].into_iter().chain(metrics).chain([column("verdict")]).collect()
+}
+
+/// What a metric is called, and its unit where its name does not say it: `latency, µs`.
+pub fn titled(metric: &Metric) -> String {
+    let (title, unit) = (metric.title.as_ref(), unit_words(&metric.unit));
+    let says_rate = unit == "1/s" && (title == "IOPS" || title.ends_with(" a second"));
+    match title.starts_with(unit) || says_rate {
+        true => title.to_string(),
+        false => format!("{title}, {unit}"),
+    }
 }
 
 /// One row for all that this machine does not have of a kind, and one for what there was no time or
@@ -205,7 +205,7 @@ mod tests {
         assert!(!section.long, "terminals show it");
         let table = tables(&section)[0];
         let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
-        assert_eq!(titles, ["source", "placement", "ns", "cycles", "verdict"]);
+        assert_eq!(titles, ["source", "placement", "latency of a load, ns", "cycles of a load", "verdict"]);
         let rows = texts(table);
         let names: Vec<[&str; 2]> = rows.iter().map(|row| [row[0].as_str(), row[1].as_str()]).collect();
         let wanted = [
@@ -247,6 +247,19 @@ mod tests {
             Cell::Text(text) => text,
             _ => "",
         }
+    }
+
+    #[test]
+    fn columns_say_what_they_hold_and_in_what_unit() {
+        let titled = |title: &'static str, unit: &'static str| {
+            let name = model::vocabulary::cpu::metric::CYCLES;
+            titled(&Metric::new(name, title, unit, Better::Lower, Form::Value))
+        };
+        assert_eq!(titled("round trip", "us"), "round trip, µs");
+        assert_eq!(titled("IOPS", "1/s"), "IOPS");
+        assert_eq!(titled("packets sent again", "1/s"), "packets sent again, 1/s");
+        assert_eq!(titled("CPU busy here", ""), "CPU busy here");
+        assert_eq!(titled("cycles of a load", "cycles"), "cycles of a load");
     }
 
     #[test]

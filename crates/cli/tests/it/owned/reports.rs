@@ -70,12 +70,18 @@ fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
     // Measurements, folders and sockets stay.
     let measured = fs::read(&run).expect("a run file");
     let name = format!("out/{}", run.file_name().expect("a name").to_string_lossy());
-    into(&name).expect(3).says(&["run file", "name another file"]);
+    into(&name).expect(2).says(&["no report has the form .jsonl"]);
+    let copy = dir.path().join("copy.html");
+    fs::copy(&run, &copy).expect("copied");
+    into("copy.html").expect(3).says(&["run file", "name another file"]);
     assert_eq!(fs::read(&run).expect("a run file"), measured);
-    into("out").expect(3).says(&["is a folder"]);
-    let socket = dir.path().join("socket");
+    assert_eq!(fs::read(&copy).expect("a run file"), measured);
+    into("out").expect(2).says(&["no ending"]);
+    fs::create_dir(dir.path().join("folder.html")).expect("a folder");
+    into("folder.html").expect(3).says(&["is a folder"]);
+    let socket = dir.path().join("socket.json");
     let _bound = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
-    into("socket").expect(3).says(&["a device or a socket", "name another file"]);
+    into("socket.json").expect(3).says(&["a device or a socket", "name another file"]);
     assert!(socket.metadata().expect("it is there").file_type().is_socket());
     // A pipe gets it all, and stays a pipe.
     let pipe = dir.path().join("pipe.json");
@@ -93,10 +99,10 @@ fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     assert!(pipe.metadata().expect("it is there").file_type().is_fifo());
     // Nothing takes all, and stays a device.
-    let nothing = dir.path().join("null");
+    let nothing = dir.path().join("null.html");
     match Command::new("mknod").arg(&nothing).args(["c", "1", "3"]).output() {
         Ok(made) if made.status.success() => {
-            into("null");
+            into("null.html");
             assert!(nothing.metadata().expect("it is there").file_type().is_char_device());
         }
         _ => skipped("a_report_replaces_a_file_or_a_link_and_nothing_else: a device", "mknod needs root"),
@@ -199,9 +205,9 @@ fn what_changes_while_a_report_is_written_leads_nowhere_else() {
 #[test]
 fn what_was_read_and_what_was_measured_stay_whatever_their_names() {
     let (dir, run) = measured();
-    let day = dir.path().join("day.txt");
+    let day = dir.path().join("day.html");
     fs::copy(&run, &day).expect("copied");
-    let packed = dir.path().join("day.gz");
+    let packed = dir.path().join("packed.json");
     let mut encoder = flate2::write::GzEncoder::new(
         fs::File::create(&packed).expect("a file"),
         flate2::Compression::default(),

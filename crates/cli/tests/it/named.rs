@@ -1,0 +1,160 @@
+//! Names that users give: of the host, its labels, and of files that reports go into.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::assay;
+use crate::golden::pretended;
+use crate::runs::{Ended, end};
+
+fn verb(words: &[&str], paths: &[&Path]) -> Ended {
+    end(assay().args(words).args(paths))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_host_and_its_labels_are_called_as_their_owner_calls_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = pretended(7, folder.path(), &["--host", "db1", "--label", "rack=r7", "--label", "tier=gold"]);
+    let name = run.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(name.starts_with("db1-"), "{name}");
+    let report = json(&fs::read_to_string(folder.path().join("report.json")).expect("a report"));
+    assert_eq!((report["host"].as_str(), report["labels"]["rack"].as_str()), (Some("db1"), Some("r7")));
+    assert!(verb(&["diagnose"], &[&run]).expect(0).out.starts_with("db1: "));
+    let summary = json(&verb(&["summary"], &[&run]).expect(0).out);
+    assert_eq!(summary["summary"]["labels"], serde_json::json!({"rack": "r7", "tier": "gold"}));
+    assert_eq!(
+        summary["summary"]["make_up"].as_array().map(|all| all.iter().any(|one| one[0] == "rack")),
+        Some(false)
+    );
+    // What is another host is no run to go on with.
+    let by_environment = |host: &str| {
+        let mut command = assay();
+        command.args(["run", "--quick", "--pretend", "7", "--only", "cpu.clock", "--out"]).arg(folder.path());
+        end(command.env("ASSAY_HOST", host).env("ASSAY_LABELS", "rack=r9"))
+    };
+    by_environment("pod7").expect(0).says(&["pod7: measuring"]);
+    by_environment("a\u{1b}b").expect(3).says(&["ASSAY_HOST", "characters"]);
+    for wrong in ["rack", "rack=", "=r7"] {
+        verb(&["run", "--dry-run", "--label", wrong], &[]).expect(2).says(&["KEY=VALUE"]);
+    }
+}
+
+#[test]
+fn summaries_stand_for_their_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = |name: &str| folder.path().join("runs").join(name);
+    let one = pretended(7, &out("a"), &["--host", "db1", "--label", "rack=r7"]);
+    let other = pretended(8, &out("b"), &["--host", "db2"]);
+    let lines = verb(&["summary"], &[&folder.path().join("runs")]).expect(0).out.clone();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let schema = crate::validator("summary");
+    for (line, (run, host)) in lines.iter().zip([(&one, "db1"), (&other, "db2")]) {
+        let line = json(line);
+        assert!(schema.is_valid(&line), "{line}");
+        assert_eq!(line["summary"]["host"], host);
+        assert_eq!(line["file"].as_str(), run.to_str());
+        use sha2::Digest;
+        let sum = sha2::Sha256::digest(fs::read(run).expect("a run"));
+        let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(line["sha256"].as_str(), Some(sum.as_str()));
+    }
+    let fleet = folder.path().join("fleet.ndjson");
+    fs::write(&fleet, lines.join("\n")).expect("written");
+    let hosts = |paths: &[&Path]| {
+        let found = json(&verb(&["peers", "--json"], paths).expect(4).out);
+        let hosts = found["hosts"].as_array().expect("hosts").clone();
+        hosts
+            .iter()
+            .map(|host| (host["host"].clone(), host["file"].clone(), host["labels"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(hosts(&[&fleet]), hosts(&[&one, &other]));
+    // A run file's own last line is such a line, too.
+    let text = fs::read_to_string(&one).expect("a run");
+    let tail = folder.path().join("tail.ndjson");
+    fs::write(&tail, text.lines().last().expect("a line")).expect("written");
+    assert_eq!(hosts(&[&tail])[0].0, "db1");
+    // What a summary has compares as the run does.
+    let first = format!("{}#1", fleet.display());
+    let against = |a: &Path| json(&verb(&["compare", "--json"], &[a, &other]).out);
+    let metric = |found: &Value| {
+        let all = found["metrics"].as_array().expect("metrics").clone();
+        let own =
+            all.into_iter().find(|one| one["key"].as_str().is_some_and(|key| key.starts_with("cpu.clock@")));
+        own.expect("the clock")["a"].as_f64().expect("a number")
+    };
+    let (by_summary, by_run) = (metric(&against(Path::new(&first))), metric(&against(&one)));
+    assert!((by_summary / by_run - 1.0).abs() < 1e-6, "{by_summary} {by_run}");
+    verb(&["compare"], &[&fleet, &other]).expect(3).says(&["not one result", "#1"]);
+    verb(&["summary"], &[&fleet.with_extension("missing")]).expect(3).says(&["no run has a summary"]);
+}
+
+#[test]
+fn an_ending_that_says_no_form_is_refused_before_any_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = pretended(7, &folder.path().join("out"), &[]);
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for (words, runs) in [("compare", 2), ("peers", 1), ("report", 1)] {
+        let runs = vec![run.as_path(); runs];
+        for name in ["fleet.xlsx", "fleet.txt"] {
+            verb(&[words, "--out", &file(name)], &runs)
+                .expect(2)
+                .says(&["no report has the form", ".csv (CSV)"]);
+            assert!(!Path::new(&file(name)).exists(), "{words} {name}");
+        }
+        verb(&[words, "--out", &file("f.htm")], &runs).expect(2).says(&["did you mean", "f.html?"]);
+    }
+    verb(&["compare", "--out", &file("metrics.csv")], &[&run, &run]).says(&["saved"]);
+    let text = fs::read_to_string(file("metrics.csv")).expect("written");
+    assert!(
+        text.starts_with(
+            "host_a,file_a,host_b,file_b,metric,title,unit,a,b,ratio,low,high,verdict,headline,reason\n"
+        ),
+        "{text}"
+    );
+    verb(&["peers", "--out", &file("fleet.csv")], &[&run]).expect(4).says(&["saved"]);
+    let text = fs::read_to_string(file("fleet.csv")).expect("written");
+    assert!(text.starts_with("host,file,started,group,figure,ratio,z,peers,flagged\nvm,"), "{text}");
+    // One file a report, in the form of its ending; a folder as before, in this version.
+    verb(&["report", "--out", &file("r.md")], &[&run]).expect(0).says(&["saved"]);
+    assert!(fs::read_to_string(file("r.md")).expect("written").starts_with("# vm"));
+    let said = verb(&["report", "--format", "csv", "--out", &file("out")], &[&run]);
+    said.expect(0).says(&["in this version only", "report.csv"]);
+    // None of the files can be used: one message, no report.
+    fs::write(file("text"), "hello").expect("written");
+    let ended = verb(&["peers", "--out", &file("none.html")], &[Path::new(&file("text"))]);
+    ended.expect(3).says(&["none of 1 file could be used"]);
+    assert!(!ended.err.contains("saved") && !Path::new(&file("none.html")).exists(), "{}", ended.err);
+}
+
+#[test]
+fn names_that_choose_nothing_of_results_are_told_the_nearest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = pretended(7, folder.path(), &[]);
+    let only = |name: &str| verb(&["compare", "--only", name], &[&run, &run]);
+    only("memory.latancy").expect(2).says(&["did you mean memory.latency?"]);
+    assert!(!only("memory.latency").err.contains("no result has"));
+}
+
+#[test]
+fn markdown_is_short_enough_for_a_comment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = assay();
+    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    command.args(["run", "--quick", "--pretend", "7", "--new"]).arg("--from").arg(machine);
+    end(command.arg("--out").arg(folder.path())).expect(0);
+    let run = crate::runs::run_file(folder.path());
+    let text = verb(&["report", "--format", "markdown"], &[&run]).expect(0).out.clone();
+    assert!(text.len() <= 60_000, "{} bytes", text.len());
+    for holds in ["## Findings", "## Results", "Left out here", "All series"] {
+        assert!(text.contains(holds), "{holds}");
+    }
+    assert!(!text.contains("## All series") && !text.contains("## Every sample"));
+}
