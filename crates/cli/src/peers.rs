@@ -141,7 +141,7 @@ fn read_all(files: &[PathBuf]) -> Vec<Read> {
     found.into_iter().map(|(_, read)| read).collect()
 }
 
-/// The results in a file: of runs their summaries alone, of anything else what `compare` would take.
+/// The results in a file: of runs their summaries, of anything else what `compare` would take.
 fn read(path: &Path) -> Read {
     match results::held(path) {
         Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(Result::from)).collect(),

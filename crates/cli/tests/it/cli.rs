@@ -85,7 +85,7 @@ fn unknown_names_are_told_the_nearest() {
     for (args, meant) in [
         (&["run", "--only", "memory.latancy"][..], "did you mean memory.latency?"),
         (&["run", "--only", "memroy"], "did you mean memory?"),
-        (&["smt", "table", "--only", "syscal"], "did you mean syscall?"),
+        (&["smt", "table", "--only", "syscll"], "did you mean syscall?"),
         (&["unixbench", "dhry2regs"], "did you mean dhry2reg?"),
         (&["sweep", "hackbnch", "--knob", "slice_ns=1ms,2ms"], "did you mean hackbench?"),
         (&["sweep", "hackbench", "--knob", "slise_ns=1ms,2ms"], "did you mean slice_ns?"),

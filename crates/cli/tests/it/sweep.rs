@@ -106,7 +106,11 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (steady, "--knob policy=other", "nothing to compare: policy is other already"),
         (steady, "--param groups=1,2", "selftest.steady has no parameter \"groups\"; it has none"),
         ("hackbench", "--param tasks=process,fibre", "tasks takes process, thread, not \"fibre\""),
-        ("hackbench", "--param groops=1,2", "has no parameter \"groops\" (did you mean groups?); it has groups, fds"),
+        (
+            "hackbench",
+            "--param groops=1,2",
+            "has no parameter \"groops\" (did you mean groups?); it has groups, fds",
+        ),
         ("hackbench", "--param groups=1,2 --param groups=4", "the parameter groups is named twice"),
         ("hackbench", "--knob policy=other,batch --only sched", "--only is for `assay run`"),
         (steady, &format!("{granularity}=1ms,2ms"), "has no min_granularity_ns"),
