@@ -32,7 +32,7 @@ pub struct Output {
     pub assay: String,
     pub host: String,
     /// Of `--label`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// UTC, RFC 3339.
     pub started: String,
