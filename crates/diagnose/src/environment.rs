@@ -134,8 +134,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(told, rejected, finding))
 }
 
-/// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read one
-/// after the other, so that their difference may be below zero.
+/// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read
+/// one after the other, so that their difference may be below zero.
 pub fn cpus_seen(cpus: f64) -> String {
     if cpus < LEAST_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
 }

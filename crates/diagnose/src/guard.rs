@@ -22,7 +22,7 @@ const RUNS_MIN: usize = 6;
 const SWINGS: Rule = Rule {
     id: ids::rule::SWINGING_COMMAND,
     title: "A command's result swings from run to run",
-    topic: "command",
+    topic: "guard",
     about: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
             with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
             with the result need not be its cause, but it is where to look first.",

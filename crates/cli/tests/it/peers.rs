@@ -173,7 +173,7 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     let (_, output) = peers(&[], &[&made.runs()]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("db77 at 5") && text.contains("memory bandwidth") && !text.contains("db05 "),
+        text.contains("Host db77 is 4") && text.contains("memory bandwidth") && !text.contains("db05 "),
         "{text}"
     );
     for (name, holds) in

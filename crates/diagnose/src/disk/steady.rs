@@ -24,7 +24,7 @@ pub const NOT_STEADY: Rule = Rule {
              of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
              since the median mixes both levels.",
     calm: "long disk writes keep their speed",
-    looked_at: "disk.sustained",
+    looked_at: "a long write",
     source: file!(),
     check,
 };
