@@ -16,9 +16,12 @@ use report::{comparing, comparison, csv, html, json, markdown, text};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay compare before.assay.jsonl after.assay.jsonl      B against A, environment differences first
+  assay compare before.assay.jsonl after.assay.jsonl      B against A: what is faster, what is slower
   assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
   assay compare runs-of-a/ runs-of-b/                     folders of runs: one arm each
+  assay compare A B --all                                 every figure, and what the hosts differ in
+  assay compare A B --left-out                            what does not count, with the reasons
+  assay compare A B --out compare.html                    a page with the forest plot and curves
   assay compare A B --only ipc,memory.bandwidth           these only
   assay compare A B --common-clock                        as if both had run at A's core clock
   assay compare A B --again A2                            A2 is what A is, once more
@@ -26,6 +29,9 @@ Examples:
   assay compare A B --fail-on slower:5%                   exit 1 where something is slower by 5 %
   assay compare summary.out RUN                           what lmbench said once against a run
   assay compare 'summary.out#2' RUN                       the second host of a file of several
+
+The screen names the key figures that both have, those that differ first where there are more than
+twelve. Ratios are B ÷ A turned so that above 1 is better for B.
 
 A metric is faster or slower only where its 95 % interval, which includes what whole runs differ by,
 excludes no difference, p holds after Benjamini and Hochberg's correction for all metrics, and nothing

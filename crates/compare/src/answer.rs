@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::components::pooled_group;
-use super::key_rows::{self, Row, Said};
+use super::key_rows::{self, MISLEADS, Row, Said};
 use super::{Comparison, MARGINS, Pooled, Word};
 use diagnose::key_figures::Group;
 use model::vocabulary::host::rule;
@@ -78,7 +78,10 @@ impl Comparison {
             None => self.nothing_said(letter, &of),
             Some((index, _)) => {
                 let first = self.first_sentence(letter, index, outcome, &of);
-                let second = self.second_sentence(outcome, &groups);
+                let second = self.second_sentence(outcome, &groups).or_else(|| match outcome {
+                    Outcome::Same | Outcome::CannotTell => self.left_out(letter, &groups, &of),
+                    _ => None,
+                });
                 let third = self.third_sentence(letter, outcome, &groups, &of);
                 [Some(first), second, third].into_iter().flatten().collect()
             }
@@ -180,7 +183,7 @@ impl Comparison {
         }
     }
 
-    /// What is left out and why, or what could not have been seen.
+    /// What the conclusion hangs on, what could not have been seen, or what is left out.
     fn third_sentence(
         &self,
         letter: &str,
@@ -189,30 +192,41 @@ impl Comparison {
         of: &Count,
     ) -> Option<String> {
         let index = self.index.as_ref()?;
-        if !index.decided_by.is_empty() && matches!(outcome, Outcome::Faster | Outcome::Slower) {
-            return Some(format!(
-                "It hangs on {} alone: without it the two change sides.",
-                index.decided_by[0]
-            ));
+        if matches!(outcome, Outcome::Faster | Outcome::Slower) {
+            return match index.decided_by.first() {
+                Some(bench) => Some(format!(
+                    "It hangs on {} alone: without it the two change sides.",
+                    self.title_of(bench)
+                )),
+                None => self.left_out(letter, groups, of),
+            };
         }
-        if matches!(outcome, Outcome::Same | Outcome::CannotTell) {
-            let single: Vec<f64> =
-                self.metrics.iter().filter(|one| one.headline).filter_map(|one| one.would_show).collect();
-            let all = share(index.would_show());
-            let half = median(&single).map_or(String::new(), |middle| {
-                format!(", and in a single figure, of half of them, one above {}", share(middle))
-            });
-            let seen = if self.twins.is_some() { "Two such runs would show" } else { "It would have shown" };
-            return Some(format!("{seen} a difference above {all} over all{half}."));
-        }
-        // A figure that misleads is named; of all others only the reasons.
+        let single: Vec<f64> =
+            self.metrics.iter().filter(|one| one.headline).filter_map(|one| one.would_show).collect();
+        let all = share(index.would_show());
+        let half = median(&single).map_or(String::new(), |middle| {
+            format!("; half of the single figures would show one above {}", share(middle))
+        });
+        let seen = if self.twins.is_some() { "Two such runs would show" } else { "It would have shown" };
+        Some(format!("{seen} a difference above {all} over all{half}."))
+    }
+
+    /// The title of a benchmark, as its figures bring it.
+    fn title_of(&self, bench: &str) -> String {
+        let own = self.metrics.iter().find(|one| one.bench == bench);
+        let title = own.and_then(|one| one.title.split(": ").next());
+        title.unwrap_or(bench).to_string()
+    }
+
+    /// What is left out and why: a figure that misleads is named, of all others only the reasons.
+    fn left_out(&self, letter: &str, groups: &[GroupAnswer], of: &Count) -> Option<String> {
         let rows = groups.iter().flat_map(|group| &group.rows);
         let misleads = rows.filter_map(|row| match &row.said {
             Said::Left(factor, _) if factor == PLACEMENT => Some((row, row.raw_ratio()?)),
             _ => None,
         });
         let worst = misleads.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()));
-        if let Some((row, ratio)) = worst.filter(|(_, ratio)| ratio.ln().abs() > 1.5_f64.ln()) {
+        if let Some((row, ratio)) = worst.filter(|(_, ratio)| ratio.ln().abs() > MISLEADS.ln()) {
             return Some(format!(
                 "Leave out {}: its values lie {:.1} times apart only because its tasks ran on other CPUs in {letter}.",
                 name(row),
@@ -220,11 +234,13 @@ impl Comparison {
             ));
         }
         let (many, reason) = self.main_reason(letter)?;
-        let figures =
-            if of.refused == 1 { "1 figure is".into() } else { format!("{} figures are", of.refused) };
+        let figures = match of.refused {
+            1 => "1 figure is left out".to_string(),
+            many => format!("{many} figures are left out"),
+        };
         Some(match many == of.refused {
-            true => format!("{figures} left out: {reason}."),
-            false => format!("{figures} left out, {many} of them because {reason}."),
+            true => format!("{figures}: {reason}."),
+            false => format!("{figures}, {many} of them because {reason}."),
         })
     }
 
@@ -398,7 +414,9 @@ fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
             changed => format!("{} +{:.0} %", name(row), changed * 100.0),
         }
     });
-    words.collect()
+    let mut words: Vec<String> = words.collect();
+    words.dedup();
+    words
 }
 
 /// What a row is called in a sentence.

@@ -38,6 +38,16 @@ pub enum Said {
     Left(String, String),
 }
 
+impl Compared {
+    /// The ratio and its interval as every screen shows them: turned so that above 1 is better, and
+    /// as they are of a figure that has no better side.
+    pub fn shown_ratio(&self) -> (f64, Option<[f64; 2]>) {
+        self.turned().map_or((self.ratio, self.ci95), |(ratio, interval)| {
+            (ratio, interval.map(|interval| [interval.low, interval.high]))
+        })
+    }
+}
+
 impl Row {
     pub fn word(&self) -> Option<Word> {
         match &self.said {
@@ -60,9 +70,7 @@ impl Row {
     pub fn counted(one: &Compared) -> Row {
         let figure = of_key(&one.key);
         let (unit, scale) = shown_unit(figure, &one.unit, one.a.max(one.b));
-        let (ratio, interval) = one.turned().map_or((one.ratio, one.ci95), |(ratio, interval)| {
-            (ratio, interval.map(|interval| [interval.low, interval.high]))
-        });
+        let (ratio, ci95) = one.shown_ratio();
         Row {
             figure,
             group: group(figure, &one.bench),
@@ -71,7 +79,7 @@ impl Row {
             unit,
             values: [one.a, one.b].map(|value| value * scale),
             ratio: Some(ratio),
-            ci95: interval,
+            ci95,
             wide: one.grade == Grade::C,
             said: Said::Counted(one.word, one.words.clone()),
         }
@@ -114,7 +122,7 @@ fn shown_unit(figure: Option<&KeyFigure>, unit: &str, largest: f64) -> (String, 
 }
 
 /// What is not counted and yet differs by so much would mislead who reads the values.
-const MISLEADS: f64 = 1.5;
+pub const MISLEADS: f64 = 1.5;
 
 /// Placements of which both ends are on one host.
 const LOCAL: [&str; 9] = [

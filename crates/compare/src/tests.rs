@@ -1,5 +1,6 @@
 //! Comparisons of small results.
 
+mod answer;
 mod words;
 
 use super::arm::AtOneClock;

@@ -276,9 +276,7 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
             });
         }
         // Of what is hardly known a single ratio says more than there is.
-        let (turned, interval) = metric.turned().map_or((metric.ratio, metric.ci95), |(ratio, interval)| {
-            (ratio, interval.map(|interval| [interval.low, interval.high]))
-        });
+        let (turned, interval) = metric.shown_ratio();
         let ratio = match (metric.grade, interval) {
             (Grade::C, Some([low, high])) => format!("{low:.3} to {high:.3}"),
             (_, interval) => ratio_words(turned, interval),

@@ -143,7 +143,7 @@ fn several_results_stand_against_the_first() {
     let output = compare(&[], &[&bench.run, &faster, &other]);
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     for expected in
-        ["B÷A", "C÷A", "B is fastest over all: ", "read, all CPUs", "C differs from A in: version of Assay."]
+        ["B ÷ A", "C ÷ A", "B is fastest over all: ", "read, all CPUs", "C differs from A in: version of Assay."]
     {
         assert!(shown.contains(expected), "no {expected:?}: {shown}");
     }

@@ -107,6 +107,14 @@ pub fn said_word(word: Word, words: &str, short: bool) -> String {
     }
 }
 
+/// The word of a group none of whose figures counts in a pooled ratio.
+pub fn uncounted(group: &GroupAnswer) -> &'static str {
+    match group.rows.iter().any(|row| row.word().is_some()) {
+        true => Word::Inconclusive.word(),
+        false => "not counted",
+    }
+}
+
 /// One sign for a word, where there is no room for it.
 pub fn sign(said: Option<Word>, unicode: bool) -> char {
     let [unicoded, ascii] = match said {

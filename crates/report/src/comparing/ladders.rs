@@ -76,8 +76,7 @@ fn chart(one: &Comparison, ladder: &Ladder, letter: &str, at: usize) -> Chart {
     });
     let in_bytes = Subject::of(&ladder.param) == Subject::Bytes;
     let rows = ladder.points.iter().map(|(x, metric)| {
-        let turned = metric.turned().map_or(metric.ratio, |(ratio, _)| ratio);
-        let interval = metric.turned().and_then(|(_, interval)| interval).map(|own| [own.low, own.high]);
+        let (turned, interval) = metric.shown_ratio();
         vec![
             Cell::Text(param(&ladder.param, &Value::from(*x as u64))),
             Cell::Number(figure(metric.a, unit)),

@@ -1,6 +1,6 @@
 //! The forest plot of one comparison, as a section of the page.
 
-use super::forest::{end, said_word, word};
+use super::forest::{end, said_word, uncounted, word};
 use super::names;
 use super::screen::values;
 use super::{left, right};
@@ -73,7 +73,7 @@ fn of_group(group: &GroupAnswer) -> Vec<ForestRow> {
         ratio: pooled.map(|pooled| pooled.ratio),
         ci95: pooled.map(|pooled| pooled.ci95),
         wide: false,
-        word: said.map_or("no figure counts".into(), |(word, words)| said_word(*word, words, false)),
+        word: said.map_or(uncounted(group).into(), |(word, words)| said_word(*word, words, false)),
         side: side(said.map(|said| said.0)),
         note: String::new(),
     };

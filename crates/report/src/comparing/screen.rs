@@ -2,7 +2,7 @@
 //! for each key figure with its place on a forest plot, and what else there is to see.
 
 use super::forest::{Mark, columns, end, end_words, said_word, sign, word};
-use super::{hosts, left_out, letter, names};
+use super::{forest, hosts, left_out, letter, names};
 use crate::plain::{ascii, lines, plain};
 use crate::text::{Style, Tone, paint, wrapped};
 use compare::{Answer, Comparison, GroupAnswer, MOST_ROWS, Outcome, Row, Said, Word, ranking};
@@ -221,7 +221,7 @@ fn heading<'a>(widths: &Widths, letter: &'a str, end: f64) -> Cells<'a> {
         label: "",
         values: ["A".to_string(), letter.to_string()],
         unit: "unit",
-        ratio: format!("{letter}÷A"),
+        ratio: format!("{letter} ÷ A"),
         plot: plot.into_iter().collect(),
         word: if widths.word > 0 { format!("{letter} is") } else { String::new() },
         tone: Tone::Dim,
@@ -239,7 +239,7 @@ fn of_group<'a>(widths: &Widths, group: &'a GroupAnswer, end: f64, style: Style)
         plot: columns(&Mark::of_group(group), widths.plot, end, style.unicode),
         word: match (widths.word, said) {
             (0, said) => sign(said.map(|said| said.0), style.unicode).to_string(),
-            (_, None) => "no figure counts".chars().take(widths.word).collect::<String>(),
+            (_, None) => forest::uncounted(group).to_string(),
             (room, Some((word, words))) => said_word(*word, words, room < 16),
         },
         tone: tone_of(said.map(|said| said.0)),
@@ -261,7 +261,7 @@ fn of_row(widths: &Widths, row: &Row, end: f64, style: Style) -> String {
     let indent = if style.width >= 100 { 4 } else { 3 };
     let label = match row.figure {
         Some(figure) => figure.label.to_string(),
-        None => names::whole(&row.title, &row.key),
+        None => names::short(&row.title, &row.key),
     };
     let mut parts = lines(&plain(&label, 200), widths.label - indent);
     let last = parts.pop().unwrap_or_default();
@@ -356,7 +356,7 @@ fn many_table(answers: &[Answer], letters: &[String], style: Style) -> String {
         true => format!("{a:>VALUE$} {unit:<0$}", UNIT - 1),
         false => String::new(),
     };
-    let heads = letters[..fit].iter().map(|letter| format!("{:>7}  ", format!("{letter}÷A")));
+    let heads = letters[..fit].iter().map(|letter| format!("{:>7}  ", format!("{letter} ÷ A")));
     let head = format!("{:LABEL$}{}{}", "", value("A", "unit"), heads.collect::<String>());
     let mut out = paint(head.trim_end(), Tone::Dim, style) + "\n";
     for group in &first.groups {
@@ -381,7 +381,7 @@ fn many_table(answers: &[Answer], letters: &[String], style: Style) -> String {
             };
             let label = match row.figure {
                 Some(figure) => figure.label.to_string(),
-                None => names::whole(&row.title, &row.key),
+                None => names::short(&row.title, &row.key),
             };
             let mut parts = lines(&plain(&label, 200), LABEL - 4);
             let last = parts.pop().unwrap_or_default();

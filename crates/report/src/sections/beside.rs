@@ -34,7 +34,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     let mut blocks = Vec::new();
     for one in older {
         let [host, file] = &one.names[0];
-        columns.extend([right(&format!("{host} ({file})")), right("new/old"), column("")]);
+        columns.extend([right(&format!("{host} ({file})")), right("new/old, > 1 better"), column("")]);
         let differences: Vec<String> = one
             .environment
             .iter()
@@ -63,14 +63,17 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
         ];
         for old in &known {
             row.extend(match old.get(key) {
-                Some(Old::Compared(one)) => [
-                    number(figure(one.a, &one.unit)),
-                    number(ratio_words(one.ratio, one.ci95)),
-                    text(match one.note.as_str() {
-                        "" => one.words.clone(),
-                        note => format!("{}: {note}", one.words),
-                    }),
-                ],
+                Some(Old::Compared(one)) => {
+                    let (ratio, ci95) = one.shown_ratio();
+                    [
+                        number(figure(one.a, &one.unit)),
+                        number(ratio_words(ratio, ci95)),
+                        text(match one.note.as_str() {
+                            "" => one.words.clone(),
+                            note => format!("{}: {note}", one.words),
+                        }),
+                    ]
+                }
                 Some(Old::Refused(one)) => [
                     number(one.a.clone()),
                     Cell::Empty,
@@ -88,7 +91,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     Some(Section {
         id: "beside".into(),
         title: "Beside older results".into(),
-        about: "Each ratio is new to old; A is the older result, B this run. Imported values are unverified: nobody watched while they were measured, and \
+        about: "Each ratio is new to old, turned so that above 1 is better; A is the older result, B this run. Imported values are unverified: nobody watched while they were measured, and \
                 without their spread nothing tells how sure a ratio is."
             .into(),
         blocks,

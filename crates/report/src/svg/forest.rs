@@ -1,7 +1,8 @@
 //! The forest plot of a comparison: a row for each figure with its values, its ratio, its interval
 //! and what it says; diamonds for groups, and a grey band in which ratios count as the same.
 //!
-//! Colours stand in classes with a fallback beside them, so that the page's style sheet decides.
+//! It is drawn twice, for wide and for narrow pages; the style sheet shows one of them. Colours
+//! stand in classes with a fallback beside them, so that the style sheet decides.
 
 use std::fmt::Write;
 
@@ -10,36 +11,79 @@ use super::canvas::{Anchor, Canvas, INK, MUTED, Role, measured};
 use crate::block::{Forest, ForestRow, ForestSide};
 use crate::plain::{lines, plain};
 
-const WIDTH: f64 = 912.0;
-const ROW: f64 = 26.0;
-/// Further lines of a long name.
-const LINE: f64 = 16.0;
-const HEAD: f64 = 34.0;
-const FOOT: f64 = 26.0;
 const SIZE: f64 = 12.5;
+const SMALL: f64 = 11.5;
+/// From one line of a long name to the next.
+const LINE: f64 = 16.0;
 
-/// Columns: where names end, where numbers end, where the others begin.
-const LABEL_END: f64 = 232.0;
-const VALUES: [f64; 2] = [292.0, 358.0];
-const UNIT: f64 = 368.0;
-const RATIO: f64 = 462.0;
-const PLOT: [f64; 2] = [486.0, 776.0];
-const WORD: f64 = 794.0;
+/// Where everything stands.
+struct Places {
+    width: f64,
+    head: f64,
+    row: f64,
+    label_end: f64,
+    /// Right ends of A's and B's value; `None` where both stand in a line below the name.
+    values: Option<[f64; 2]>,
+    unit: f64,
+    ratio: f64,
+    plot: [f64; 2],
+    word: (f64, Anchor),
+    /// From the name's line to the line of the plot.
+    below: f64,
+}
 
-/// The picture as an SVG element of the page.
+const WIDE: Places = Places {
+    width: 912.0,
+    head: 34.0,
+    row: 26.0,
+    label_end: 232.0,
+    values: Some([292.0, 358.0]),
+    unit: 368.0,
+    ratio: 462.0,
+    plot: [486.0, 776.0],
+    word: (794.0, Anchor::Start),
+    below: 0.0,
+};
+
+const NARROW: Places = Places {
+    width: 340.0,
+    head: 24.0,
+    row: 44.0,
+    label_end: 230.0,
+    values: None,
+    unit: 0.0,
+    ratio: 160.0,
+    plot: [176.0, 334.0],
+    word: (340.0, Anchor::End),
+    below: 18.0,
+};
+
+/// The pictures as elements of the page.
 pub fn forest(forest: &Forest) -> String {
-    let labels: Vec<Vec<String>> = forest.rows.iter().map(label).collect();
-    let height = |label: &Vec<String>| ROW + LINE * label.len().saturating_sub(1) as f64;
-    let bottom = HEAD + labels.iter().map(height).sum::<f64>();
-    let mut canvas = Canvas::new(Theme::Page, [WIDTH, bottom + FOOT]);
+    format!(
+        "<div class=\"forest-wide\">{}</div><div class=\"forest-narrow\">{}</div>",
+        picture(forest, &WIDE),
+        picture(forest, &NARROW)
+    )
+}
+
+fn picture(forest: &Forest, places: &Places) -> String {
+    let labels: Vec<Vec<String>> = forest.rows.iter().map(|row| label(row, places)).collect();
+    let height = |row: &ForestRow, label: &Vec<String>| {
+        let row = if row.group { places.row - places.below / 2.0 } else { places.row };
+        row + LINE * label.len().saturating_sub(1) as f64
+    };
+    let heights: Vec<f64> = forest.rows.iter().zip(&labels).map(|(row, label)| height(row, label)).collect();
+    let bottom = places.head + heights.iter().sum::<f64>();
+    let mut canvas = Canvas::new(Theme::Page, [places.width, bottom + 26.0]);
     canvas.element("title", &format!("{} against {}, figure by figure", forest.names[1], forest.names[0]));
     canvas.element("desc", &description(forest));
-    axis(&mut canvas, forest, bottom);
-    head(&mut canvas, forest);
-    let mut top = HEAD;
-    for (row, label) in forest.rows.iter().zip(&labels) {
-        draw(&mut canvas, forest, row, label, top);
-        top += height(label);
+    axis(&mut canvas, forest, places, bottom);
+    head(&mut canvas, forest, places);
+    let mut top = places.head;
+    for ((row, label), height) in forest.rows.iter().zip(&labels).zip(&heights) {
+        draw(&mut canvas, forest, places, (row, label), top);
+        top += height;
     }
     canvas.end()
 }
@@ -51,58 +95,64 @@ fn description(forest: &Forest) -> String {
 }
 
 /// A name on as many lines as it needs.
-fn label(row: &ForestRow) -> Vec<String> {
-    let size = if row.group { SIZE + 0.5 } else { SIZE };
-    let room = LABEL_END - indent(row);
+fn label(row: &ForestRow, places: &Places) -> Vec<String> {
+    let room = places.label_end - indent(row, places);
     let text = plain(&row.label, 200);
-    let widest = measured(&text, size).max(1.0);
+    let widest = measured(&text, SIZE + 0.5).max(1.0);
     let columns = (text.chars().count() as f64 * room / widest).floor() as usize;
     lines(&text, columns.max(8))
 }
 
-fn indent(row: &ForestRow) -> f64 {
-    if row.group { 0.0 } else { 14.0 }
+fn indent(row: &ForestRow, places: &Places) -> f64 {
+    if row.group || places.values.is_none() { 0.0 } else { 14.0 }
 }
 
-fn place(forest: &Forest, ratio: f64) -> f64 {
+fn place(forest: &Forest, places: &Places, ratio: f64) -> f64 {
     let share = (ratio.ln() / forest.end.ln() + 1.0) / 2.0;
-    PLOT[0] + share.clamp(0.0, 1.0) * (PLOT[1] - PLOT[0])
+    let [left, right] = places.plot;
+    left + share.clamp(0.0, 1.0) * (right - left)
 }
 
 /// The band of sameness, lines at whole steps, and what they stand for.
-fn axis(canvas: &mut Canvas, forest: &Forest, bottom: f64) {
-    let [low, high] = [1.0 / (1.0 + forest.band), 1.0 + forest.band].map(|ratio| place(forest, ratio));
+fn axis(canvas: &mut Canvas, forest: &Forest, places: &Places, bottom: f64) {
+    let [low, high] =
+        [1.0 / (1.0 + forest.band), 1.0 + forest.band].map(|ratio| place(forest, places, ratio));
+    let head = places.head;
     canvas.raw(&format!(
-        "<rect x=\"{low:.1}\" y=\"{HEAD}\" width=\"{:.1}\" height=\"{:.1}\" class=\"forest-band\" fill=\"#dfe4ea\"/>\n",
+        "<rect x=\"{low:.1}\" y=\"{head}\" width=\"{:.1}\" height=\"{:.1}\" class=\"forest-band\" fill=\"#dfe4ea\"/>\n",
         high - low,
-        bottom - HEAD
+        bottom - head
     ));
     let inner = forest.end.sqrt();
     for ratio in [1.0 / forest.end, 1.0 / inner, 1.0, inner, forest.end] {
-        let (at, kind) = (place(forest, ratio), if ratio == 1.0 { "forest-one" } else { "forest-line" });
+        let (kind, colour) =
+            if ratio == 1.0 { ("forest-one", "#8a93a0") } else { ("forest-line", "#e3e4e1") };
+        let at = place(forest, places, ratio);
         canvas.raw(&format!(
-            "<path d=\"M{at:.1} {HEAD}V{bottom:.1}\" class=\"{kind}\" stroke=\"{}\" fill=\"none\"/>\n",
-            if ratio == 1.0 { "#8a93a0" } else { "#e3e4e1" }
+            "<path d=\"M{at:.1} {head}V{bottom:.1}\" class=\"{kind}\" stroke=\"{colour}\" fill=\"none\"/>\n"
         ));
         let text = format!("{ratio:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
-        canvas.text([at, bottom + 18.0], Anchor::Middle, 11.5, MUTED, &text);
+        // At the edge of a narrow page a number ends there.
+        let edge = places.width - at < 10.0;
+        let anchor = if edge { Anchor::End } else { Anchor::Middle };
+        canvas.text([if edge { places.width } else { at }, bottom + 18.0], anchor, SMALL, MUTED, &text);
     }
 }
 
-fn head(canvas: &mut Canvas, forest: &Forest) {
+fn head(canvas: &mut Canvas, forest: &Forest, places: &Places) {
     let [a, b] = forest.names.each_ref().map(|name| plain(name, 12));
-    let y = HEAD - 14.0;
-    for (at, anchor, text) in [
-        (VALUES[0], Anchor::End, a.clone()),
-        (VALUES[1], Anchor::End, b.clone()),
-        (UNIT, Anchor::Start, "unit".to_string()),
-        (RATIO, Anchor::End, format!("{b} \u{f7} {a}")),
-        (PLOT[0], Anchor::Start, format!("\u{25c2} {b} slower")),
-        (PLOT[1], Anchor::End, format!("{b} faster \u{25b8}")),
-        (WORD, Anchor::Start, format!("{b} is")),
-    ] {
-        canvas.text([at, y], anchor, 11.5, MUTED, &text);
+    let y = places.head - 14.0;
+    let ratio = format!("{b} \u{f7} {a}");
+    let mut texts = vec![(places.ratio, Anchor::End, ratio)];
+    if let Some(values) = places.values {
+        texts.push((places.unit, Anchor::Start, "unit".to_string()));
+        texts.push((values[0], Anchor::End, a));
+        texts.push((values[1], Anchor::End, b.clone()));
+        texts.push((places.word.0, places.word.1, format!("{b} is")));
     }
+    texts.push((places.plot[0], Anchor::Start, format!("\u{25c2} {b} slower")));
+    texts.push((places.plot[1], Anchor::End, format!("{b} faster \u{25b8}")));
+    texts.into_iter().for_each(|(at, anchor, text)| canvas.text([at, y], anchor, SMALL, MUTED, &text));
 }
 
 /// Class and colour of what a row says.
@@ -115,43 +165,63 @@ fn role(side: ForestSide) -> Role {
     }
 }
 
-fn draw(canvas: &mut Canvas, forest: &Forest, row: &ForestRow, label: &[String], top: f64) {
+fn draw(
+    canvas: &mut Canvas,
+    forest: &Forest,
+    places: &Places,
+    (row, label): (&ForestRow, &[String]),
+    top: f64,
+) {
     let size = if row.group { SIZE + 0.5 } else { SIZE };
     if row.group {
         canvas.raw(&format!(
-            "<path d=\"M0 {top:.1}H{WIDTH}\" class=\"forest-line\" stroke=\"#e3e4e1\" fill=\"none\"/>\n<g font-weight=\"600\">\n"
+            "<path d=\"M0 {top:.1}H{}\" class=\"forest-line\" stroke=\"#e3e4e1\" fill=\"none\"/>\n<g font-weight=\"600\">\n",
+            places.width
         ));
     }
     for (at, line) in label.iter().enumerate() {
-        canvas.text([indent(row), top + 17.0 + LINE * at as f64], Anchor::Start, size, INK, line);
+        canvas.text([indent(row, places), top + 17.0 + LINE * at as f64], Anchor::Start, size, INK, line);
     }
     let y = top + 17.0 + LINE * label.len().saturating_sub(1) as f64;
-    for (at, value) in VALUES.iter().zip(&row.values) {
-        canvas.text([*at, y], Anchor::End, size, INK, value);
+    // A group has no values, so that its plot stands beside its name.
+    let below = if row.group { y } else { y + places.below };
+    match places.values {
+        Some(values) => {
+            let both = values.iter().zip(&row.values);
+            both.for_each(|(at, value)| canvas.text([*at, y], Anchor::End, size, INK, value));
+            canvas.text([places.unit, y], Anchor::Start, SMALL, MUTED, &row.unit);
+        }
+        None if row.group => {}
+        None => {
+            let text = format!("{}, {} {}", row.values[0], row.values[1], row.unit);
+            canvas.text([0.0, below], Anchor::Start, SMALL, MUTED, &text);
+        }
     }
-    canvas.text([UNIT, y], Anchor::Start, 11.5, MUTED, &row.unit);
     let ratio = row.ratio.filter(|_| !row.wide).map_or("\u{2013}".to_string(), |ratio| format!("{ratio:.2}"));
-    canvas.text([RATIO, y], Anchor::End, size, INK, &ratio);
+    canvas.text([places.ratio, below], Anchor::End, size, INK, &ratio);
     let said = if row.side == ForestSide::Neither && !row.group { MUTED } else { role(row.side) };
-    canvas.text([WORD, y], Anchor::Start, size, said, &row.word);
+    // On a narrow page a group's word would lie in its plot.
+    if !(row.group && places.values.is_none()) {
+        canvas.text([places.word.0, y], places.word.1, size, said, &row.word);
+    }
     if row.group {
         canvas.raw("</g>\n");
     }
-    mark(canvas, forest, row, y - 4.0);
+    mark(canvas, forest, places, row, below - 4.0);
     if !row.note.is_empty() {
-        canvas.text([PLOT[1] - 6.0, y], Anchor::End, 11.5, role(row.side), &plain(&row.note, 48));
+        canvas.text([places.plot[1] - 6.0, below], Anchor::End, SMALL, role(row.side), &plain(&row.note, 48));
     }
 }
 
-/// The interval and the point of a row; an arrow where they lie beyond the axis.
-fn mark(canvas: &mut Canvas, forest: &Forest, row: &ForestRow, y: f64) {
+/// The interval and the point of a row.
+fn mark(canvas: &mut Canvas, forest: &Forest, places: &Places, row: &ForestRow, y: f64) {
     let (class, colour) = role(row.side);
     let mut out = String::new();
     // Writing to a string cannot fail.
-    if let Some([low, high]) = row.ci95 {
-        let [from, to] = [low, high].map(|ratio| place(forest, ratio));
+    if let Some(ends) = row.ci95 {
+        let [from, to] = ends.map(|ratio| place(forest, places, ratio));
         if row.group {
-            let middle = place(forest, row.ratio.unwrap_or(1.0));
+            let middle = place(forest, places, row.ratio.unwrap_or(1.0));
             let [from, to] = [from.min(middle - 5.0), to.max(middle + 5.0)];
             let _ = write!(
                 out,
@@ -169,7 +239,7 @@ fn mark(canvas: &mut Canvas, forest: &Forest, row: &ForestRow, y: f64) {
         }
     }
     if let Some(ratio) = row.ratio.filter(|_| !row.group && !row.wide) {
-        let at = place(forest, ratio);
+        let at = place(forest, places, ratio);
         let _ =
             write!(out, "<circle cx=\"{at:.1}\" cy=\"{y:.1}\" r=\"4\" class=\"{class}\" fill=\"{colour}\"/>");
     }
@@ -200,13 +270,19 @@ mod tests {
             row("pipe ping-pong", None, false),
             row(&"a long name ".repeat(8), Some(1.0), false),
         ];
-        let picture = super::forest(&Forest { names: ["A".into(), "B".into()], rows, end: 2.0, band: 0.02 });
-        assert_eq!(picture.matches("<circle").count(), 2);
-        assert_eq!(picture.matches('Z').count(), 1, "one diamond");
-        assert!(picture.contains("latency &lt;1&gt;") && picture.contains("for another reason"), "{picture}");
-        // Nothing is cut, and the picture is well formed.
-        assert_eq!(picture.matches("long name").count(), 2 * 8);
-        let mut reader = quick_xml::Reader::from_str(&picture);
+        let both = super::forest(&Forest { names: ["A".into(), "B".into()], rows, end: 2.0, band: 0.02 });
+        let pictures: Vec<&str> = both.split("forest-narrow").collect();
+        assert_eq!(pictures.len(), 2);
+        for picture in pictures {
+            assert_eq!(picture.matches("<circle").count(), 2);
+            assert_eq!(picture.matches("Z\"").count(), 1, "one diamond");
+            assert!(
+                picture.contains("latency &lt;1&gt;") && picture.contains("for another reason"),
+                "{picture}"
+            );
+        }
+        // It is well formed.
+        let mut reader = quick_xml::Reader::from_str(&both);
         while !matches!(reader.read_event().expect("well formed"), quick_xml::events::Event::Eof) {}
     }
 }
