@@ -60,7 +60,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         std::hint::black_box(Vec::<u8>::with_capacity(1 << 62));
         Ok(())
     }),
-    row(ids::GARBAGE, "A case that says what nobody understands", |_, sampler| {
+    row(ids::GARBAGE, "A case whose output makes no sense", |_, sampler| {
         adds(sampler, 1.0)?;
         // Behind the sampler's back, into the same pipe.
         let mut out = std::fs::File::from(rustix::io::dup(rustix::stdio::stdout())?);

@@ -195,6 +195,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
             Fact::new(format!("visit {}", visit.order), words, &key)
         })
         .collect();
+    facts.push(Fact::new("disk", clipped(&on), ids::probe::DISK));
     for leaf in disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4) {
         let words = [Some(leaf.kind.words().to_string()), leaf.model.clone()]
             .into_iter()
