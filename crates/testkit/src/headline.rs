@@ -1,4 +1,4 @@
-//! The form that every headline of a finding has: `words.md` of the project, as a test can check it.
+//! The form that every headline of a finding has, as a test can check it.
 
 /// Longer ones do not fit a line with their topic.
 const LONGEST: usize = 100;
