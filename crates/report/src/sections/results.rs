@@ -139,11 +139,12 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
 /// More rows than this no page and no reader can bear.
 const MOST_SERIES: usize = 2000;
 
-/// Every series there is, folded.
+/// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
     let mut columns = columns();
     columns.insert(0, column("series"));
     columns.insert(6, right("as it ran"));
+    columns.remove(7);
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let place = judged.series.case.placement.name.to_string();
         let mut row =
@@ -151,6 +152,7 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
         row[0] = text(label(diagnosis, judged));
         row.insert(0, Cell::Code(judged.series.key.clone()));
         row.insert(6, number(as_it_ran(judged)));
+        row.remove(7);
         row
     });
     let first = match diagnosis.series.len() {
