@@ -99,12 +99,7 @@ fn table(diagnosis: &Diagnosis) {
 
 /// No text of the run became a script or an element of the page.
 fn scripts(page: &str) {
-    let known = [
-        "<script>",
-        "<script type=\"application/json\" class=\"spec\">",
-        "<script type=\"application/json\" id=\"assay-report\">",
-        "<script type=\"text/plain\" id=\"chart-library\">",
-    ];
+    let known = ["<script>", "<script type=\"application/json\" id=\"assay-report\">"];
     let mut rest = page;
     while let Some(at) = rest.find("<script") {
         rest = &rest[at..];
