@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::components::pooled_group;
 use super::key_rows::{self, MISLEADS, Row, Said};
-use super::{Comparison, MARGINS, Pooled, Word};
-use diagnose::key_figures::Group;
+use super::{Compared, Comparison, MARGINS, Pooled, Word};
+use diagnose::key_figures::{Group, of_key};
 use model::vocabulary::host::rule;
 use stats::order::median;
 
@@ -56,7 +56,8 @@ impl Comparison {
 
     /// The same with a row for each figure that both have.
     pub fn whole_answer(&self, letter: &str) -> Answer {
-        self.answered(letter, key_rows::all_rows(self))
+        // The sentences stay those of the first screen.
+        Answer { groups: self.groups(key_rows::all_rows(self)), ..self.answer(letter, MOST_ROWS) }
     }
 
     fn answered(&self, letter: &str, rows: Vec<Row>) -> Answer {
@@ -175,7 +176,8 @@ impl Comparison {
             };
         }
         let most = strongest(rows());
-        let many = self.metrics.iter().filter(|one| one.headline && one.word.is_different()).count();
+        let is_told = |one: &&Compared| one.headline || of_key(&one.key).is_some();
+        let many = self.metrics.iter().filter(is_told).filter(|one| one.word.is_different()).count();
         match (many, self.twins.is_some()) {
             (_, true) | (0, _) => None,
             (1, _) => Some(format!("One figure differs: {}.", most.join(", "))),
@@ -405,7 +407,12 @@ fn share(share: f64) -> String {
 /// The two rows that differ most, with what their values changed by: `memory latency +26 %`.
 fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
     let mut rows: Vec<(&Row, f64)> = rows.filter_map(|row| Some((row, row.ratio?.ln().abs()))).collect();
-    rows.sort_by(|one, other| other.1.total_cmp(&one.1));
+    // Key figures are known to everybody.
+    let order = |(row, apart): &(&Row, f64)| (row.figure.is_none(), -apart);
+    rows.sort_by(|one, other| {
+        let (one, other) = (order(one), order(other));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    });
     let words = rows.iter().take(2).map(|(row, _)| {
         let changed = row.values[1] / row.values[0] - 1.0;
         match changed {

@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::comparison::{outputs, ratio_words};
 use super::json;
-use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
+use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, MOST_ROWS, Pooled, Refused, Word};
 use model::{Finding, Grade, percent};
 
 mod forest;
@@ -51,16 +51,20 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
     let first = comparisons.first().context("nothing was compared")?;
     let letters: Vec<String> = (1..=comparisons.len()).map(letter).collect();
     let each = || comparisons.iter().zip(&letters);
-    let answers: Vec<Answer> = each().map(|(one, letter)| one.answer(letter, PLOTTED)).collect();
+    // More rows than a terminal has; the sentences are its.
+    let answer = |(one, letter): (&Comparison, &String)| Answer {
+        sentences: one.answer(letter, MOST_ROWS).sentences,
+        ..one.answer(letter, PLOTTED)
+    };
+    let answers: Vec<Answer> = each().map(answer).collect();
     let several = comparisons.len() > 1;
     let mut sections = vec![conclusion(comparisons, &letters, &answers)];
     let found: Vec<Finding> = comparisons.iter().flat_map(|one| one.findings.clone()).collect();
     if !found.is_empty() {
         sections.push(section(FINDINGS, "Findings", "", vec![Block::Findings(found)]));
     }
-    let plotted = each().zip(&answers);
-    sections
-        .extend(plotted.filter_map(|((one, letter), answer)| ratios::section(one, answer, letter, several)));
+    let plotted = letters.iter().zip(&answers);
+    sections.extend(plotted.filter_map(|(letter, answer)| ratios::section(answer, letter, several)));
     sections.extend(each().filter_map(|(one, letter)| ladders::section(one, letter, several)));
     sections.extend(details(comparisons).sections);
     for (one, letter) in each() {
@@ -89,7 +93,7 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
 }
 
 /// Rows of the page's forest plot.
-const PLOTTED: usize = 24;
+const PLOTTED: usize = 18;
 
 /// What stands behind the figures: studies, rows of tables, environments, parts of the machine.
 pub fn details(comparisons: &[Comparison]) -> Report {

@@ -64,7 +64,7 @@ const ASCII: Signs = Signs { edge: ':', low: '|', line: '-', point: 'o', high: '
 /// A row of the plot in so many columns.
 pub fn columns(mark: &Mark, columns: usize, end: f64, unicode: bool) -> String {
     let signs = if unicode { UNICODE } else { ASCII };
-    let last = columns.saturating_sub(1);
+    let Some(last) = columns.checked_sub(1) else { return String::new() };
     let place = |ratio: f64| (ratio.ln() / end.ln() + 1.0) / 2.0 * last as f64;
     let inside = |at: f64| at.round().clamp(0.0, last as f64) as usize;
     let mut cells = vec![' '; columns];
@@ -73,7 +73,11 @@ pub fn columns(mark: &Mark, columns: usize, end: f64, unicode: bool) -> String {
     }
     if let Some([low, high]) = mark.ci95 {
         let (from, to) = (inside(place(low)), inside(place(high)));
-        if to > from {
+        if place(high) < -0.5 {
+            cells[0] = signs.below;
+        } else if place(low) > last as f64 + 0.5 {
+            cells[last] = signs.above;
+        } else if to > from {
             cells[from..=to].fill(signs.line);
             cells[from] = if place(low) < -0.5 { signs.below } else { signs.low };
             cells[to] = if place(high) > last as f64 + 0.5 { signs.above } else { signs.high };
@@ -146,6 +150,8 @@ mod tests {
         assert_eq!(drawn(Some(3.8), None, false), "┆           ┆           ▸");
         assert_eq!(drawn(Some(1.0), Some([0.4, 1.5]), true), "◂──────────────────┤    ┆");
         assert_eq!(drawn(None, None, false), "┆           ┆           ┆");
+        assert_eq!(drawn(Some(0.3), Some([0.2, 0.4]), true), "◂           ┆           ┆");
+        assert_eq!(columns(&Mark { ratio: Some(1.0), ci95: None, wide: false }, 0, 2.0, true), "");
         let ascii = columns(&Mark { ratio: Some(1.0), ci95: Some([0.4, 2.9]), wide: false }, 11, 2.0, false);
         assert_eq!(ascii, "<----o---->");
     }

@@ -6,10 +6,10 @@ use super::screen::values;
 use super::{left, right};
 use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
 use crate::comparison::ratio_words;
-use compare::{Answer, Comparison, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
+use compare::{Answer, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
 
 /// The section; `None` where both have no figure.
-pub fn section(one: &Comparison, answer: &Answer, letter: &str, several: bool) -> Option<Section> {
+pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> {
     let rows: Vec<ForestRow> = answer.groups.iter().flat_map(of_group).collect();
     if rows.is_empty() {
         return None;
@@ -52,7 +52,7 @@ pub fn section(one: &Comparison, answer: &Answer, letter: &str, several: bool) -
     );
     let chart = Chart {
         id: format!("chart-{id}"),
-        title: format!("{} against {}", one.names[1][0], one.names[0][0]),
+        title: format!("{letter} against A"),
         about,
         kind: ChartKind::Forest(forest),
         summary: None,
@@ -83,7 +83,7 @@ fn of_group(group: &GroupAnswer) -> Vec<ForestRow> {
 fn of_row(row: &Row) -> ForestRow {
     let label = match row.figure {
         Some(figure) => figure.alone.to_string(),
-        None => names::whole(&row.title, &row.key),
+        None => names::short(&row.title, &row.key),
     };
     let (side, note) = match &row.said {
         Said::Left(factor, _) => {

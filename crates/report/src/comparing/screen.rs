@@ -65,7 +65,7 @@ fn written(found: &[Comparison], shown: Shown, rows: usize, exit: u8, style: Sty
             let table = match (found, answers.as_slice()) {
                 ([one], [answer]) if silent(one, answer) => String::new(),
                 ([_], [answer]) => one_table(answer, &letters[0], style),
-                _ => many_table(&answers, &letters, style),
+                _ => many_table(found, &answers, &letters, style),
             };
             if !table.is_empty() {
                 out.push_str(&format!("\n{table}\n"));
@@ -338,7 +338,10 @@ pub fn values(values: [f64; 2]) -> [String; 2] {
 }
 
 /// Several results against A: a ratio and a sign for each.
-fn many_table(answers: &[Answer], letters: &[String], style: Style) -> String {
+fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], style: Style) -> String {
+    // Each has rows of its own; those of the first are shown of all.
+    let wholes = found.iter().zip(letters).map(|(one, letter)| one.whole_answer(letter));
+    let wholes: Vec<Answer> = wholes.collect();
     const LABEL: usize = 28;
     const VALUE: usize = 8;
     const UNIT: usize = 7;
@@ -366,7 +369,7 @@ fn many_table(answers: &[Answer], letters: &[String], style: Style) -> String {
             cell(ratio, own.and_then(|own| own.said.as_ref()).map(|said| said.0))
         };
         let label = paint(&format!("  {:1$}", group.group.word(), LABEL - 2), Tone::Strong, style);
-        let cells: String = answers[..fit].iter().map(of).collect();
+        let cells: String = wholes[..fit].iter().map(of).collect();
         out.push_str(&format!("{label}{}{cells}\n", value("", "")));
         for row in &group.rows {
             let of = |answer: &Answer| {
@@ -386,7 +389,7 @@ fn many_table(answers: &[Answer], letters: &[String], style: Style) -> String {
             let mut parts = lines(&plain(&label, 200), LABEL - 4);
             let last = parts.pop().unwrap_or_default();
             parts.iter().for_each(|part| out.push_str(&format!("    {part}\n")));
-            let cells: String = answers[..fit].iter().map(of).collect();
+            let cells: String = wholes[..fit].iter().map(of).collect();
             let [a, _] = values(row.values);
             out.push_str(&format!("    {last:0$}{1}{cells}\n", LABEL - 4, value(&a, &row.unit)));
         }

@@ -123,7 +123,14 @@ fn axis(canvas: &mut Canvas, forest: &Forest, places: &Places, bottom: f64) {
         high - low,
         bottom - head
     ));
-    let inner = forest.end.sqrt();
+    // A round number near the middle of each half.
+    let inner = match forest.end {
+        end if end <= 1.25 => 1.1,
+        end if end <= 2.0 => 1.5,
+        end if end <= 4.0 => 2.0,
+        end if end <= 10.0 => 3.0,
+        end => end.sqrt(),
+    };
     for ratio in [1.0 / forest.end, 1.0 / inner, 1.0, inner, forest.end] {
         let (kind, colour) =
             if ratio == 1.0 { ("forest-one", "#8a93a0") } else { ("forest-line", "#e3e4e1") };
