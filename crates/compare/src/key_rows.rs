@@ -1,6 +1,8 @@
 //! The rows of a comparison's first screen: key figures that both results have, counted or not, and
 //! where these leave room, what differs most.
 
+use std::collections::BTreeSet;
+
 use super::components::counts;
 use super::{Compared, Comparison, Refused, Word};
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure, of_key};
@@ -173,6 +175,12 @@ pub fn rows(comparison: &Comparison, most: usize) -> Vec<Row> {
         .filter(|row| is_new(&rows, &row.key))
         .collect();
     others.sort_by(|one, other| apart(other).total_cmp(&apart(one)));
+    // One of a benchmark: a ladder's other points say the same. Rows of imports are all different.
+    let mut named: BTreeSet<(String, String)> = BTreeSet::new();
+    others.retain(|row| {
+        let parts = KeyParts::of(&row.key);
+        imports || named.insert((parts.bench.to_string(), parts.placement.to_string()))
+    });
     rows.extend(others.into_iter().take(most.saturating_sub(rows.len())));
     if rows.len() > most {
         let mut places: Vec<usize> = (0..rows.len()).collect();

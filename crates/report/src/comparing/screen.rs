@@ -238,6 +238,7 @@ fn of_group<'a>(widths: &Widths, group: &'a GroupAnswer, end: f64, style: Style)
         ratio: group.pooled.as_ref().map_or("–".to_string(), |pooled| format!("{:.2}", pooled.ratio)),
         plot: columns(&Mark::of_group(group), widths.plot, end, style.unicode),
         word: match (widths.word, said) {
+            (0, None) if group.rows.iter().any(|row| row.word().is_some()) => "?".to_string(),
             (0, said) => sign(said.map(|said| said.0), style.unicode).to_string(),
             (_, None) => forest::uncounted(group).to_string(),
             (room, Some((word, words))) => said_word(*word, words, room < 16),
