@@ -1,4 +1,4 @@
-//! First screens of comparisons, as they are on terminals of several widths, with UTF-8 and without.
+//! First screens of comparisons on terminals of several widths, with UTF-8 and without.
 
 use std::path::Path;
 
