@@ -36,7 +36,7 @@ pub struct Screen {
     pub not_applicable: Vec<String>,
     /// How many figures there are in all.
     pub figures: usize,
-    /// The best card of each group that has figures.
+    /// A card for each group that was tested, and for stability.
     pub cards: Vec<Card>,
 }
 
@@ -76,6 +76,8 @@ pub struct Row {
     pub unit: String,
     /// The band of the class as words: `102–139`.
     pub typical: String,
+    /// Its ends, in the row's unit; an end that it does not have is `None`.
+    pub band: [Option<f64>; 2],
     pub reading: RowReading,
 }
 
@@ -116,8 +118,9 @@ pub struct PassedCheck {
 #[derive(Clone, Debug)]
 pub struct Card {
     pub group: &'static str,
-    /// The row that set the grade, or the first one of the group.
-    pub row: Option<usize>,
+    /// The figure that set the grade, or the first one of the group; `None` where nothing of it was
+    /// tested.
+    pub row: Option<Row>,
     /// `None`: no figure of the group has a reference that makes it certain.
     pub reading: Option<RowReading>,
 }

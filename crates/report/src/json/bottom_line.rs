@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::screen::{Row, Screen};
+use crate::screen::Screen;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::{KeyReading, bottom_line, key_readings};
 use diagnose::reference::{Reading, References};
@@ -21,9 +21,9 @@ pub struct OutputVerdict {
 /// A group of key figures; its reading is that of its worst figure that is certain.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputCard {
-    /// `CPU`, `memory`, `OS`, `disk` or `network`.
+    /// `CPU`, `memory`, `OS`, `disk`, `network` or `stability`.
     pub group: String,
-    /// The name of the key figure that decides it.
+    /// The name of the key figure that decides it; null of stability, and where nothing was tested.
     pub key_figure: Option<String>,
     /// As words: `slow`, `small`; null without a reference for anything in it.
     pub reading: Option<String>,
@@ -65,10 +65,9 @@ pub fn output(
     let line = bottom_line(diagnosis, &readings);
     let verdict = OutputVerdict { word: line.verdict.words().into(), sentences: line.sentences };
     let card = |screen: &Screen| {
-        let name = |row: &Row| row.name.map(str::to_string);
         let of = screen.cards.iter().map(|card| OutputCard {
             group: card.group.into(),
-            key_figure: card.row.and_then(|row| name(&screen.rows[row])),
+            key_figure: card.row.as_ref().and_then(|row| row.name).map(str::to_string),
             reading: card.reading.as_ref().map(|reading| reading.word.clone()),
         });
         of.collect()

@@ -48,7 +48,7 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
             RunVerdict::NoFaultFound => Tone::Strong,
         },
         sentences: line.sentences,
-        cards: cards(&rows, &readings),
+        cards: cards(&rows, &readings, diagnosis),
         rows,
         remarks,
         findings: findings(diagnosis, &readings),
@@ -189,6 +189,11 @@ fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
         low_high: measured.low_high,
         unit: figure.unit.into(),
         typical,
+        band: match (&own.reading, measured.reported) {
+            (_, Some(reported)) => [Some(reported); 2],
+            (Some(reading), None) => [reading.band.low, reading.band.high],
+            (None, None) => [None; 2],
+        },
         reading,
     }
 }
@@ -293,6 +298,7 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
             low_high,
             unit: series.metric.unit.replace("us", "µs"),
             typical: read.as_ref().map_or(String::new(), |reading| typical(&reading.band)),
+            band: read.as_ref().map_or([None; 2], |reading| [reading.band.low, reading.band.high]),
             reading: match &read {
                 _ if estimate.is_none() => rejected(),
                 Some(reading) => row_reading(reading),
@@ -308,7 +314,7 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
         false => {
             let mut slow: Vec<(Word, Row)> =
                 all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
-            slow.sort_by(|one, other| other.0.cmp(&one.0));
+            slow.sort_by_key(|(word, _)| std::cmp::Reverse(*word));
             slow.into_iter().map(|(_, row)| row).collect()
         }
     }
@@ -326,6 +332,7 @@ fn in_units(row: &mut Row, units: &[String]) {
         row.unit = unit.replace("us", "µs");
         // Bands and claims are words of another unit by now.
         row.typical = String::new();
+        row.band = row.band.map(|end| end.map(|end| end * factor));
     }
 }
 
@@ -383,26 +390,52 @@ fn passed(rule: &Rule) -> PassedCheck {
 
 /// A group's grade is that of its worst key figure that is certain; it is fast where all that have
 /// a reference are.
-fn cards(rows: &[Row], readings: &[KeyReading]) -> Vec<Card> {
-    let of = |name: Option<&'static str>| readings.iter().find(|own| Some(own.measured.figure.name) == name);
+fn cards(rows: &[Row], readings: &[KeyReading], diagnosis: &Diagnosis) -> Vec<Card> {
+    let word = |row: &Row| {
+        let own = readings.iter().find(|own| Some(own.measured.figure.name) == row.name)?;
+        let small = own.is_small().then_some(Word::Slow);
+        small.or_else(|| own.reading.as_ref().filter(|_| own.certain).map(|reading| reading.word))
+    };
     let card = |group: Group| {
-        let own: Vec<usize> = (0..rows.len())
-            .filter(|at| rows[*at].group == group.word() && rows[*at].name.is_some())
-            .collect();
-        let word = |at: &usize| {
-            let own = of(rows[*at].name)?;
-            let small = own.is_small().then_some(Word::Slow);
-            small.or_else(|| own.reading.as_ref().filter(|_| own.certain).map(|reading| reading.word))
-        };
-        let graded: Vec<(Word, usize)> = own.iter().filter_map(|at| Some((word(at)?, *at))).collect();
+        let own = || rows.iter().filter(|row| row.group == group.word() && row.name.is_some());
+        let graded: Vec<(Word, &Row)> = own().filter_map(|row| Some((word(row)?, row))).collect();
         let worst = graded.iter().max_by_key(|(word, _)| *word);
         let all_fast = graded.iter().all(|(word, _)| *word == Word::Fast);
-        let reading = worst.map(|(word, at)| match word {
+        let reading = worst.map(|(word, row)| match word {
             Word::Fast if !all_fast => sign(Word::Normal, Quality::Speed),
-            _ => rows[*at].reading.clone(),
+            _ => row.reading.clone(),
         });
-        let row = worst.map(|(_, at)| *at).or_else(|| own.first().copied());
+        let row = worst.map(|(_, row)| *row).or_else(|| own().next()).cloned();
         Card { group: group.word(), row, reading }
     };
-    Group::ALL.into_iter().map(card).filter(|card| card.row.is_some()).collect()
+    let untested =
+        |card: &Card| card.row.is_some() || (card.group == Group::Network.word() && !rows.is_empty());
+    let groups = Group::ALL.into_iter().map(card).filter(untested);
+    groups.chain(stability(diagnosis)).collect()
+}
+
+/// How steady the core clock was.
+fn stability(diagnosis: &Diagnosis) -> Option<Card> {
+    const STEADY: f64 = 0.05;
+    const UNSTABLE: f64 = 0.20;
+    let moved = diagnosis.clock.as_ref()?.moved_by();
+    let word = match moved {
+        moved if moved <= STEADY => Word::Normal,
+        moved if moved <= UNSTABLE => Word::Slow,
+        _ => Word::Bad,
+    };
+    let reading = sign(word, Quality::Stability);
+    let label = "movement of the core clock".to_string();
+    let row = Row {
+        group: "stability",
+        alone: label.clone(),
+        label,
+        value: Some(100.0 * moved),
+        unit: "%".into(),
+        typical: format!("0–{:.0}", 100.0 * STEADY),
+        band: [Some(0.0), Some(100.0 * STEADY)],
+        reading: reading.clone(),
+        ..Row::default()
+    };
+    Some(Card { group: "stability", row: Some(row), reading: Some(reading) })
 }

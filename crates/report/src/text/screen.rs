@@ -146,7 +146,7 @@ fn verdict(screen: &Screen, style: Style) -> Vec<String> {
 }
 
 /// A number of three digits, with its decimals behind the point.
-fn three(value: f64) -> String {
+pub fn three(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 3) as usize,
@@ -162,7 +162,7 @@ fn three(value: f64) -> String {
 fn thousands(digits: &str) -> String {
     let mut out = String::new();
     for (at, c) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 && c != '-' && !out.ends_with('-') {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && c != '-' && !out.ends_with('-') {
             out.push(',');
         }
         out.push(c);
