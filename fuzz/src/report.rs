@@ -12,7 +12,8 @@ use super::{machine, visible};
 
 /// The JSON of a diagnosis.
 pub fn json(diagnosis: &Diagnosis) -> Value {
-    let text = serde_json::to_string(&results::output(diagnosis, &References::published())).expect("every result can be written");
+    let text = serde_json::to_string(&results::output(diagnosis, &References::published()))
+        .expect("every result can be written");
     serde_json::from_str(&text).expect("as JSON")
 }
 

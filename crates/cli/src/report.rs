@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 
 use ::compare::{Arm, Comparison};
 
-use super::screen::{self, Page, ScreenArgs};
 use super::report_file::{Form, ReportFile};
+use super::screen::{self, Page, ScreenArgs};
 use super::{compare, files, output, results};
 use diagnose::{self, Diagnosis};
 use report::block::Report;

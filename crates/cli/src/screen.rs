@@ -30,7 +30,7 @@ pub struct ScreenArgs {
     /// The key of each figure below it
     #[arg(long)]
     pub keys: bool,
-    /// Units of the key figures: ns, µs, ms, GB/s, GiB/s, k/s, ...; several with commas
+    /// Units of the key figures: ns, us, ms, GB/s, GiB/s, k/s, ...; several with commas
     #[arg(long, value_name = "UNIT", value_delimiter = ',', value_parser = unit)]
     pub unit: Vec<String>,
     #[command(flatten)]
@@ -97,8 +97,8 @@ fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> 
         }
     }
     let checks = if args.checks { "" } else { "--checks lists them" };
-    let explain =
-        screen.findings.first().map_or(String::new(), |line| format!("assay explain {}", line.rule));
+    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+    let explain = rule.map_or(String::new(), |rule| format!("assay explain {rule}"));
     let figures = output::counted(screen.figures, "figure");
     let figures = match page {
         Page::At(file) => format!("{figures} in {}", file.display()),

@@ -54,17 +54,6 @@ use stats::contrast::{self, Clocks, Contrast, Earlier, Family, Side, contrast, l
 use stats::multiple::benjamini_hochberg;
 use stats::order::{Interval, median};
 
-/// The topic of a finding's rule: those of comparisons and of peers, else of a single run.
-pub fn topic(rule_id: &str) -> Option<&'static str> {
-    match rule_id {
-        rows::ODD => Some("placement"),
-        rows::GUEST => Some("guest"),
-        peers::SLOW => Some("behind peers"),
-        peers::DRIFT => Some("differs"),
-        other => diagnose::topic(other),
-    }
-}
-
 /// Share of false ones that is accepted among the metrics called different.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
 

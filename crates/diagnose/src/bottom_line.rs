@@ -200,8 +200,17 @@ fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
         None if rejected > 0 => {
             format!("{rejected} of {} key figures were rejected: measuring was too disturbed.", figures.len())
         }
-        None => "Nothing could be measured validly.".into(),
+        None => match unmet(diagnosis) {
+            Some(why) => format!("Nothing could be measured: {why}."),
+            None => "Nothing could be measured validly.".into(),
+        },
     }
+}
+
+/// Why most of what was wanted is not possible here.
+fn unmet(diagnosis: &Diagnosis) -> Option<&str> {
+    let reasons = || diagnosis.run.header.plan.iter().filter_map(|planned| planned.unmet.as_deref());
+    reasons().max_by_key(|reason| reasons().filter(|other| other == reason).count())
 }
 
 /// `Memory latency and fork and exec are slow for this kind of host.`, or nothing.

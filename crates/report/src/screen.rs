@@ -23,6 +23,8 @@ pub struct Screen {
     /// Host, what it is, how long it took; where the line is too short, `spare` parts are left out
     /// from the right.
     pub host: Vec<HostPart>,
+    /// What makes the run no measurement, or not a whole one: `INVENTED SAMPLES (--pretend 7)`.
+    pub notices: Vec<String>,
     pub word: String,
     pub tone: Tone,
     /// At most three sentences.

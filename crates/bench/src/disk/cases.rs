@@ -111,7 +111,7 @@ pub fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> 
     match bytes >= LEAST_FILE {
         true => Ok(bytes),
         false => Err(format!(
-            "{jobs} test files of {} MiB are more than a tenth of the free room: name another directory by --dir",
+            "test files ({jobs} of {} MiB) are more than a tenth of the free room: name another directory by --dir",
             LEAST_FILE / MIB
         )),
     }

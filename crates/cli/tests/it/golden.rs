@@ -204,7 +204,7 @@ fn the_page_holds_the_contract_and_every_section() {
         json["series"].as_array().map(Vec::len)
     });
     for section in
-        ["findings", "results", "memory-latency", "samples", "machine", "conditions", "method", "raw"]
+        ["findings", "results", "chart-memory-latency", "samples", "machine", "conditions", "method", "raw"]
     {
         assert!(page.contains(&format!("id=\"{section}\"")), "{section}");
     }

@@ -25,7 +25,7 @@ fn a_host_and_its_labels_are_called_as_their_owner_calls_them() {
     assert!(name.starts_with("db1-"), "{name}");
     let report = json(&fs::read_to_string(folder.path().join("report.json")).expect("a report"));
     assert_eq!((report["host"].as_str(), report["labels"]["rack"].as_str()), (Some("db1"), Some("r7")));
-    assert!(verb(&["diagnose"], &[&run]).expect(0).out.starts_with("db1: "));
+    assert!(verb(&["diagnose"], &[&run]).expect(0).out.starts_with("db1 · "));
     let summary = json(&verb(&["summary"], &[&run]).expect(0).out);
     assert_eq!(summary["summary"]["labels"], serde_json::json!({"rack": "r7", "tier": "gold"}));
     assert_eq!(

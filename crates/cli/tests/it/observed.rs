@@ -87,7 +87,7 @@ fn values(run: &Run, subject: &str, name: &str) -> Vec<f64> {
 fn a_machine_that_tells_is_observed_while_it_is_measured() {
     let (tree, dir) = (laptop(), tempfile::tempdir().expect("a folder"));
     let run = run_below(&tree, dir.path());
-    let text = on_file("diagnose", &run_file(dir.path()), "").sane().out.clone();
+    let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
     assert!(text.contains("Clock, idle and temperature"), "{text}");
     assert!(text.contains("idle, C6, all CPUs"), "{text}");
     for line in run.time_lines.iter().filter(|line| !line.subject.is_empty()) {
@@ -129,7 +129,7 @@ fn a_machine_that_does_not_tell_says_why() {
     let (tree, dir) = (quiet_tree(), tempfile::tempdir().expect("a folder"));
     let words = "--quick --force --only selftest.steady";
     end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
-    let text = on_file("diagnose", &run_file(dir.path()), "").sane().out.clone();
+    let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for why in ["no cpufreq", "no cpuidle states", "no processor's sensor"] {
         assert!(text.contains(&format!("not available here: {why}")), "{why}: {text}");
@@ -155,6 +155,6 @@ fn a_tree_of_nonsense_is_measured_on_all_the_same() {
     tree.file("/sys/class/hwmon/hwmon99999999999/name", "coretemp");
     let words = "--quick --force --only selftest.steady";
     end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
-    let text = on_file("diagnose", &run_file(dir.path()), "").sane().out.clone();
+    let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
     assert!(!text.contains('\u{1b}') && text.contains("temperature, processor: not available"), "{text}");
 }

@@ -266,9 +266,6 @@ fn every_rule_has_a_topic_and_says_where_it_looked() {
         }
     }
     assert_eq!(diagnose::topic("no-such-rule"), None);
-    for rule in [compare::rows::ODD, compare::rows::GUEST, compare::peers::SLOW, compare::peers::DRIFT] {
-        assert!(compare::topic(rule).is_some(), "{rule}");
-    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The first screen of a run: from a diagnosis to what is said of it.
 
 use super::names::label;
+use crate::block::RESULTS;
 use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
@@ -22,8 +23,10 @@ const OWN_REFERENCE: &str =
 /// first.
 pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Option<Screen> {
     let readings = key_readings(diagnosis, references);
-    let is_study = super::FAMILIES.iter().filter(|own| !own(diagnosis).is_empty()).count() > 1;
-    if readings.is_empty() && (is_study || super::conclusion(diagnosis).is_some()) {
+    let own = || super::FAMILIES.iter().flat_map(|own| own(diagnosis));
+    if readings.is_empty()
+        && (own().any(|section| section.id != RESULTS) || super::conclusion(diagnosis).is_some())
+    {
         return None;
     }
     let line = bottom_line(diagnosis, &readings);
@@ -40,6 +43,7 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
     rows.iter_mut().for_each(|row| in_units(row, units));
     Some(Screen {
         host: host(diagnosis),
+        notices: notices(diagnosis),
         word: line.verdict.words().into(),
         tone: match line.verdict {
             RunVerdict::NotValid | RunVerdict::Faulty => Tone::Bad,
@@ -84,18 +88,25 @@ fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
         &release[..ends.unwrap_or(release.len())]
     });
     parts.extend(release.map(|release| HostPart::spare(format!("Linux {release}"))));
-    parts.push(HostPart::needed(elapsed(diagnosis.elapsed_s())));
-    if let Some(seed) = header.pretend {
-        parts.push(HostPart::needed(format!("INVENTED SAMPLES (--pretend {seed})")));
-    }
-    if let Some(words) = diagnosis.planted() {
-        parts.push(HostPart::needed(format!("SLOWED ON PURPOSE (--planted: {words})")));
-    }
+    parts.extend(header.labels.iter().map(|(key, value)| HostPart::spare(format!("{key}={value}"))));
+    let elapsed = elapsed(diagnosis.elapsed_s());
+    let text = match day(&header.started) {
+        Some(day) => format!("{elapsed} on {day}"),
+        None => elapsed.clone(),
+    };
+    parts.push(HostPart { text, short: elapsed, spare: false });
+    parts
+}
+
+fn notices(diagnosis: &Diagnosis) -> Vec<String> {
+    let mut notices = Vec::new();
+    notices.extend(diagnosis.run.header.pretend.map(|seed| format!("INVENTED SAMPLES (--pretend {seed})")));
+    notices.extend(diagnosis.planted().map(|words| format!("SLOWED ON PURPOSE (--planted: {words})")));
     if diagnosis.run.summary.is_none() && diagnosis.run.events.iter().any(|event| event.kind == "interrupted")
     {
-        parts.push(HostPart::needed("interrupted"));
+        notices.push("INTERRUPTED".to_string());
     }
-    parts
+    notices
 }
 
 fn hypervisor(name: &str) -> String {
@@ -150,6 +161,16 @@ fn processor(machine: &Machine) -> Option<String> {
 
 fn article(name: &str) -> &'static str {
     if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" }
+}
+
+/// `28 Nov 2026` of a time as run files have it.
+fn day(started: &str) -> Option<String> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = started.get(..10)?.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let month = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
+    Some(format!("{} {month} {year}", day.parse::<u32>().ok()?))
 }
 
 /// `75 s`, `9 min 40 s`.
@@ -239,7 +260,10 @@ fn sign(word: Word, quality: Quality) -> RowReading {
 }
 
 fn row_reading(reading: &Reading) -> RowReading {
-    let own = sign(reading.word, Quality::Speed);
+    let mut own = sign(reading.word, Quality::Speed);
+    if reading.word == Word::TooGoodToBeTrue {
+        own.word = "too good".into();
+    }
     match reading.unsure {
         Some(worse) => {
             let word = format!("{} or {}", worse.words(Quality::Speed), own.word);

@@ -74,7 +74,12 @@ impl Columns {
 /// The screen, at most `style.width` columns wide.
 pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: Style) -> String {
     let style = Style { width: style.width.clamp(40, 140), ..style };
-    let mut head = vec![host(&screen.host, style), String::new()];
+    let mut head = host(&screen.host, style);
+    for notice in &screen.notices {
+        let text = lines(&shown(&plain(notice, LONGEST), style), style.width);
+        head.extend(text.iter().map(|line| paint(line, Tone::Care, style)));
+    }
+    head.push(String::new());
     head.extend(verdict(screen, style));
     let figures = if wanted.quiet || wanted.checks { Vec::new() } else { figures(screen, wanted, style) };
     let checks = if wanted.checks { checks(screen, style) } else { Vec::new() };
@@ -98,16 +103,16 @@ fn shown(text: &str, style: Style) -> String {
     if style.unicode { text.to_string() } else { crate::plain::spelled_out(text) }
 }
 
-fn host(parts: &[HostPart], style: Style) -> String {
+fn host(parts: &[HostPart], style: Style) -> Vec<String> {
     let dot = shown(" · ", style);
     let join = |parts: &[&str]| {
-        let kept: Vec<String> = parts.iter().map(|part| shown(&plain(part, 60), style)).collect();
+        let kept: Vec<String> = parts.iter().map(|part| shown(&plain(part, LONGEST), style)).collect();
         kept.join(&dot)
     };
     let fits = |line: &str| line.chars().count() <= style.width;
     let long: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
     if fits(&join(&long)) {
-        return join(&long);
+        return vec![join(&long)];
     }
     let short = |part: &HostPart| if part.short.is_empty() { part.text.clone() } else { part.short.clone() };
     let mut kept: Vec<(String, bool)> = parts.iter().map(|part| (short(part), part.spare)).collect();
@@ -117,7 +122,7 @@ fn host(parts: &[HostPart], style: Style) -> String {
         let Some(last) = kept.iter().rposition(|(_, spare)| *spare) else { break };
         kept.remove(last);
     }
-    lines(&line(&kept), style.width).join("\n")
+    lines(&line(&kept), style.width)
 }
 
 /// The verdict's word, and its sentences behind and below it.

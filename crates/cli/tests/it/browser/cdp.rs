@@ -117,8 +117,9 @@ impl Browser {
     }
 
     /// The whole page as PNG.
-    pub fn screenshot(&mut self, tab: &Tab) -> Vec<u8> {
-        let asked = json!({ "format": "png", "captureBeyondViewport": true });
+    /// `whole`: also what is below the viewport; Chromium refuses that of very high pages.
+    pub fn screenshot(&mut self, tab: &Tab, whole: bool) -> Vec<u8> {
+        let asked = json!({ "format": "png", "captureBeyondViewport": whole });
         let answer = self.ask(tab, "Page.captureScreenshot", asked);
         testkit::png::from_base64(answer["data"].as_str().expect("a picture"))
     }

@@ -60,7 +60,7 @@ fn the_disk_has_room_for_the_run_but_not_for_its_report() {
     let Some(mount) = small("the_disk_has_room_for_the_run_but_not_for_its_report") else { return };
     let old = "<meta name=\"generator\" content=\"assay 0.1.0\"> the old report</html>";
     fs::write(mount.path().join("report.html"), old).expect("written");
-    mount.fill(200_000);
+    mount.fill(60_000);
     let ended = end(&mut run_into(mount.path(), &pretended("selftest.steady")));
     ended.expect(3).says(&["report.html", "No space left", "the run file is safe", "`assay report`"]);
     let kept = fs::read_to_string(mount.path().join("report.html"));

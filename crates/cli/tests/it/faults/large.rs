@@ -171,7 +171,11 @@ fn of_too_many_visits_some_are_used_and_that_is_said() {
         report::text::Style { color: false, unicode: true, width: 100 },
     );
     assert!(report.split_whitespace().collect::<Vec<_>>().join(" ").contains(&said), "{report}");
-    assert!(report::json::output(&diagnosis, &diagnose::reference::References::published()).thinned.is_some_and(|thinned| thinned.starts_with(&said)));
+    assert!(
+        report::json::output(&diagnosis, &diagnose::reference::References::published())
+            .thinned
+            .is_some_and(|thinned| thinned.starts_with(&said))
+    );
     // The one wrong answer of all is found, and counted among all.
     let wrong = diagnosis.findings.iter().find(|finding| finding.rule == "wrong-answer").expect("found");
     assert!(

@@ -274,7 +274,7 @@ fn a_run_is_shown_where_its_end_cannot_be_written() {
     let whole = read(&file);
     let room = text.rfind("{\"summary\"").expect("a summary") + 10;
     for (json, begin, shown) in
-        [("", "vm: ", "A clean case"), ("--json", "{", "selftest.steady@one-cpu#speed")]
+        [("", "vm · ", "A clean case"), ("--json", "{", "selftest.steady@one-cpu#speed")]
     {
         fs::remove_file(run_file(dir.path())).expect("removed");
         let run = run_into(dir.path(), &format!("{words} {json}"));

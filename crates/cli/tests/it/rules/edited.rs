@@ -205,7 +205,7 @@ impl Edit {
 
     /// What a terminal shows of the file that was diagnosed last.
     pub fn shown(&self) -> String {
-        on_file("diagnose", &self.file, "").expect(0).sane().out.clone()
+        on_file("diagnose", &self.file, "--all").expect(0).sane().out.clone()
     }
 }
 

@@ -177,7 +177,9 @@ fn the_published_surface_gives_the_published_regions_and_compromise() {
     };
     assert!(time(on[0], on[1]) < time(off[0], off[1]) - 0.05, "tuned made it much faster");
     let diagnosis = diagnose::diagnose(run(off));
-    let results: Value = serde_json::to_value(report::json::output(&diagnosis, &diagnose::reference::References::published())).expect("JSON");
+    let results: Value =
+        serde_json::to_value(report::json::output(&diagnosis, &diagnose::reference::References::published()))
+            .expect("JSON");
     let map = &results["sweep"]["maps"][0];
     let by = |purpose: &str| {
         let all = map["recommendations"].as_array().expect("recommendations");

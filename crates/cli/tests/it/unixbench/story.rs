@@ -71,7 +71,7 @@ fn the_odd_row_of_the_published_table_is_named() {
     insta::assert_snapshot!("odd_row", serde_json::to_string_pretty(&found[0]).expect("JSON"));
     // It is what is said first.
     let first = shown.lines().find(|line| line.starts_with("  ! ")).expect("a warning");
-    assert!(first.contains("Pipe-based Context Switching breaks with its relatives"), "{shown}");
+    assert!(first.contains("Pipe-based Context Switching scores 1.26 times as much"), "{shown}");
     // Then its rows in a chart, the greatest ratio first; the odd one is marked.
     let page = folder.path().join("compared.html");
     let drawn = assay().arg("compare").args([&atom, &xeon]).arg("--out").arg(&page).output();
@@ -121,7 +121,7 @@ fn the_guest_that_beats_its_host_is_named() {
         let found = json["findings"].as_array().expect("findings").iter();
         found.map(|one| one["headline"].as_str().expect("a text").to_string()).collect()
     };
-    let said = "the guest vm_b beats xeon_e5_2682v4_host, a machine of its class: Pipe-based Context Switching 1.38 times";
+    let said = "Guest vm_b is 1.38 times as fast as xeon_e5_2682v4_host, a host of its class, in Pipe-based Context Switching";
     assert_eq!(headlines(&json), [said]);
     // The other way round; and among all of them, which are too few to judge single ones, it beats
     // its fellow by the most.
@@ -129,7 +129,8 @@ fn the_guest_that_beats_its_host_is_named() {
     let peers = assay().arg("peers").args(&files).arg("--json").output().expect("assay runs");
     assert_eq!(peers.status.code(), Some(4), "{}", String::from_utf8_lossy(&peers.stderr));
     let peers: Value = serde_json::from_slice(&peers.stdout).expect("JSON");
-    let said = "the guest vm_b beats vm_a, a machine of its class: Pipe-based Context Switching 5.38 times";
+    let said =
+        "Guest vm_b is 5.38 times as fast as vm_a, a host of its class, in Pipe-based Context Switching";
     assert_eq!(headlines(&peers), [said]);
 }
 

@@ -15,6 +15,8 @@ pub const NARROW: f64 = 270.0;
 const SIZE: f64 = 12.0;
 /// Names at the ends of curves: pixels between two, the longest, and how far one may be moved.
 const APART: f64 = 15.0;
+/// Names keep so many pixels from the foot of the drawing, below which ticks are written.
+const ABOVE_TICKS: f64 = 8.0;
 const LONGEST: f64 = 180.0;
 const MOVED: f64 = 24.0;
 
@@ -118,6 +120,9 @@ pub fn direct(lines: &[Line], frame: &Frame) -> Option<Direct> {
     let over = names.iter().zip(&ends).map(|(name, end)| name.1 - end.1).fold(0.0, f64::max) / 2.0;
     let fits = over <= MOVED;
     names.iter_mut().for_each(|name| name.1 -= over);
+    // The last tick of the axis stands right below the drawing, in the middle of its end.
+    let below = names.last().map_or(0.0, |name| (name.1 - (frame.foot - ABOVE_TICKS)).max(0.0));
+    names.iter_mut().for_each(|name| name.1 -= below);
     fits.then_some(Direct { names, room })
 }
 
