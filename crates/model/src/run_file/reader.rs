@@ -71,7 +71,14 @@ fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
     let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| line.starts_with(SUMMARY));
     let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
-    Ok(*summary_line(line)?.summary)
+    summary_line(line)?;
+    // A run file's own line has no other field: what looks like one is a seal that lost its name.
+    let mut line = line.to_vec();
+    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
+    match serde_json::from_slice(line).context("its summary is damaged")? {
+        Record::Summary(summary) => Ok(*summary),
+        _ => bail!("its last line is no summary"),
+    }
 }
 
 /// Reads a run from bytes that may be gzip-compressed.

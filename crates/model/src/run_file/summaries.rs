@@ -10,9 +10,7 @@ use super::line::Seal;
 use crate::{RUN_FILE_SCHEMA, Summary};
 
 /// A run's summary with where it came from. The last line of a run file is one, too, without these.
-/// Any other field is damage: that of a seal may have lost its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SummaryLine {
     pub summary: Box<Summary>,
     /// The run file that it closes.

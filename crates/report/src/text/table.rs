@@ -388,7 +388,7 @@ mod tests {
                 "block-inside-cache: The largest block (24 MiB) is 1.8 times the L3 (13.5 MiB)",
             ));
             let text = squeezed(&super::render(&table(vec![verdict.clone()]), style));
-            assert!(width < 60 || text.contains("trusted: block-inside-cache"), "{width}: {text}");
+            assert!(width < 80 || text.contains("trusted: block-inside-cache"), "{width}: {text}");
             verdict[2] = Cell::Verdict(Verdict::new(VerdictKind::Imprecise, reason));
             let text = squeezed(&super::render(&table(vec![verdict]), style));
             // Whole, or without it.
