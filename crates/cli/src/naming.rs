@@ -28,7 +28,7 @@ const LONGEST: usize = 100;
 /// A run has no more labels: they stand in every summary.
 const MOST: usize = 32;
 
-/// What a run's header says of its host.
+/// Name and labels of the host in a run's header.
 #[derive(Debug, PartialEq)]
 pub struct Named {
     pub host: String,

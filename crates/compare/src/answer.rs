@@ -49,7 +49,7 @@ pub struct GroupAnswer {
 }
 
 impl Comparison {
-    /// What is said of B, here called `letter`, with at most so many rows.
+    /// The answer about B, which is called `letter` here, with at most this number of rows.
     pub fn answer(&self, letter: &str, most_rows: usize) -> Answer {
         self.answered(letter, key_rows::rows(self, most_rows))
     }

@@ -139,7 +139,7 @@ const LOCAL: [&str; 9] = [
     "other-package",
 ];
 
-/// The rows in the order of the screen, at most so many: those that differ stay where there are
+/// The rows in the order of the screen, up to a limit: those that differ stay where there are
 /// more.
 pub fn rows(comparison: &Comparison, most: usize) -> Vec<Row> {
     let (metrics, refused) = (&comparison.metrics, &comparison.refused);

@@ -57,7 +57,7 @@ fn quick(machine: &Path, out: &Path) -> PathBuf {
     runs.into_iter().find(|path| path.to_string_lossy().ends_with(".assay.jsonl")).expect("a run file")
 }
 
-/// The first screen in so many columns, where the locale is this.
+/// The first screen at a width and in a locale.
 fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
     let mut command = assay();
     command.arg("diagnose").arg(run).args(more).env("COLUMNS", columns.to_string()).env("LC_ALL", locale);

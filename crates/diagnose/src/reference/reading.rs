@@ -104,7 +104,7 @@ pub struct Reading {
     pub wide: bool,
     /// The word of the worse end of its interval, where that is worse: `? slow or normal`.
     pub unsure: Option<Word>,
-    /// A question to whoever reads that it is fast: `a cache?`.
+    /// What makes a fast figure doubtful: `a cache?`.
     pub suspicion: Option<String>,
     pub band: Band,
 }

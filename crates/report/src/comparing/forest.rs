@@ -61,7 +61,7 @@ const UNICODE: Signs =
     Signs { edge: '┆', low: '├', line: '─', point: '●', high: '┤', below: '◂', above: '▸' };
 const ASCII: Signs = Signs { edge: ':', low: '|', line: '-', point: 'o', high: '|', below: '<', above: '>' };
 
-/// A row of the plot in so many columns.
+/// A row of the plot, this wide.
 pub fn columns(mark: &Mark, columns: usize, end: f64, unicode: bool) -> String {
     let signs = if unicode { UNICODE } else { ASCII };
     let Some(last) = columns.checked_sub(1) else { return String::new() };

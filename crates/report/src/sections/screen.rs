@@ -3,6 +3,7 @@
 use super::names::label;
 use crate::block::RESULTS;
 use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
+use crate::text::screen::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
 use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
@@ -185,7 +186,7 @@ fn elapsed(seconds: f64) -> String {
 fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
     let (measured, figure) = (&own.measured, own.measured.figure);
     let typical = match (&own.reading, measured.reported) {
-        (_, Some(reported)) => format!("{} reported", number(reported)),
+        (_, Some(reported)) => format!("{} reported", bare(reported)),
         (Some(reading), None) => typical(&reading.band),
         (None, None) => String::new(),
     };
@@ -276,22 +277,12 @@ fn row_reading(reading: &Reading) -> RowReading {
 /// `102–139`, `up to 3.9`, `from 891`.
 fn typical(band: &Band) -> String {
     match (band.low, band.high) {
-        (Some(low), Some(high)) if low == high => number(low),
-        (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
-        (None, Some(high)) => format!("up to {}", number(high)),
-        (Some(low), None) => format!("from {}", number(low)),
+        (Some(low), Some(high)) if low == high => bare(low),
+        (Some(low), Some(high)) => format!("{}–{}", bare(low), bare(high)),
+        (None, Some(high)) => format!("up to {}", bare(high)),
+        (Some(low), None) => format!("from {}", bare(low)),
         (None, None) => String::new(),
     }
-}
-
-/// At most three digits, without zeros behind the point.
-fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 3) as usize,
-        _ => 0,
-    };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// Rows beside the key figures: what is read as slow or bad; in a run without key figures all that

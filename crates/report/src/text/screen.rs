@@ -176,7 +176,7 @@ fn thousands(digits: &str) -> String {
 }
 
 /// The same where no point must stand under another: 24.0 is 24.
-fn bare(value: f64) -> String {
+pub fn bare(value: f64) -> String {
     let text = three(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
@@ -210,7 +210,7 @@ fn two(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// A text with this many columns, from the left or from the right.
+/// A text of this width, from the left or from the right.
 fn left(text: &str, width: usize) -> String {
     format!("{text:width$}")
 }
