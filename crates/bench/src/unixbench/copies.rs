@@ -14,7 +14,7 @@ use model::vocabulary::unixbench as ids;
 use model::{Case, CpuSet, Params, Placement, Value};
 use sys::clock::Clock;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
+use sys::team::{Body, Lap, Team};
 
 /// The most copies of a case: as many as the suite's own newer versions allow.
 pub const MOST: i64 = 1024;
@@ -98,18 +98,23 @@ pub fn measure(
         board.clear();
         let laps = team.round(loops);
         board.complaint()?;
-        let laps = laps?;
-        let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-        let window = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
-        // Each copy by its own clock, as the suite adds up what each says of itself.
-        let done = laps.iter().map(|lap| lap.answer as f64 * window / (lap.end_ns - lap.start_ns));
-        Ok((window, done.sum::<f64>() * timing.work))
+        let (window, done) = together(&laps?);
+        Ok((window, done * timing.work))
     })?;
     let laps = team.round(FINISH);
     board.complaint()?;
     laps?;
     drop(team);
     no_child_left()
+}
+
+/// The window of a round, ns, and the loops that all copies did in it: each copy by its own clock,
+/// as the suite adds up what each says of itself.
+fn together(laps: &[Lap]) -> (f64, f64) {
+    let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
+    let window = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
+    let done = laps.iter().map(|lap| lap.answer as f64 * window / (lap.end_ns - lap.start_ns));
+    (window, done.sum())
 }
 
 /// The round that has no loops.
@@ -202,7 +207,7 @@ mod tests {
     use super::super::super::rehearsal;
     use super::*;
     use crate::{Depth, check_answer};
-    use model::{Form, Reason};
+    use model::Reason;
 
     fn case(copies: u64) -> Case {
         with_copies(&rehearsal::cases(ids::SYSCALL, Depth::Quick).remove(0), copies)
@@ -229,25 +234,14 @@ mod tests {
         }
     }
 
-    /// Every copy sleeps, so that CPUs are no matter: twice the copies do twice the work in the
-    /// same time.
+    /// The second copy starts late and ends last: each has its own time, and their rates are added.
     #[test]
     fn the_rates_of_all_copies_are_added() {
-        let score = |copies| {
-            let build = |_| -> anyhow::Result<Loops> {
-                Ok(Box::new(|loops: u64| {
-                    std::thread::sleep(std::time::Duration::from_micros(500 * loops));
-                    Ok(())
-                }))
-            };
-            let case = case(copies);
-            let (samples, reason) =
-                rehearsal::sampled(&case, |sampler| measure(&case, sampler, timing(), build));
-            assert_eq!(reason, None);
-            samples[0].values(Form::WorkPerTime { scale: 1e9 }).into_iter().fold(0.0, f64::max)
-        };
-        let (one, four) = (score(1), score(4));
-        assert!((2.0..8.0).contains(&(four / one)), "{one} and {four} loops a second");
+        let lap = |start_ns, end_ns, answer| Lap { start_ns, end_ns, answer };
+        assert_eq!(together(&[lap(100.0, 300.0, 50)]), (200.0, 50.0));
+        let (window, done) = together(&[lap(100.0, 300.0, 50), lap(200.0, 500.0, 30)]);
+        assert_eq!(window, 400.0);
+        assert!((done / window - (50.0 / 200.0 + 30.0 / 300.0)).abs() < 1e-12, "{done}");
     }
 
     #[test]
