@@ -212,7 +212,7 @@ fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
                 };
                 let mut text = screen::render(found, shown, code, style);
                 if shown == Shown::All {
-                    text.push_str(&text::details(&comparing::details(found), style));
+                    text.push_str(&text::details(&comparing::details(found), false, style));
                 }
                 output::print_text(&text)
             }

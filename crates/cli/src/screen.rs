@@ -84,7 +84,7 @@ fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> Str
     let Some(screen) = &report.screen else { return text::render(report, style) };
     let wanted = Wanted { quiet: args.quiet, checks: args.checks, keys: args.keys };
     let first = first_screen::render(screen, wanted, &closing(screen, args, page), style);
-    if args.all { format!("{first}{}", text::details(report, style)) } else { first }
+    if args.all { format!("{first}{}", text::details(report, args.keys, style)) } else { first }
 }
 
 /// The two closing lines: counts, and where the rest is.

@@ -1,7 +1,8 @@
 //! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for
 //! renderers that know nothing else.
 
-use super::screen::Screen;
+use super::figure_rows::FigureRow;
+use super::screen::{RowReading, Screen};
 use model::{Better, Finding, Verdict, letters};
 
 /// A whole report.
@@ -65,6 +66,8 @@ pub struct Section {
 pub enum Block {
     Prose(String),
     Findings(Vec<Finding>),
+    /// Figures of a run in rows, by group.
+    Figures(Vec<FigureRow>),
     Table(Table),
     Chart(Box<Chart>),
     /// Label and value, one a line.
@@ -169,6 +172,12 @@ pub enum Cell {
     Number(String),
     Code(String),
     Verdict(Verdict),
+    /// How good a figure is; `why` of one that is rejected or has a cause.
+    Reading {
+        reading: RowReading,
+        is_problem: bool,
+        why: String,
+    },
     /// Raw values, drawn as a small histogram.
     Distribution(Vec<f64>),
     Empty,

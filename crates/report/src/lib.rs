@@ -8,6 +8,7 @@ pub mod block;
 pub mod comparing;
 pub mod comparison;
 pub mod csv;
+pub mod figure_rows;
 pub mod html;
 pub mod imported;
 pub mod json;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::block::{Block, Cell, MACHINE, METHOD, Mark, Report, Section, Table};
+use super::figure_rows;
 use super::plain::plain;
 use model::{Finding, Severity};
 
@@ -64,6 +65,7 @@ fn write_block(out: &mut String, block: &Block) {
         Block::Findings(findings) if findings.is_empty() => out.push_str("No rule found anything.\n\n"),
         Block::Findings(findings) => findings.iter().for_each(|finding| write_finding(out, finding)),
         Block::Table(table) => write_table(out, table, ""),
+        Block::Figures(rows) => write_table(out, &figure_rows::table(rows), ""),
         Block::Chart(chart) => {
             let _ = writeln!(out, "**{}** {}\n", safe(&chart.title), safe(&chart.about));
             if let Some(map) = chart.map() {
@@ -149,7 +151,9 @@ fn cell(cell: &Cell) -> String {
             "" => verdict.words().to_string(),
             reason => format!("{}: {}", verdict.words(), safe(reason)),
         },
-        Cell::Distribution(values) => super::text::sparkline(values, true),
+        Cell::Reading { reading, why, .. } if why.is_empty() => safe(&reading.words()),
+        Cell::Reading { reading, why, .. } => format!("{}: {}", safe(&reading.words()), safe(why)),
+        Cell::Distribution(values) => super::text::sparkline(values, super::text::BINS, true),
         Cell::Empty => String::new(),
     }
 }

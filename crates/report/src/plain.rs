@@ -59,6 +59,24 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A key on lines of at most `width` characters, broken behind its parts where that suffices.
+pub fn key_lines(key: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in key.split_inclusive(['@', '/', '?', '#', '&', ',']) {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() || line.chars().count() + part.chars().count() <= width => {
+                line.push_str(part);
+            }
+            _ => lines.push(part.to_string()),
+        }
+    }
+    let cut = |line: String| {
+        let letters: Vec<char> = line.chars().collect();
+        letters.chunks(width.max(1)).map(String::from_iter).collect::<Vec<_>>()
+    };
+    lines.into_iter().flat_map(cut).collect()
+}
+
 /// What stands between blanks, and what stands between backticks with what is written up to them.
 pub fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

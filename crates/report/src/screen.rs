@@ -95,6 +95,19 @@ pub struct RowReading {
     pub extra: String,
 }
 
+impl RowReading {
+    /// Sign and words on one line: `● normal ~ a cache?`.
+    pub fn words(&self) -> String {
+        let wide = if self.wide { " ~" } else { "" };
+        let extra = if self.extra.is_empty() { String::new() } else { format!(" {}", self.extra) };
+        match (self.sign, self.extra.as_str()) {
+            // Without a reference there is room for what else is known.
+            ('–', extra) if !extra.is_empty() => format!("– {extra}"),
+            (sign, _) => format!("{sign} {}{wide}{extra}", self.word),
+        }
+    }
+}
+
 impl Default for RowReading {
     fn default() -> RowReading {
         RowReading {

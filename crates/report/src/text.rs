@@ -1,5 +1,6 @@
 //! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
 
+mod figures;
 mod map;
 pub mod screen;
 mod table;
@@ -13,7 +14,7 @@ use super::plain::{lines, plain};
 pub(crate) use super::screen::Tone;
 pub use super::text_machine::Style;
 use model::{Finding, Severity};
-pub use table::sparkline;
+pub use table::{BINS, sparkline};
 
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 300;
@@ -23,17 +24,18 @@ const LONGEST_COMMAND: usize = 20_000;
 
 /// The report as text for a terminal of `style.width` columns.
 pub fn render(report: &Report, style: Style) -> String {
-    heading(report, style) + &details(report, style)
+    heading(report, style) + &details(report, false, style)
 }
 
-/// What stands below the heading.
-pub fn details(report: &Report, style: Style) -> String {
+/// What stands below the heading; with the keys of figures if they are wanted.
+pub fn details(report: &Report, keys: bool, style: Style) -> String {
     let mut out = String::new();
     // On a terminal the last lines are read first: findings stand below the numbers.
     let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
     sections.sort_by_key(|section| section.id == FINDINGS);
     for section in sections {
-        let blocks: Vec<String> = section.blocks.iter().map(|block| self::block(block, style)).collect();
+        let blocks: Vec<String> =
+            section.blocks.iter().map(|block| self::block(block, keys, style)).collect();
         if blocks.iter().all(String::is_empty) {
             continue;
         }
@@ -110,8 +112,9 @@ fn checks(checks: &[Check], style: Style) -> String {
     out
 }
 
-fn block(block: &Block, style: Style) -> String {
+fn block(block: &Block, keys: bool, style: Style) -> String {
     match block {
+        Block::Figures(rows) => figures::render(rows, keys, style),
         Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
         Block::Findings(list) => findings(list, style),
         Block::Table(table) => table::render(table, style),
@@ -120,8 +123,14 @@ fn block(block: &Block, style: Style) -> String {
         Block::Facts(facts) => {
             let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
             let line = |(label, value): &(String, String)| {
-                let label = paint(&format!("{:width$}", plain(label, 60)), Tone::Dim, style);
-                format!("  {label}  {}\n", plain(value, LONGEST))
+                let (label, value) = (plain(label, 60), plain(value, LONGEST));
+                let beside = lines(&value, style.width.saturating_sub(width + 4));
+                let fits = beside.iter().all(|line| width + 4 + line.chars().count() <= style.width);
+                let name = paint(&format!("{label:width$}"), Tone::Dim, style);
+                match fits {
+                    true => format!("  {name}  {}\n", beside.join(&format!("\n{:1$}", "", width + 4))),
+                    false => format!("  {name}\n{}", wrapped(&value, 4, Tone::Plain, style)),
+                }
             };
             facts.iter().map(line).collect()
         }

@@ -119,9 +119,25 @@ fn units_and_keys_are_as_asked_for() {
 fn all_prints_every_figure_behind_the_first_screen() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let run = pretended(7, dir.path(), &[]);
-    let (first, all) = (screen(&run, 120, "C.UTF-8", &[]), screen(&run, 120, "C.UTF-8", &["--all"]));
-    assert!(all.lines().count() > first.lines().count() + 10, "{all}");
-    assert!(all.contains("Memory bandwidth, read"), "{all}");
+    for width in [60, 80, 100, 140] {
+        let first = screen(&run, width, "C.UTF-8", &[]);
+        let all = screen(&run, width, "C.UTF-8", &["--all", "--keys"]);
+        assert!(all.lines().count() > first.lines().count() + 10, "{all}");
+        // Commands are whole: whoever copies one wants it so.
+        let is_command = |line: &str| ["confirm ", "explain "].iter().any(|word| line.contains(word));
+        for line in all.lines().filter(|line| !is_command(line)) {
+            assert!(line.chars().count() <= width && !line.contains('…'), "{width}: {line}");
+        }
+        let ascii = screen(&run, width, "C", &["--all"]);
+        assert!(ascii.is_ascii(), "{ascii}");
+        if matches!(width, 80 | 100) {
+            let all = screen(&run, width, "C.UTF-8", &["--all"]);
+            let group =
+                all.lines().skip_while(|line| !line.starts_with("  memory   ") || !line.ends_with("reading"));
+            let group: Vec<&str> = group.take_while(|line| !line.is_empty()).collect();
+            insta::assert_snapshot!(format!("all-memory-{width}"), group.join("\n"));
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the figures of a comparison are called: benchmark, parameters, point and placement in
 //! words, from the key alone, so that a saved report says them as a run does.
 
-use crate::sections::names::{point_words, traits};
+use crate::sections::names::{placement_words, point_words, traits};
 use import::keyed;
 use model::Case;
 
@@ -20,23 +20,12 @@ pub fn short(title: &str, key: &str) -> String {
     whole(title.split(": ").next().unwrap_or(title), key).replace(", huge pages", "")
 }
 
-/// Where it ran, in the short form of screens.
+/// Where it ran, in the short form of screens; what runs on one CPU does so by its nature.
 fn placement(case: &Case) -> String {
     match case.placement.name.as_ref() {
-        "one-cpu" => "",
-        "same-cpu" => "one CPU",
-        "smt-sibling" => "siblings",
-        "same-cluster" => "one cluster",
-        "same-llc" => "two CPUs",
-        "other-llc" => "other L3",
-        "other-node" => "other node",
-        "other-package" => "other socket",
-        "all" => "all CPUs",
-        "one-per-core" => "every core",
-        "per-node" => "every node",
-        other => other,
+        "one-cpu" => String::new(),
+        name => placement_words(name),
     }
-    .to_string()
 }
 
 #[cfg(test)]

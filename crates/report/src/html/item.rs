@@ -9,6 +9,7 @@ use super::table::TableView;
 use super::text::filters;
 use super::verdict;
 use crate::block::{Block, BoxNode, Chart, ChartKind, Table, Tiles};
+use crate::figure_rows::{self, FigureRow};
 use crate::svg;
 use crate::svg::chart::{Drawing, drawing};
 use model::Finding;
@@ -110,7 +111,11 @@ impl<'a> ItemView<'a> {
         ChartView { chart, drawing: drawing(&chart.kind) }
     }
 
-    fn table(&self, table: &'a Table) -> TableView<'a> {
+    fn figures(&self, rows: &[FigureRow]) -> Table {
+        figure_rows::table(rows)
+    }
+
+    fn table<'t>(&self, table: &'t Table) -> TableView<'t> {
         TableView::new(table)
     }
 

@@ -4,8 +4,10 @@ use askama::Template;
 
 use super::histogram::Histogram;
 use super::text::filters;
-use super::verdict::{Worth, is_problem, worth};
+use super::verdict::{Worth, tone, worth};
 use crate::block::{Cell, Table};
+use crate::figure_rows::is_odd;
+use crate::screen::RowReading;
 use model::{Verdict, VerdictKind};
 
 /// More cells than this make a page slow; the raw data has them all.
@@ -44,7 +46,21 @@ impl<'a> TableView<'a> {
 
     /// Whether "Only problems" leaves the row.
     fn problem(&self, row: &[Cell]) -> bool {
-        row.iter().any(|cell| matches!(cell, Cell::Verdict(verdict) if is_problem(verdict.kind)))
+        row.iter().any(|cell| match cell {
+            Cell::Verdict(verdict) => is_odd(verdict.kind),
+            Cell::Reading { is_problem, .. } => *is_problem,
+            _ => false,
+        })
+    }
+
+    /// The class of a reading.
+    fn tone(&self, reading: &RowReading) -> &'static str {
+        tone(reading.tone)
+    }
+
+    /// Whether these are figures, whose columns stand under each other from table to table.
+    fn is_of_figures(&self) -> bool {
+        self.table.rows.iter().flatten().any(|cell| matches!(cell, Cell::Reading { .. }))
     }
 
     fn worth(&self, kind: VerdictKind) -> Worth {

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::block::{Block, Cell, Chart, ChartKind, RESULTS, Report, Section, Table};
+use crate::block::{Block, Chart, ChartKind, RESULTS, Report, Section, Table};
+use crate::figure_rows::FigureRow;
 
 /// A subject of a run, in the page's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,50 +176,46 @@ fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     parts
 }
 
-/// The table of figures, divided by its headings, and the tables beside it; what has no subject
+/// The figures, divided by their groups, and the tables beside them; what has no subject
 /// stands alone.
 fn results<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest: Vec<Cow<Block>> = Vec::new();
     for block in &section.blocks {
-        let Block::Table(table) = block else {
-            rest.push(Cow::Borrowed(block));
-            continue;
-        };
-        let mut left = Table { columns: table.columns.clone(), folded: table.folded, rows: Vec::new() };
-        let headed = table.rows.chunk_by(|_, next| !matches!(next[..], [Cell::Heading(_)]));
-        for rows in headed {
-            let subject = match &rows[0][..] {
-                [Cell::Heading(group)] => Topic::of_group(group).map(|of| (group, of)),
-                _ => None,
-            };
-            match subject {
-                Some((group, (topic, title))) => {
-                    let rows = rows[1..].to_vec();
-                    let table = Table { columns: table.columns.clone(), rows, folded: false };
+        let left = match block {
+            Block::Figures(rows) => {
+                let groups: Vec<&[FigureRow]> =
+                    rows.chunk_by(|one, other| one.bench == other.bench).collect();
+                for group in groups {
+                    let Some((topic, title)) = Topic::of_group(&group[0].bench) else {
+                        rest.push(Cow::Owned(Block::Figures(group.to_vec())));
+                        continue;
+                    };
                     parts.push(Part {
                         topic: Some(topic),
-                        id: Cow::Owned(format!("{RESULTS}-{group}")),
+                        id: Cow::Owned(format!("{RESULTS}-{}", group[0].bench)),
                         title: Cow::Borrowed(title),
                         about: "",
-                        blocks: vec![Cow::Owned(Block::Table(table))],
+                        blocks: vec![Cow::Owned(Block::Figures(group.to_vec()))],
                     });
                 }
-                None => left.rows.extend(rows.iter().cloned()),
+                continue;
             }
-        }
-        if left.rows.is_empty() {
-            continue;
-        }
-        match beside(&left, all).filter(|_| !parts.is_empty()) {
+            Block::Table(left) => left,
+            block => {
+                rest.push(Cow::Borrowed(block));
+                continue;
+            }
+        };
+        match beside(left, all).filter(|_| !parts.is_empty()) {
             Some(same) => parts.push(Part {
                 topic: Topic::of_section(&same.id),
                 id: Cow::Owned(format!("{RESULTS}-{}", same.id)),
                 title: Cow::Owned(format!("{} as a table", same.title)),
                 about: "",
-                blocks: vec![Cow::Owned(Block::Table(left))],
+                blocks: vec![Cow::Borrowed(block)],
             }),
-            None => rest.push(Cow::Owned(Block::Table(left))),
+            None => rest.push(Cow::Borrowed(block)),
         }
     }
     // Words about figures that all stand elsewhere.
@@ -245,7 +242,7 @@ fn beside<'a>(table: &Table, all: &'a [Section]) -> Option<&'a Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Column;
+    use crate::block::{Cell, Column, Table};
 
     fn section(id: &str, title: &str, blocks: Vec<Block>) -> Section {
         Section { id: id.into(), title: title.into(), about: String::new(), blocks, long: false }
@@ -262,9 +259,10 @@ mod tests {
 
     #[test]
     fn figures_stand_under_their_subjects() {
-        let [cpu, syscall] = ["cpu", "syscall"].map(|group| Cell::Heading(group.into()));
         let row = |text: &str| Cell::Text(text.into());
-        let figures = table("test", vec![cpu, row("clock"), syscall, row("getpid"), row("read")]);
+        let figures = ["cpu", "syscall", "syscall"]
+            .map(|bench| FigureRow { bench: bench.into(), ..FigureRow::default() });
+        let figures = Block::Figures(figures.to_vec());
         let matrix = table("Core to core, ns", vec![row("CPU 0")]);
         let words = Block::Prose("90 of 100 figures trusted".into());
         let report = Report {
@@ -288,7 +286,7 @@ mod tests {
         ];
         assert_eq!(shown, wanted);
         let rows = parts[4].blocks.iter().map(|block| match block.as_ref() {
-            Block::Table(table) => table.rows.len(),
+            Block::Figures(rows) => rows.len(),
             _ => 0,
         });
         assert_eq!(rows.sum::<usize>(), 2);

@@ -1,6 +1,7 @@
 //! What a verdict looks like: a mark and a word first, a colour only beside them.
 
 use crate::block::Mark;
+use crate::screen::Tone;
 use model::{Severity, VerdictKind};
 
 /// How a verdict is drawn.
@@ -25,9 +26,15 @@ pub fn worth(kind: VerdictKind) -> Worth {
     Worth { mark, class, ink }
 }
 
-/// Whether "Only problems" shows a figure; a wide interval alone is no problem.
-pub fn is_problem(kind: VerdictKind) -> bool {
-    matches!(kind, VerdictKind::Multimodal | VerdictKind::Drifting | VerdictKind::Rejected)
+/// The class of a tone.
+pub fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Care => "care",
+        Tone::Bad => "bad",
+        Tone::Dim => "none",
+        Tone::Plain | Tone::Strong | Tone::Picture => "normal",
+    }
 }
 
 /// The mark of a condition, its class, and its word for readers who see neither.

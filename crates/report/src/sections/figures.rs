@@ -19,26 +19,9 @@ pub fn common_time_unit<'j>(all: impl Iterator<Item = &'j Judged>) -> &'static s
     }))
 }
 
-/// The number with its unit; a time in this one.
-pub fn median_with_times_in(judged: &Judged, times: &str) -> String {
-    match time_factor(judged, times) {
-        Some(factor) => scaled(judged, factor, times),
-        None => median_words(judged),
-    }
-}
-
-/// How wide its interval is, beside that number.
-pub fn width_with_times_in(judged: &Judged, times: &str) -> String {
-    match judged.analysis.verdict.grade {
-        Grade::C => String::new(),
-        _ => spread(judged, time_factor(judged, times).unwrap_or(1.0)),
-    }
-}
-
-/// What makes a time one in this unit; `None` of what is no time.
-fn time_factor(judged: &Judged, times: &str) -> Option<f64> {
-    let own = judged.series.metric.unit.as_ref();
-    unit_factor(own, "ns").and_then(|_| unit_factor(own, times))
+/// How wide its interval is, beside that number; of a wide one the number says it.
+pub fn width_words(judged: &Judged) -> String {
+    if judged.analysis.verdict.grade == Grade::C { String::new() } else { spread_words(judged) }
 }
 
 /// The number with its unit.
@@ -48,33 +31,21 @@ pub fn median_words(judged: &Judged) -> String {
 
 /// The same in a unit that stands elsewhere, or nowhere.
 pub fn in_unit(judged: &Judged, unit: &str) -> String {
-    scaled(judged, 1.0, unit)
-}
-
-fn scaled(judged: &Judged, factor: f64, unit: &str) -> String {
     let Some(estimate) = judged.analysis.figure() else { return "–".to_string() };
     match (judged.analysis.verdict.grade, estimate.interval) {
-        (Grade::C, Some(interval)) => range(times(interval, factor), unit),
-        (Grade::B, _) => rough_figure(estimate.median * factor, unit),
-        _ => figure(estimate.median * factor, unit),
+        (Grade::C, Some(interval)) => range(interval, unit),
+        (Grade::B, _) => rough_figure(estimate.median, unit),
+        _ => figure(estimate.median, unit),
     }
-}
-
-fn times(interval: Interval, factor: f64) -> Interval {
-    Interval { low: interval.low * factor, high: interval.high * factor }
 }
 
 /// The interval's half-width as a share of the median; both ends where "±" would say that they lie
 /// alike and it is wide.
 pub fn spread_words(judged: &Judged) -> String {
-    spread(judged, 1.0)
-}
-
-fn spread(judged: &Judged, factor: f64) -> String {
     const WIDE: f64 = 0.25;
     let Some(estimate) = judged.analysis.figure() else { return String::new() };
     match (estimate.relative_half_width(), estimate.interval) {
-        (Some(half), Some(interval)) if half > WIDE => range(times(interval, factor), ""),
+        (Some(half), Some(interval)) if half > WIDE => range(interval, ""),
         (Some(half), _) => format!("±{}", percent(half)),
         (None, _) => String::new(),
     }
@@ -131,13 +102,5 @@ mod tests {
         let diagnosis = made.diagnosed(machine(2));
         let unit = common_time_unit(diagnosis.series.iter());
         assert_eq!(unit, "µs");
-        let shown = diagnosis.series.iter().map(|judged| median_with_times_in(judged, unit));
-        let shown: Vec<String> = shown.collect();
-        assert!(shown.iter().all(|text| text.ends_with(" µs")), "{shown:?}");
-        assert!(shown[0].starts_with("2.4") && shown[1].starts_with("0.80"), "{shown:?}");
-        // What is no time stays as it is.
-        let mut rate = diagnosis.series[0].clone();
-        rate.series.metric.unit = "1/s".into();
-        assert_eq!(median_with_times_in(&rate, unit), median_words(&rate));
     }
 }

@@ -197,7 +197,7 @@ fn parts(wakes: &[Wake]) -> Table {
 }
 
 /// Columns of the longest time line.
-const WIDTH: f64 = 60.0;
+const WIDTH: f64 = 36.0;
 
 /// A wake-up's parts one after the other, all lines to one scale.
 fn time_line(wakes: &[Wake]) -> String {
@@ -209,7 +209,7 @@ fn time_line(wakes: &[Wake]) -> String {
     let longest = wakes.iter().filter_map(of).map(whole).fold(0.0, f64::max);
     let name_width = wakes.iter().map(|wake| wake.name.chars().count()).max().unwrap_or(0);
     let mut lines = vec![format!(
-        "a wake-up: waking ▓ (with the switch, where the woken task preempts its waker)  waiting ░  switching █   to {}",
+        "a wake-up: waking ▓  waiting ░  switching █   to {}\n(waking: with the switch, where the woken preempts)",
         figure(longest, "us")
     )];
     for wake in wakes {
@@ -246,8 +246,8 @@ mod tests {
         let marks = |line: usize, mark: char| {
             drawn.lines().nth(line).map(|line| line.chars().filter(|own| *own == mark).count())
         };
-        assert_eq!([marks(1, '▓'), marks(1, '░'), marks(1, '█')], [Some(10); 3], "{drawn}");
-        assert_eq!([marks(2, '▓'), marks(2, '░'), marks(2, '█')], [Some(0), Some(50), Some(10)], "{drawn}");
+        assert_eq!([marks(2, '▓'), marks(2, '░'), marks(2, '█')], [Some(6); 3], "{drawn}");
+        assert_eq!([marks(3, '▓'), marks(3, '░'), marks(3, '█')], [Some(0), Some(30), Some(6)], "{drawn}");
     }
 
     #[test]

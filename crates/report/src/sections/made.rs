@@ -181,6 +181,7 @@ pub fn texts(table: &Table) -> Vec<Vec<String>> {
         Cell::Heading(text) | Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => text.clone(),
         Cell::Keyed { name, .. } => name.clone(),
         Cell::Verdict(verdict) => verdict.kind.words().to_string(),
+        Cell::Reading { reading, .. } => reading.words(),
         Cell::Distribution(_) | Cell::Empty => String::new(),
     };
     table.rows.iter().map(|row| row.iter().map(cell).collect()).collect()

@@ -32,6 +32,7 @@ mod smt;
 mod sweep;
 mod topology;
 mod trade;
+mod unapplied;
 mod unixbench;
 mod wide;
 
@@ -52,9 +53,8 @@ macro_rules! families {
 }
 
 /// What each family shows of its own, in the order of reports.
-const FAMILIES: [Sections; 10] = families![
+const FAMILIES: [Sections; 9] = families![
     unixbench::section,
-    results::section,
     sweep::section,
     profile::section,
     smt::capacity::section,
@@ -110,6 +110,7 @@ pub fn compose_with(
         blocks: vec![Block::Findings(findings)],
         long: false,
     });
+    sections.extend(results::section(diagnosis, references, units));
     sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));

@@ -181,6 +181,24 @@ pub fn traits(case: &Case) -> Vec<Trait> {
     all
 }
 
+/// A placement in the short words of screens.
+pub fn placement_words(name: &str) -> String {
+    match name {
+        "one-cpu" | "same-cpu" => "one CPU",
+        "smt-sibling" => "siblings",
+        "same-cluster" => "one cluster",
+        "same-llc" => "two CPUs",
+        "other-llc" => "other L3",
+        "other-node" => "other node",
+        "other-package" => "other socket",
+        "all" => "all CPUs",
+        "one-per-core" => "every core",
+        "per-node" => "every node",
+        other => other,
+    }
+    .to_string()
+}
+
 /// The trait that is the placement.
 pub const PLACE: &str = "@";
 

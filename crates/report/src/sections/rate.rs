@@ -5,7 +5,7 @@ mod explained;
 
 pub use explained::conclusion;
 
-use super::figures::{median_words, value_words, width_with_times_in};
+use super::figures::{median_words, value_words, width_words};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use diagnose::Diagnosis;
@@ -172,7 +172,7 @@ fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
             number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
             number(median_words(part.rate)),
             number(part.ratio.map_or("–".to_string(), median_words)),
-            number(width_with_times_in(part.rate, &part.rate.series.metric.unit)),
+            number(width_words(part.rate)),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| format!("{:.2} %", 100.0 * runs.cv))),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| percent(runs.apart))),
             text(part.runs.as_ref().map_or(String::new(), in_order)),

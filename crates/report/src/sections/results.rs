@@ -1,38 +1,43 @@
-//! The table of numbers: each with its placement, interval, distribution and verdict.
+//! Every figure by group: each with its placement, interval, samples and reading.
 
-use super::figures::{as_it_ran, common_time_unit, median_with_times_in, medians, width_with_times_in};
+use super::figures::{as_it_ran, common_time_unit, median_words, medians, width_words};
 use super::levels::contradicted;
-use super::names::{case_words, label, title_of};
+use super::names::{case_words, label, placement_words, title_of};
 use super::shown::{self, Shown};
 use super::smt::{self, capacity};
 use super::{column, number, right, text};
-use super::{memory_map, rate};
+use super::{memory_map, rate, screen};
 use crate::block::{Block, Cell, RESULTS, Section, Table};
+use crate::figure_rows::{FigureRow, is_odd};
 use diagnose::Diagnosis;
+use diagnose::key_figures::Group;
+use diagnose::reference::References;
 use diagnose::words::percent;
-use model::{Case, Grade, Verdict, VerdictKind, View};
+use model::{Case, Grade, Verdict, VerdictKind, View, unit_factor};
 use stats::analysis::Judged;
 use stats::clock::Gate;
 use stats::core_bound::RunClock;
 
-/// What people look at first. What could not be measured here is said below.
-pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+/// Every figure by group, with what is read of it. What could not be measured here is said below.
+pub fn section(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Option<Section> {
     let (shown, tables) = shown::first(diagnosis);
-    let rows = grouped(&shown);
+    let rows = rows(diagnosis, &shown, references, units);
     let mut blocks = Vec::new();
     if !rows.is_empty() {
+        blocks.push(Block::Figures(rows));
+    }
+    blocks.extend(tables.into_iter().map(Block::Table));
+    if !shown.is_empty() {
         let known = known_words(diagnosis);
         blocks.extend((!known.is_empty()).then_some(Block::Prose(known)));
         let levels = contradicted(diagnosis).join(", ");
         let named =
-            format!("blocks are named by the level that holds them: {levels}, others by the kernel's word");
+            format!("Blocks are named by the level that holds them: {levels}, others as the kernel reports.");
         blocks.extend((!levels.is_empty()).then_some(Block::Prose(named)));
-        blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
     }
-    blocks.extend(tables.into_iter().map(Block::Table));
     let skipped = not_measured(diagnosis);
     if !skipped.is_empty() {
-        blocks.push(Block::Prose(format!("not measured here: {skipped}")));
+        blocks.push(Block::Prose(format!("Not measured here: {skipped}")));
     }
     (!blocks.is_empty()).then(|| Section {
         id: RESULTS.into(),
@@ -41,6 +46,82 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks,
         long: false,
     })
+}
+
+/// The rows by group, in the order of screens; within one in that of the plan.
+fn rows(diagnosis: &Diagnosis, shown: &[Shown], references: &References, units: &[String]) -> Vec<FigureRow> {
+    let class = references.class_of(&diagnosis.machine);
+    let mut ordered: Vec<&Shown> = shown.iter().collect();
+    ordered.sort_by_key(|shown| Group::of_bench(&shown.judged.series.case.bench));
+    let bench = |shown: &&Shown| shown.judged.series.case.bench.split('.').next().unwrap_or("").to_string();
+    let parts = ordered.chunk_by(|one, other| bench(one) == bench(other));
+    let of_part = |part: &[&Shown]| {
+        let times = match Group::of_bench(&part[0].judged.series.case.bench) {
+            Group::Cpu | Group::Memory => "ns",
+            _ => "µs",
+        };
+        let same = part.chunk_by(|one, other| one.judged.series.case.bench == other.judged.series.case.bench);
+        let rows = same.flat_map(|same| {
+            let common = common_time_unit(same.iter().map(|shown| shown.judged));
+            // What takes longer has a unit of its own.
+            let times = match common {
+                "ms" | "s" => common,
+                "µs" if times == "ns" && same.iter().all(|shown| is_long(shown.judged)) => common,
+                _ => times,
+            };
+            same.iter().map(move |shown| (shown, times))
+        });
+        let row = |(shown, times): (&&Shown, &str)| figure_row(diagnosis, shown, times);
+        rows.map(row).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<FigureRow> = parts.flat_map(of_part).collect();
+    for (row, shown) in rows.iter_mut().zip(&ordered) {
+        screen::read(&mut row.row, shown.judged, references, &class);
+        screen::in_units(&mut row.row, units);
+    }
+    rows
+}
+
+/// Whether it is a time of more than 1 µs.
+fn is_long(judged: &Judged) -> bool {
+    const LONG_NS: f64 = 1e3;
+    let ns = unit_factor(&judged.series.metric.unit, "ns");
+    ns.zip(judged.analysis.figure()).is_some_and(|(ns, figure)| figure.median * ns >= LONG_NS)
+}
+
+/// `times`: the unit of times.
+fn figure_row(diagnosis: &Diagnosis, shown: &Shown, times: &str) -> FigureRow {
+    let Shown { judged, label, place } = shown;
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let title = title_of(diagnosis, &series.case).map_or(series.case.bench.as_ref(), |title| &title.title);
+    let detail = label.strip_prefix(title).unwrap_or(label).trim_start_matches([',', ':', ' ']);
+    let median = analysis.figure().map_or(0.0, |figure| figure.median);
+    let unit = unit_of(&series.metric.unit, median, times);
+    FigureRow {
+        row: screen::bare_row(judged, label.clone(), unit),
+        bench: series.case.bench.split('.').next().unwrap_or("").to_string(),
+        title: title.to_string(),
+        detail: detail.to_string(),
+        place: placement_words(place),
+        passes: analysis.figure().map_or(0, |estimate| estimate.n),
+        samples: medians(judged),
+        why: if analysis.verdict.kind == VerdictKind::Imprecise {
+            String::new()
+        } else {
+            analysis.verdict.reason.clone()
+        },
+        is_odd: is_odd(analysis.verdict.kind),
+    }
+}
+
+/// The unit of a screen: times in this one, rates in thousands and millions from some on.
+fn unit_of<'u>(unit: &'u str, value: f64, times: &'u str) -> &'u str {
+    match unit {
+        "1/s" if value >= 1e7 => "M/s",
+        "1/s" if value >= 1e4 => "k/s",
+        unit if unit_factor(unit, "ns").is_some() => times,
+        unit => unit,
+    }
 }
 
 /// How well the headline figures are known: `92 of 164 figures trusted (85 at 3.76 GHz; the clock
@@ -78,23 +159,6 @@ fn known_words(diagnosis: &Diagnosis) -> String {
 
 /// A clock that moved by less is not worth a word.
 const MOVED: f64 = 0.01;
-
-/// From so many rows on they stand under the names of their groups (which `--only` takes, too).
-const MANY_ROWS: usize = 30;
-
-fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
-    let group = |shown: &Shown| shown.judged.series.case.bench.split('.').next().unwrap_or("").to_string();
-    let parts = shown.chunk_by(|one, other| group(one) == group(other));
-    let headed = shown.len() >= MANY_ROWS && parts.clone().count() > 1;
-    let unit = |part: &[Shown]| common_time_unit(part.iter().map(|shown| shown.judged));
-    let whole = unit(shown);
-    let part = |part: &[Shown]| {
-        let heading = headed.then(|| vec![Cell::Heading(group(&part[0]))]);
-        let times = if headed { unit(part) } else { whole };
-        heading.into_iter().chain(part.iter().map(|shown| row(shown, times))).collect::<Vec<_>>()
-    };
-    parts.flat_map(part).collect()
-}
 
 /// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide
 /// tables say it in rows of their own.
@@ -141,19 +205,28 @@ const MOST_SERIES: usize = 2000;
 
 /// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
-    let mut columns = columns();
-    columns.insert(0, column("series"));
-    columns.insert(6, right("as it ran"));
-    columns.remove(7);
+    let columns = vec![
+        column("series"),
+        column("test"),
+        column("placement"),
+        right("n"),
+        right("median"),
+        right("95 %"),
+        right("as it ran"),
+        column("verdict"),
+    ];
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
-        let place = judged.series.case.placement.name.to_string();
-        let mut row =
-            row(&Shown { judged, label: label(diagnosis, judged), place }, &judged.series.metric.unit);
-        row[0] = text(label(diagnosis, judged));
-        row.insert(0, Cell::Code(judged.series.key.clone()));
-        row.insert(6, number(as_it_ran(judged)));
-        row.remove(7);
-        row
+        let analysis = &judged.analysis;
+        vec![
+            Cell::Code(judged.series.key.clone()),
+            text(label(diagnosis, judged)),
+            text(judged.series.case.placement.name.to_string()),
+            number(analysis.figure().map_or(String::new(), |estimate| estimate.n.to_string())),
+            number(median_words(judged)),
+            number(width_words(judged)),
+            number(as_it_ran(judged)),
+            Cell::Verdict(analysis.verdict.clone()),
+        ]
     });
     let first = match diagnosis.series.len() {
         all if all > MOST_SERIES => {
@@ -168,31 +241,4 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
         blocks: vec![Block::Table(Table { columns, rows: rows.collect(), folded: true })],
         long: true,
     }
-}
-
-fn columns() -> Vec<crate::block::Column> {
-    vec![
-        column("test"),
-        column("placement"),
-        right("n"),
-        right("median"),
-        right("95 %"),
-        column("distribution"),
-        column("verdict"),
-    ]
-}
-
-/// `times`: the unit of times.
-fn row(Shown { judged, label, place }: &Shown, times: &str) -> Vec<Cell> {
-    let analysis = &judged.analysis;
-    let estimate = analysis.figure();
-    vec![
-        Cell::Keyed { name: label.clone(), key: judged.series.key.clone() },
-        text(place.clone()),
-        number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-        number(median_with_times_in(judged, times)),
-        number(width_with_times_in(judged, times)),
-        Cell::Distribution(medians(judged)),
-        Cell::Verdict(analysis.verdict.clone()),
-    ]
 }

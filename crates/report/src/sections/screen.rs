@@ -1,7 +1,7 @@
 //! The first screen of a run: from a diagnosis to what is said of it.
 
 use super::names::label;
-use crate::block::RESULTS;
+use super::unapplied;
 use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use crate::text::screen::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
@@ -24,10 +24,8 @@ const OWN_REFERENCE: &str =
 /// first.
 pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Option<Screen> {
     let readings = key_readings(diagnosis, references);
-    let own = || super::FAMILIES.iter().flat_map(|own| own(diagnosis));
-    if readings.is_empty()
-        && (own().any(|section| section.id != RESULTS) || super::conclusion(diagnosis).is_some())
-    {
+    let mut own = super::FAMILIES.iter().flat_map(|own| own(diagnosis));
+    if readings.is_empty() && (own.next().is_some() || super::conclusion(diagnosis).is_some()) {
         return None;
     }
     let line = bottom_line(diagnosis, &readings);
@@ -63,7 +61,7 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
             .filter(|rule| !rule.calm.is_empty())
             .map(|rule| passed(rule))
             .collect(),
-        not_applicable: topics(&diagnosis.not_applicable),
+        not_applicable: unapplied::subjects(diagnosis, &diagnosis.not_applicable),
         figures: diagnosis.series.iter().filter(measured).count(),
     })
 }
@@ -293,33 +291,13 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
         rows.iter().all(|row| row.key.as_ref() != Some(key)) && key_figures::of_key(key).is_none()
     };
     let row = |judged: &Judged| {
-        let (series, analysis) = (&judged.series, &judged.analysis);
-        let estimate = analysis.figure().filter(|_| analysis.verdict.usable());
-        let low_high = estimate.and_then(|one| one.interval).map(|interval| [interval.low, interval.high]);
-        let read = estimate.and_then(|one| {
-            references.reading(class, &series.key, one.median, low_high, &series.metric.unit)
-        });
+        let series = &judged.series;
         let label = match series.case.placement.name.as_ref() {
             "one-cpu" => label(diagnosis, judged),
             place => format!("{}, {place}", label(diagnosis, judged)),
         };
-        let own = Row {
-            name: None,
-            key: Some(series.key.clone()),
-            group: Group::of_bench(&series.case.bench).word(),
-            alone: label.clone(),
-            label,
-            value: estimate.map(|one| one.median),
-            low_high,
-            unit: series.metric.unit.replace("us", "µs"),
-            typical: read.as_ref().map_or(String::new(), |reading| typical(&reading.band)),
-            band: read.as_ref().map_or([None; 2], |reading| [reading.band.low, reading.band.high]),
-            reading: match &read {
-                _ if estimate.is_none() => rejected(),
-                Some(reading) => row_reading(reading),
-                None => RowReading::default(),
-            },
-        };
+        let mut own = bare_row(judged, label, &series.metric.unit);
+        let read = read(&mut own, judged, references, class);
         // By the reference of a wider class a figure that few look for is no news.
         (read.filter(|reading| !reading.wide && reading.unsure.is_none()).map(|reading| reading.word), own)
     };
@@ -335,8 +313,50 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
     }
 }
 
+/// A series as a row that nothing was read of yet, in a unit that measures the same.
+pub fn bare_row(judged: &Judged, label: String, unit: &str) -> Row {
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let factor = unit_factor(&series.metric.unit, unit).unwrap_or(1.0);
+    let estimate = analysis.figure().filter(|_| analysis.verdict.usable());
+    let interval = estimate.and_then(|one| one.interval);
+    Row {
+        key: Some(series.key.clone()),
+        group: Group::of_bench(&series.case.bench).word(),
+        alone: label.clone(),
+        label,
+        value: estimate.map(|one| one.median * factor),
+        low_high: interval.map(|interval| [interval.low * factor, interval.high * factor]),
+        unit: unit.replace("us", "µs"),
+        reading: if estimate.is_none() { rejected() } else { RowReading::default() },
+        ..Row::default()
+    }
+}
+
+/// Reads such a row against what is normal, and says what is odd about its samples.
+pub fn read(row: &mut Row, judged: &Judged, references: &References, class: &HostClass) -> Option<Reading> {
+    let reading = references.reading(class, &judged.series.key, row.value?, row.low_high, &row.unit);
+    if let Some(reading) = &reading {
+        row.typical = typical(&reading.band);
+        row.band = [reading.band.low, reading.band.high];
+        row.reading = row_reading(reading);
+    }
+    let verdict = &judged.analysis.verdict;
+    row.reading.extra = match (reading.as_ref().and_then(|own| own.suspicion.clone()), verdict.kind) {
+        (Some(suspicion), _) => suspicion,
+        (None, VerdictKind::Multimodal) => "two values".into(),
+        (None, VerdictKind::Drifting) => "drifts".into(),
+        // The reason begins with the rule whose finding is the cause.
+        (None, VerdictKind::TrustedWithCause) => {
+            let rule = verdict.reason.split(": ").next().unwrap_or_default();
+            diagnose::topic(rule).map_or(String::new(), |topic| format!("see {topic}"))
+        }
+        (None, _) => String::new(),
+    };
+    reading
+}
+
 /// A row in the unit that was asked for, if any measures the same.
-fn in_units(row: &mut Row, units: &[String]) {
+pub fn in_units(row: &mut Row, units: &[String]) {
     let Some((unit, factor)) = units.iter().find_map(|unit| Some((unit, unit_factor(&row.unit, unit)?)))
     else {
         return;
@@ -386,17 +406,6 @@ fn findings(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Vec<FindingLine> 
     let mut all: Vec<FindingLine> = own.into_iter().chain(damaged).chain(thinned).collect();
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all
-}
-
-/// The topics of rules, each once.
-fn topics(rules: &[&Rule]) -> Vec<String> {
-    let mut topics: Vec<String> = Vec::new();
-    for rule in rules {
-        if topics.iter().all(|topic| topic != rule.topic) {
-            topics.push(rule.topic.to_string());
-        }
-    }
-    topics
 }
 
 fn passed(rule: &Rule) -> PassedCheck {

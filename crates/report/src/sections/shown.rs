@@ -30,8 +30,7 @@ impl<'a> Shown<'a> {
 }
 
 /// Every headline series of a table, of curves and trades some points, of large matrices some
-/// pairs; small matrices as tables of their own. Benchmarks whose rows are wide have a section
-/// instead.
+/// pairs; small matrices as tables of their own.
 pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
     let mut benches: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for judged in measured(diagnosis) {
@@ -60,8 +59,7 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
                     }
                 }
             }
-            Some((_, View::Wide)) => {}
-            Some((_, View::Table)) | None => {
+            Some((_, View::Wide | View::Table)) | None => {
                 shown.extend(list.iter().map(|judged| Shown::new(judged, label(diagnosis, judged))));
             }
         }

@@ -134,6 +134,7 @@ mod tests {
     use super::super::made::{Made, case, latency, machine, of, tables, texts};
     use super::super::results;
     use super::*;
+    use diagnose::reference::References;
     use model::{Beside, CpuSet, View};
 
     /// A call that takes 100 ns alone, on CPU 0 of a machine whose CPU 0 has this sibling or none.
@@ -192,8 +193,8 @@ mod tests {
             "With SMT on: single-process calls the same (within 1 %), two threads on one core do 1.25 times";
         assert!(prose.contains(end), "{prose}");
         // The table of results holds the case alone.
-        let results = results::section(&diagnosis).expect("results");
-        assert_eq!(texts(tables(&results)[0]).len(), 1);
+        let results = results::section(&diagnosis, &References::published(), &[]).expect("results");
+        assert!(matches!(&results.blocks[0], Block::Figures(rows) if rows.len() == 1), "{results:?}");
     }
 
     #[test]

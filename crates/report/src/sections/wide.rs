@@ -15,8 +15,8 @@ pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
         id: title.id.replace('.', "-"),
         title: title.title.to_string(),
         about: title.reading.to_string(),
-        blocks: vec![Block::Table(table(diagnosis, title, &shown(title))?)],
-        long: false,
+        blocks: vec![Block::Table(Table { folded: true, ..table(diagnosis, title, &shown(title))? })],
+        long: true,
     })
 }
 
@@ -172,7 +172,6 @@ pub fn weight(verdict: &Verdict) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::made::{Made, case, latency, machine, of, tables, texts};
-    use super::super::results;
     use super::*;
     use model::{Better, Form, Value, View};
 
@@ -202,7 +201,7 @@ mod tests {
     fn a_row_a_case_and_a_column_a_metric() {
         let diagnosis = sources();
         let section = section(&diagnosis, &diagnosis.run.header.catalogue[0]).expect("a section");
-        assert!(!section.long, "terminals show it");
+        assert!(section.long, "terminals show its figures among all others");
         let table = tables(&section)[0];
         let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
         assert_eq!(titles, ["source", "placement", "latency of a load, ns", "cycles of a load", "verdict"]);
@@ -260,10 +259,5 @@ mod tests {
         assert_eq!(titled("packets sent again", "1/s"), "packets sent again, 1/s");
         assert_eq!(titled("CPU busy here", ""), "CPU busy here");
         assert_eq!(titled("cycles of a load", "cycles"), "cycles of a load");
-    }
-
-    #[test]
-    fn results_do_not_repeat_wide_rows() {
-        assert!(results::section(&sources()).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::plain::{lines, plain};
 use super::{LONGEST, Style, paint};
-use crate::screen::{FindingLine, HostPart, Row, Screen, Tone};
+use crate::screen::{FindingLine, HostPart, Row, RowReading, Screen, Tone};
 use model::Severity;
 
 /// Which parts of a screen are wanted.
@@ -211,11 +211,11 @@ fn two(value: f64) -> String {
 }
 
 /// A text of this width, from the left or from the right.
-fn left(text: &str, width: usize) -> String {
+pub(super) fn left(text: &str, width: usize) -> String {
     format!("{text:width$}")
 }
 
-fn right(text: &str, width: usize) -> String {
+pub(super) fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
@@ -247,8 +247,7 @@ fn figures(screen: &Screen, wanted: Wanted, style: Style) -> Vec<String> {
         group = row.group;
         all.extend(figure(row, first, &columns, style));
         if let Some(key) = row.key.as_ref().filter(|_| wanted.keys) {
-            let key = plain(key, 4 * LONGEST);
-            all.push(dim(&format!("  {}{key}", " ".repeat(columns.group + 2))));
+            all.extend(super::figures::key(key, columns.group + 4, style));
         }
     }
     for (group, text) in &screen.remarks {
@@ -308,7 +307,9 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
         }
         ('–', false) => "",
         // The worse of two words comes first.
-        ('?', _) if columns.typical == 0 => reading.word.split(' ').next().unwrap_or_default(),
+        ('?', _) if columns.typical == 0 || !columns.extras => {
+            reading.word.split(' ').next().unwrap_or_default()
+        }
         _ => reading.word.as_str(),
     };
     let mut text = paint(format!("{sign} {word}").trim_end(), reading.tone, style);
@@ -319,6 +320,32 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
         text += &paint(&format!(" {extra}"), Tone::Dim, style);
     }
     text
+}
+
+/// A reading in so many columns: as many of its words as fit.
+pub(super) fn reading_words(reading: &RowReading, room: usize, style: Style) -> String {
+    let sign = shown(&reading.sign.to_string(), style);
+    let extra = shown(&reading.extra, style);
+    let short = reading.word.split(' ').next().unwrap_or_default();
+    let wide = if reading.wide { " ~" } else { "" };
+    let words = match (reading.sign, extra.as_str()) {
+        ('–', "") => vec![(reading.word.as_str(), String::new()), ("", String::new())],
+        // Without a reference there is room for what else is known.
+        ('–', extra) => vec![(extra, String::new()), ("", String::new())],
+        (_, "") => vec![(reading.word.as_str(), wide.to_string()), (short, wide.to_string())],
+        (_, extra) => vec![
+            (reading.word.as_str(), format!("{wide} {extra}")),
+            (short, format!("{wide} {extra}")),
+            (reading.word.as_str(), wide.to_string()),
+            (short, wide.to_string()),
+        ],
+    };
+    let fits = |(word, behind): &&(&str, String)| {
+        sign.chars().count() + 1 + word.chars().count() + behind.chars().count() <= room
+    };
+    let (word, behind) = words.iter().find(fits).or(words.last()).cloned().unwrap_or_default();
+    let own = paint(format!("{sign} {word}").trim_end(), reading.tone, style);
+    format!("{own}{}", paint(&behind, Tone::Dim, style))
 }
 
 /// The mark of a finding.

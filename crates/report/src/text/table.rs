@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{LONGEST, Style, Tone, paint};
 use crate::block::{Cell, Table};
-use crate::plain::{lines, plain, words};
+use crate::plain::{key_lines, lines, plain, words};
 use model::VerdictKind;
 
 /// On narrower lines a picture of the distribution gives its room to the words of the verdict.
@@ -15,7 +15,7 @@ const ROOM_FOR_PICTURES: usize = 110;
 const LEAST_LAST: usize = 12;
 const LEAST_NAME: usize = 24;
 
-/// Lines of a cell at most; a verdict keeps to one and leaves out what more would say.
+/// Lines of a cell at most; a longer one makes a block of its row.
 const LINES: usize = 4;
 
 /// A line of cells, not more than there are columns.
@@ -73,9 +73,9 @@ fn laid(
         let mut cells: Vec<Vec<String>> = Vec::new();
         for (at, (text, _)) in row.iter().enumerate() {
             let width = width_of(row, at, &widths, style);
-            let cell = if verdict(number, at) { vec![clauses(text, width)] } else { on_lines(text, width) };
-            let command = |line: &String| line.contains('`') && line.chars().count() > width;
-            if cell.len() > LINES || cell.iter().any(command) {
+            let cell = if verdict(number, at) { clauses(text, width) } else { on_lines(text, width) };
+            let too_long = |line: &String| line.chars().count() > width;
+            if cell.len() > LINES || cell.iter().any(too_long) {
                 return None;
             }
             cells.push(cell);
@@ -98,26 +98,31 @@ fn width_of(row: &Row, at: usize, widths: &[usize], style: Style) -> usize {
     if stretched { left(&widths[..at], style) } else { widths[at] }
 }
 
-/// A text as it is where it fits, else its words on lines.
+/// A text as it is where it fits, else its words on lines; a key that is longer than a line is
+/// broken behind its parts.
 fn on_lines(text: &str, width: usize) -> Vec<String> {
-    if text.chars().count() <= width { vec![text.to_string()] } else { lines(text, width) }
+    if text.chars().count() <= width {
+        return vec![text.to_string()];
+    }
+    let whole = |line: &String| line.chars().count() <= width || line.contains(' ');
+    let broken = |line: String| if whole(&line) { vec![line] } else { key_lines(&line, width) };
+    lines(text, width).into_iter().flat_map(broken).collect()
 }
 
-/// A verdict on one line: whole, or as many of its clauses as fit.
-fn clauses(text: &str, width: usize) -> String {
-    let fits = |text: &String| text.chars().count() <= width;
-    if text.chars().count() <= width {
-        return text.to_string();
-    }
-    let words = words(text);
-    let ends = |at: &usize| words[*at - 1].ends_with([',', ';', ':']);
-    let mut shorter = (1..words.len()).rev().filter(ends).map(|at| {
-        let clause = words[..at].join(" ");
-        format!("{} …", clause.trim_end_matches([',', ';', ':']))
+/// A verdict as it is where it fits. How well a figure is known stands in its interval, too: there
+/// the words behind the first are left out. All else stands on lines.
+fn clauses(text: &str, width: usize) -> Vec<String> {
+    let known_by_interval = ["rough", "wide", "imprecise"].iter().any(|word| {
+        let begin = text.split(' ').nth(1).unwrap_or_default();
+        begin.trim_end_matches(':') == *word
     });
-    // At least the mark and its word.
-    let least = || plain(&words[..words.len().min(2)].join(" "), width);
-    shorter.find(fits).unwrap_or_else(least)
+    match text.chars().count() <= width {
+        true => vec![text.to_string()],
+        false if known_by_interval => {
+            vec![words(text)[..2].join(" ").trim_end_matches(':').to_string()]
+        }
+        false => on_lines(text, width),
+    }
 }
 
 /// The widest cell of each column; the last cell of a short row is no column's.
@@ -231,7 +236,8 @@ fn shown(cell: &Cell, style: Style) -> (String, Tone) {
             };
             (text, tone)
         }
-        Cell::Distribution(values) => (sparkline(values, style.unicode), Tone::Picture),
+        Cell::Distribution(values) => (sparkline(values, BINS, style.unicode), Tone::Picture),
+        Cell::Reading { reading, .. } => (reading.words(), reading.tone),
         Cell::Empty => (String::new(), Tone::Plain),
     }
 }
@@ -247,24 +253,24 @@ fn verdict_mark(kind: VerdictKind, unicode: bool) -> (&'static str, Tone) {
     }
 }
 
-/// Bins of a sparkline.
-const BINS: usize = 12;
+/// Bins of a table's sparklines.
+pub const BINS: usize = 12;
 
-/// A histogram of values from the least to the largest, as a line of blocks; nothing for fewer than
-/// two values.
-pub fn sparkline(values: &[f64], unicode: bool) -> String {
+/// A histogram of values from the least to the largest in so many bins, as a line of blocks;
+/// nothing for fewer than two values.
+pub fn sparkline(values: &[f64], bins: usize, unicode: bool) -> String {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
     let most = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if finite.len() < 2 || most <= least {
         return String::new();
     }
-    let mut bins = [0usize; BINS];
+    let mut counts = vec![0usize; bins];
     for value in &finite {
-        let bin = ((value - least) / (most - least) * BINS as f64) as usize;
-        bins[bin.min(BINS - 1)] += 1;
+        let bin = ((value - least) / (most - least) * bins as f64) as usize;
+        counts[bin.min(bins - 1)] += 1;
     }
-    let highest = bins.iter().copied().max().unwrap_or(1);
+    let highest = counts.iter().copied().max().unwrap_or(1);
     let levels: &[char] = match unicode {
         true => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
         false => &['.', ':', '-', '=', '+', '*', '#', '@'],
@@ -273,7 +279,7 @@ pub fn sparkline(values: &[f64], unicode: bool) -> String {
         0 => ' ',
         count => levels[(count * levels.len()).div_ceil(highest).clamp(1, levels.len()) - 1],
     };
-    bins.iter().map(level).collect()
+    counts.iter().map(level).collect()
 }
 
 #[cfg(test)]
@@ -298,7 +304,7 @@ mod tests {
                 vec![
                     Cell::Text("a\x1b[31mb".into()),
                     Cell::Number("120 ns".into()),
-                    Cell::Verdict(Verdict::new(VerdictKind::Rejected, "x".repeat(200))),
+                    Cell::Verdict(Verdict::new(VerdictKind::Rejected, "x".repeat(80))),
                 ],
             ],
             folded: false,
@@ -404,10 +410,10 @@ mod tests {
     fn sparklines_show_two_modes() {
         let values: Vec<f64> =
             (0..40).map(|i| if i % 4 == 0 { 1.0 } else { 2.0 } + f64::from(i) * 1e-4).collect();
-        let line = sparkline(&values, true);
+        let line = sparkline(&values, BINS, true);
         assert_eq!(line.chars().count(), BINS);
         assert!(line.trim_start_matches(|c| c != ' ').starts_with("  "), "a valley: {line:?}");
-        assert_eq!(sparkline(&[1.0, 1.0], true), "");
-        assert_eq!(sparkline(&[f64::NAN], true), "");
+        assert_eq!(sparkline(&[1.0, 1.0], BINS, true), "");
+        assert_eq!(sparkline(&[f64::NAN], BINS, true), "");
     }
 }

@@ -181,6 +181,7 @@ mod tests {
     use crate::sections::made::{charts, tables, texts};
     use crate::sections::{results, shown};
     use diagnose::diagnose;
+    use diagnose::reference::References;
     use model::VerdictKind;
     use testkit::capacity::{made, made_of};
 
@@ -215,7 +216,7 @@ mod tests {
         let kinds = texts(tables(&section)[1]);
         assert!(kinds[0][3].starts_with("1.25"), "{kinds:?}");
         assert!(shown::first(&diagnosis).0.is_empty(), "rows of this study stand here only");
-        assert!(results::section(&diagnosis).is_none());
+        assert!(results::section(&diagnosis, &References::published(), &[]).is_none());
         let finding =
             diagnosis.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
         assert!(finding.headline.starts_with("The second thread of a core adds 25"), "{}", finding.headline);
