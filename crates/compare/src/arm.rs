@@ -215,6 +215,26 @@ impl Arm {
         self
     }
 
+    /// How many runs both hold. Invented runs all begin at one time on hosts of one name: they are
+    /// the same only with the same numbers on the same machine.
+    pub fn shared_runs(&self, other: &Arm) -> usize {
+        let equal_numbers = |one: &Member| {
+            let same = |own: &&Member| own.key == one.key && own.metric.name == one.metric.name;
+            let Some(own) = other.members.iter().find(same) else { return true };
+            let (few, many) = if own.medians.len() < one.medians.len() { (own, one) } else { (one, own) };
+            few.medians.iter().all(|value| many.medians.contains(value))
+        };
+        let equal_setting = |(label, value): &(String, String)| {
+            other.environment.iter().all(|(own, theirs)| own != label || value == theirs)
+        };
+        let invented = self.pretended && other.pretended;
+        if invented && !(self.members.iter().all(equal_numbers) && self.environment.iter().all(equal_setting))
+        {
+            return 0;
+        }
+        self.identities.keys().filter(|run| other.identities.contains_key(*run)).count()
+    }
+
     /// Several runs of one host as one arm: what each counted of a series stands side by side. An
     /// error says which two cannot belong together.
     pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
@@ -225,7 +245,7 @@ impl Arm {
                 return Err(format!("{} is of {}, {} of {}", whole.file, whole.host, run.file, run.host));
             }
             let known = run.identities.keys().find_map(|identity| whole.identities.get(identity));
-            if let Some(known) = known {
+            if let Some(known) = known.filter(|_| run.shared_runs(&whole) > 0) {
                 return Err(format!("{} is the same run as {known}", run.file));
             }
             whole.take(run);

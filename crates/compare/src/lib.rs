@@ -314,7 +314,7 @@ fn twins(a: &Arm, b: &Arm) -> Option<String> {
         let bits = |member: &Member| member.medians.iter().map(|value| value.to_bits()).collect();
         arm.valued().map(|member| (member.key.clone(), bits(member))).collect()
     };
-    let shared = a.identities.keys().filter(|run| b.identities.contains_key(*run)).count();
+    let shared = a.shared_runs(b);
     if shared > 0 && shared == a.identities.len().max(b.identities.len()) {
         let what =
             if shared == 1 { "run: that it equals itself" } else { "runs: that they equal themselves" };
@@ -327,7 +327,7 @@ fn twins(a: &Arm, b: &Arm) -> Option<String> {
 /// What is to be said before any number.
 fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
     let mut warnings: Vec<String> = twins(a, b).into_iter().collect();
-    let shared = a.identities.keys().filter(|run| b.identities.contains_key(*run)).count();
+    let shared = a.shared_runs(b);
     if warnings.is_empty() && shared > 0 {
         let what = if shared == 1 { "1 run is" } else { &format!("{shared} runs are") };
         warnings.push(format!("{what} in A and in B: that makes the two more alike than they are"));

@@ -339,6 +339,9 @@ fn a_run_counts_once() {
     let said = |b: &Arm| compare(&whole, b, &Options::default()).warnings.join("; ");
     assert!(said(&three_runs()[2]).starts_with("1 run is in A and in B"), "{}", said(&three_runs()[2]));
     assert!(said(&whole).starts_with("A and B are the same runs"), "{}", said(&whole));
+    let run = || Arm { pretended: true, ..three_runs()[0].clone() };
+    let on = |cpu: &str| Arm { environment: vec![("cpu".into(), cpu.into())], ..run() };
+    assert_eq!([on("a").shared_runs(&on("a")), on("a").shared_runs(&on("b"))], [1, 0]);
 }
 
 #[test]

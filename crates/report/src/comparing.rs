@@ -71,7 +71,9 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
         if !one.refused.is_empty() {
             sections.push(refused(one, letter, several));
         }
-        sections.push(metrics(one, letter, several));
+        if !one.metrics.is_empty() {
+            sections.push(metrics(one, letter, several));
+        }
     }
     let sides = std::iter::once((first, 0)).chain(comparisons.iter().map(|one| (one, 1)));
     let sides: Vec<(&Comparison, usize)> = sides.collect();

@@ -3,6 +3,7 @@
 //! Where there is no Chromium and none can be installed, each test says that it is skipped and
 //! passes.
 
+mod axe;
 mod cdp;
 mod example;
 mod hostile;

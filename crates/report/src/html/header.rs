@@ -2,8 +2,9 @@
 
 use askama::Template;
 
+use super::item::first_sentence;
 use super::text::filters;
-use crate::block::Report;
+use crate::block::{Block, CONCLUSION, Report};
 use crate::screen::{Card, Row, RowReading, Tone};
 use crate::text::screen::{spread, three};
 
@@ -38,6 +39,18 @@ impl Header<'_> {
     fn name(&self) -> &str {
         let first = self.report.screen.as_ref().and_then(|screen| screen.host.first());
         first.map_or(self.report.title.as_str(), |part| part.text.as_str())
+    }
+
+    /// What a comparison or a study comes to: its word, the first sentence, what is behind it.
+    fn conclusion(&self) -> Option<Conclusion<'_>> {
+        let section = self.report.sections.iter().find(|section| section.id == CONCLUSION)?;
+        let mut paragraphs = section.blocks.iter().filter_map(|block| match block {
+            Block::Prose(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let (lead, behind) = first_sentence(paragraphs.next()?);
+        let rest = std::iter::once(behind).chain(paragraphs).filter(|text| !text.is_empty()).collect();
+        Some(Conclusion { word: &section.title, lead, rest })
     }
 
     /// The style sheet's class of a tone.
@@ -109,6 +122,13 @@ impl Header<'_> {
             value: format!("{:.1}", place(value) - 2.0),
         })
     }
+}
+
+/// A conclusion as the page shows a verdict.
+struct Conclusion<'a> {
+    word: &'a str,
+    lead: &'a str,
+    rest: Vec<&'a str>,
 }
 
 /// Start and width of the parts of a bullet chart.

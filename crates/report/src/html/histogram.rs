@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::svg::chart::ticks::figure;
 
-const WIDTH: usize = 64;
 const HEIGHT: usize = 14;
 const BINS: usize = 16;
 
@@ -21,10 +20,7 @@ impl fmt::Display for Histogram<'_> {
             1 => format!("one value: {}", figure(low)),
             count => format!("{count} values from {} to {}", figure(low), figure(high)),
         };
-        write!(
-            f,
-            "<svg class=\"spark\" width=\"{WIDTH}\" height=\"{HEIGHT}\"><title>{said}</title><path d=\""
-        )?;
+        write!(f, "<svg class=\"spark\"><title>{said}</title><path d=\"")?;
         let counts = counts(&values, low, high);
         let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
         for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -93,6 +93,16 @@ impl std::fmt::Display for Item<'_> {
     }
 }
 
+/// The first sentence and the rest.
+pub fn first_sentence(text: &str) -> (&str, &str) {
+    let ends = text.match_indices('.').map(|(at, _)| at + 1);
+    let whole = |at: &usize| {
+        let mut after = text[*at..].chars();
+        after.next() == Some(' ') && after.next().is_some_and(char::is_uppercase)
+    };
+    ends.filter(|at| *at > SHORT).find(whole).map_or((text, ""), |at| (&text[..at], text[at..].trim_start()))
+}
+
 #[derive(Template)]
 #[template(path = "report/item.html", whitespace = "minimize")]
 pub struct ItemView<'a> {
@@ -136,16 +146,8 @@ impl<'a> ItemView<'a> {
         text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
     }
 
-    /// The first sentence and the rest.
     fn first<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
-        let ends = text.match_indices('.').map(|(at, _)| at + 1);
-        let whole = |at: &usize| {
-            let mut after = text[*at..].chars();
-            after.next() == Some(' ') && after.next().is_some_and(char::is_uppercase)
-        };
-        ends.filter(|at| *at > SHORT)
-            .find(whole)
-            .map_or((text, ""), |at| (&text[..at], text[at..].trim_start()))
+        first_sentence(text)
     }
 
     fn words<'t>(&self, command: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {

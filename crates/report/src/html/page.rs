@@ -177,6 +177,7 @@ fn size(blocks: &[Cow<Block>]) -> String {
     let count = |of: fn(&Block) -> usize| blocks.iter().map(|block| of(block)).sum::<usize>();
     let rows = count(|block| match block {
         Block::Table(table) => table.rows.len(),
+        Block::Figures(rows) => rows.len(),
         _ => 0,
     });
     let charts = count(|block| usize::from(matches!(block, Block::Chart(_))));

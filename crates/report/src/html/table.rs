@@ -63,6 +63,16 @@ impl<'a> TableView<'a> {
         self.table.rows.iter().flatten().any(|cell| matches!(cell, Cell::Reading { .. }))
     }
 
+    /// Where a figure was measured, for narrow pages, which have no column of it.
+    fn place(&self, row: &'a [Cell]) -> Option<&'a str> {
+        match row {
+            [Cell::Keyed { .. }, Cell::Text(place), .., Cell::Reading { .. }] if place != "one CPU" => {
+                Some(place)
+            }
+            _ => None,
+        }
+    }
+
     fn worth(&self, kind: VerdictKind) -> Worth {
         worth(kind)
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::block::{Block, Chart, ChartKind, RESULTS, Report, Section, Table};
+use crate::block::{Block, CONCLUSION, Chart, ChartKind, RESULTS, Report, Section, Table};
 use crate::figure_rows::FigureRow;
 
 /// A subject of a run, in the page's order.
@@ -123,10 +123,12 @@ pub struct Part<'a> {
 
 /// The parts of the page: those that stand alone first, then by subject.
 pub fn parts(report: &Report) -> Vec<Part<'_>> {
+    // The conclusion stands above all parts where no first screen does.
+    let shown = |section: &&Section| report.screen.is_some() || section.id != CONCLUSION;
     let mut parts: Vec<Part> =
-        report.sections.iter().flat_map(|section| divided(section, &report.sections)).collect();
-    // Figures before the sections that say more about some of them.
-    parts.sort_by_key(|part| (part.topic, !part.id.starts_with(RESULTS)));
+        report.sections.iter().filter(shown).flat_map(|section| divided(section, &report.sections)).collect();
+    // Figures of a subject before the sections that say more about some of them.
+    parts.sort_by_key(|part| (part.topic, part.topic.is_some() && !part.id.starts_with(RESULTS)));
     let order = |part: &Part| match &part.blocks[..] {
         [block] => match block.as_ref() {
             Block::Chart(chart) => KEY_CHARTS.iter().position(|id| *id == chart.id),

@@ -66,7 +66,8 @@ fn rows(diagnosis: &Diagnosis, shown: &[Shown], references: &References, units: 
             // What takes longer has a unit of its own.
             let times = match common {
                 "ms" | "s" => common,
-                "µs" if times == "ns" && same.iter().all(|shown| is_long(shown.judged)) => common,
+                _ if times == "µs" && same.iter().any(|shown| ns(shown.judged) < SHORT_NS) => "ns",
+                "µs" if times == "ns" && same.iter().all(|shown| ns(shown.judged) >= LONG_NS) => common,
                 _ => times,
             };
             same.iter().map(move |shown| (shown, times))
@@ -82,11 +83,14 @@ fn rows(diagnosis: &Diagnosis, shown: &[Shown], references: &References, units: 
     rows
 }
 
-/// Whether it is a time of more than 1 µs.
-fn is_long(judged: &Judged) -> bool {
-    const LONG_NS: f64 = 1e3;
-    let ns = unit_factor(&judged.series.metric.unit, "ns");
-    ns.zip(judged.analysis.figure()).is_some_and(|(ns, figure)| figure.median * ns >= LONG_NS)
+/// From such times on what is usually told in ns is told in µs, and below such the other way.
+const LONG_NS: f64 = 1e3;
+const SHORT_NS: f64 = 10.0;
+
+/// A time in ns; not a number of all else.
+fn ns(judged: &Judged) -> f64 {
+    let factor = unit_factor(&judged.series.metric.unit, "ns");
+    factor.zip(judged.analysis.figure()).map_or(f64::NAN, |(ns, figure)| figure.median * ns)
 }
 
 /// `times`: the unit of times.

@@ -13,7 +13,7 @@ use stats::analysis::Judged;
 
 /// More strips than this nobody looks at, and a page with all samples of a large matrix could not
 /// be opened.
-const MOST_STRIPS: usize = 150;
+const MOST_STRIPS: usize = 140;
 
 /// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where
 /// there are too many those first that stand in the table of results or are not plainly trusted.

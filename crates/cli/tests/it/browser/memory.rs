@@ -307,17 +307,16 @@ fn a_terminal_shows_every_view_inside_its_lines() {
         println!("{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         for part in [
-            "  Source of data\n  source",
-            "not on this machine: no package with usable CPUs on two NUMA nodes\n",
+            "    Source of data\n      l1, one CPU",
             "Bandwidth between nodes, GB/s  memory 0  memory 1  memory 2",
-            "Loaded latency, reads, at 39",
+            "reads, at 39",
             "(slowest)",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         // Large matrices by distance, small ones as they are.
         let pairs = if cores == 8 {
-            "CPU 0 to CPU 30 (median of 256)   other-package"
+            "CPU 0 to CPU 30 (median of 256), other socket"
         } else {
             "Core to core, ns  CPU 0  CPU 1  CPU 2  CPU 3"
         };
