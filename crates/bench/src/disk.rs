@@ -209,9 +209,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Making data durable",
         about: "Overwrites 4 KiB of a file of our own (write(2), one block after the other), then fsync or fdatasync; the \
                 latency is the sync call's alone. The blocks were written and synced before, so that fdatasync has no metadata to write.",
-        reading: "What a database's commit costs. 20 to 100 us: the device acknowledges at once (a write cache that survives a \
+        reading: "What a database's commit costs. 20 to 100 µs: the device acknowledges at once (a write cache that survives a \
                   power cut, or one that lies). 0.3 to 2 ms: flash that really writes, or a network volume. 5 to 30 ms: a \
-                  hard disk turns. fsync above fdatasync: the filesystem's journal. Below 10 us nothing was made durable \
+                  hard disk turns. fsync above fdatasync: the filesystem's journal. Below 10 µs nothing was made durable \
                   (tmpfs, a filesystem without barriers, a guest whose host does not flush).",
         source: file!(),
         metrics: beside_io![P50, IOPS.aside(), P99.aside()],
@@ -273,8 +273,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 synced before; of a raw device that may be written it discards them (the ioctl BLKDISCARD). The latency is the call's. After it the \
                 file is synced, and device_share says how many bytes the device was told to discard for each byte \
                 given back: 0 where the filesystem keeps discards for fstrim.",
-        reading: "10 to 200 us in a filesystem, which only notes it; a mount with `discard` passes it on when its journal \
-                  commits. On a raw device 20 us to 10 ms, and with some devices everybody else waits meanwhile.",
+        reading: "10 to 200 µs in a filesystem, which only notes it; a mount with `discard` passes it on when its journal \
+                  commits. On a raw device 20 µs to 10 ms, and with some devices everybody else waits meanwhile.",
         source: file!(),
         metrics: &[P50, P90.detail(), P99.aside(), P999.detail(), P9999.detail(), MAX.detail(), DEVICE_SHARE],
         params: &[BLOCK],

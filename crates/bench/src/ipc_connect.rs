@@ -31,7 +31,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 closes (lmbench's lat_connect). After every 16 the two compare their counts, so that neither runs away and the \
                 partner's work is in the figure. The caller closes by reset (SO_LINGER of 0): no connection stays in TIME_WAIT, of \
                 which lmbench warns because they use up the ports.",
-        reading: "10 to 30 us: three packets and a reset through the stack, two sockets with their files made and freed, a share of a \
+        reading: "10 to 30 µs: three packets and a reset through the stack, two sockets with their files made and freed, a share of a \
                   wake-up. On two CPUs accepting goes on beside, and the figure is the longer side. Conntrack, firewall rules and \
                   security modules add to every connection.",
         run: |case, sampler| run(case, sampler, tcp),
@@ -42,7 +42,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Unix stream socket connection",
         about: "As ipc.tcp-connect by Unix stream sockets under an abstract name, which no file stands for: a socket made, connected to \
                 a partner that listens, closed; the partner accepts and closes. After every 16 the two compare their counts.",
-        reading: "4 to 12 us: no packets, but two sockets and their files made and freed, and a share of a wake-up. Well below \
+        reading: "4 to 12 µs: no packets, but two sockets and their files made and freed, and a share of a wake-up. Well below \
                   ipc.tcp-connect; what local services pay for each client that comes anew.",
         run: |case, sampler| run(case, sampler, unix),
         ..CONNECT

@@ -25,7 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             answers. On two CPUs the two can work at the same time, on one they cannot. The work is a chain of dependent \
             additions in registers, as many as take work_ns at the core clock measured when the visit began. The figure is a \
             whole round; the token and the sums of the work are checked.",
-    reading: "With next to no work one CPU wins by far, as in the plain ping-pong: a wake-up across CPUs costs 5 to 50 us, \
+    reading: "With next to no work one CPU wins by far, as in the plain ping-pong: a wake-up across CPUs costs 5 to 50 µs, \
               in guests up to 100. Where the line of two CPUs falls below that of one, the wake-up is paid for by working \
               at the same time: about there, real programs want their tasks apart, and a test without work says the \
               opposite. Far beyond it two CPUs take half as long.",

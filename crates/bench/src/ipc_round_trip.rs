@@ -47,7 +47,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "Two processes pass a token of 8 bytes to and fro over two pipes. The figure is a full round trip: two messages, \
                 two wake-ups and two switches, as lmbench's lat_pipe counts. The partner adds one to each token, and the count \
                 is checked. The game is that of ipc.pipe-pingpong, told as a latency and in windows of the usual length.",
-        reading: "2 to 5 us on one CPU: four system calls and two switches. On two CPUs 4 us where the idle CPU polls, 10 to 20 \
+        reading: "2 to 5 µs on one CPU: four system calls and two switches. On two CPUs 4 µs where the idle CPU polls, 10 to 20 \
                   where it is woken by an interrupt, 50 to 100 in a guest whose idle CPUs the hypervisor has to start again. \
                   The base of every ring of processes (lmbench's lat_ctx takes this off).",
         cases: near_too,
@@ -71,7 +71,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "Two processes pass a token of 8 bytes to and fro over a pair of connected Unix stream sockets by read and write. \
                 A full round trip, as lmbench's lat_unix counts: two messages, two wake-ups, two switches; the partner adds one \
                 to each token and the count is checked.",
-        reading: "3 to 7 us on one CPU, some 30 to 60 % above a pipe: each message is allocated as a socket buffer and charged to \
+        reading: "3 to 7 µs on one CPU, some 30 to 60 % above a pipe: each message is allocated as a socket buffer and charged to \
                   its sender. On two CPUs the wake-up hides the difference.",
         run: |case, sampler| play(case, sampler, channel::unix_streams),
         ..ROUND_TRIP
@@ -94,7 +94,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 trip, as lmbench's lat_tcp counts: two messages, two wake-ups, two switches, and twice the whole network stack \
                 with its soft interrupt, all in the kernel: no network card takes part. The partner adds one to each token and \
                 the count is checked.",
-        reading: "8 to 20 us on one CPU; firewall rules (netfilter, conntrack), security modules and packet filters on loopback add \
+        reading: "8 to 20 µs on one CPU; firewall rules (netfilter, conntrack), security modules and packet filters on loopback add \
                   to every message and are the usual reason for more. What a real network adds is for two hosts to show.",
         cases: near_too,
         run: |case, sampler| play(case, sampler, channel::tcp),
@@ -106,7 +106,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "As ipc.tcp by connected UDP sockets on 127.0.0.1, 8 bytes a datagram. A full round trip, as lmbench's lat_udp \
                 counts: two messages, two wake-ups, two switches, twice the stack without TCP's bookkeeping. The partner adds one \
                 to each token and the count is checked; a datagram that is lost ends the visit.",
-        reading: "6 to 15 us on one CPU, 10 to 30 % below TCP. Firewall rules and conntrack on loopback add to both.",
+        reading: "6 to 15 µs on one CPU, 10 to 30 % below TCP. Firewall rules and conntrack on loopback add to both.",
         run: |case, sampler| play(case, sampler, channel::udp),
         ..ROUND_TRIP
     },
@@ -128,7 +128,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 FUTEX_WAIT, without spinning. A full round trip: two wakes, two waits, two switches; the partner adds one to each \
                 token and the count is checked. It is what contended mutexes and condition variables come down to. lmbench has \
                 no such row.",
-        reading: "1.5 to 4 us on one CPU: the least that sleeping and waking cost. On two CPUs the wake-up decides, as for the \
+        reading: "1.5 to 4 µs on one CPU: the least that sleeping and waking cost. On two CPUs the wake-up decides, as for the \
                   pipe; a look that finds the token before the sleep saves one system call now and then.",
         cases: near_too,
         run: |case, sampler| play(case, sampler, lines::futexes),
@@ -142,7 +142,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 and the count is checked. lmbench's lat_sem takes and gives in one call and reports half its loop, that is one \
                 hand-over: compare it with half of this figure. The set lives in an IPC namespace of its own where the kernel \
                 allows it, so that it goes with the process; elsewhere under a key that a journal holds before.",
-        reading: "2 to 5 us on one CPU. Databases wait for each other so. Well above ipc.futex: each operation looks the set up and \
+        reading: "2 to 5 µs on one CPU. Databases wait for each other so. Well above ipc.futex: each operation looks the set up and \
                   takes its lock.",
         run: |case, sampler| play(case, sampler, || lines::system_v(&key_of(case))),
         ..ROUND_TRIP
@@ -167,7 +167,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 the partner adds one to each token and the count is checked. lmbench's lat_fcntl makes as many calls for what it counts \
                 as one, but on the locks of two files, where nobody is held back from taking his own again: on one CPU it switches \
                 0.4 times (perf stat -e context-switches) where this switches twice, and is not to be compared.",
-        reading: "3 to 8 us on one CPU; all locks of the system stand under few kernel locks, so other users of record locks show \
+        reading: "3 to 8 µs on one CPU; all locks of the system stand under few kernel locks, so other users of record locks show \
                   here. Over network file systems it would be a hundred times as much.",
         run: |case, sampler| play(case, sampler, lines::records),
         ..ROUND_TRIP

@@ -55,8 +55,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 3). So every unlock finds a sleeper and every lock waits: the time is that of one hand-over, unlock to \
                 lock. The mutex is that of lock.mutex. Whose turn it is stands in a plain number that each checks and \
                 raises by one. Free tasks note every 8 turns where they are: occupancy.",
-        reading: "On one CPU 1 to 3 us: a futex wake, a futex wait and a switch between. On two, the wake-up of the other \
-                  CPU: 2 to 5 us where it polls or sleeps lightly, 10 to 50 us with deep idle states or in guests, where \
+        reading: "On one CPU 1 to 3 µs: a futex wake, a futex wait and a switch between. On two, the wake-up of the other \
+                  CPU: 2 to 5 µs where it polls or sleeps lightly, 10 to 50 µs with deep idle states or in guests, where \
                   each wake-up of an idle CPU goes by the hypervisor. A lock that is handed over on every use costs that \
                   much each time, however short the section is.",
         metrics: &[LATENCY_US, OCCUPANCY],

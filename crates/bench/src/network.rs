@@ -170,8 +170,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 itself and all of a visit go into one histogram; a percentile is told only where at least ten lie beyond it. \
                 Each answer must be the very message that was sent. A UDP message that does not come back within half a second \
                 is counted as lost. Without --to over loopback: the kernel's stack and wake-ups, no network card takes part.",
-        reading: "Over loopback on two CPUs 8 to 30 us, mostly the wake-up of two idle CPUs; on one CPU less. Over a \
-                  switch in one room 20 to 60 us; each 100 km of fibre adds one ms. A p99 far above the median: interrupts \
+        reading: "Over loopback on two CPUs 8 to 30 µs, mostly the wake-up of two idle CPUs; on one CPU less. Over a \
+                  switch in one room 20 to 60 µs; each 100 km of fibre adds one ms. A p99 far above the median: interrupts \
                   that are moderated, deep idle states, other load on the receiver's CPU. Jitter is the mean difference of \
                   neighbouring round trips.",
         metrics: OF_TRIPS,

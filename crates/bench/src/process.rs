@@ -21,7 +21,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 `minimal` is a static executable of 200 bytes that we write into memory ourselves (memfd): all it does \
                 is to end, so nearly all is the kernel's work. `true` is the machine's own /bin/true, which on most \
                 systems a dynamic linker loads first. Every child must end with the code that its program ends with.",
-        reading: "50 to 300 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
+        reading: "50 to 300 µs for the minimal program, several hundred more where a dynamic linker works: it maps, \
                   relocates and faults in its libraries each time. With the minimal program what remains is the address \
                   space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
                   kernels with page-table isolation. The parent's page tables are not copied, other than by fork: with \
@@ -65,7 +65,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
                 checked. The parent is as small as our own program, and on one CPU also holds resident_mb of written memory in \
                 base pages; per_gb is the slope of a straight line through these.",
-        reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
+        reading: "process.fork plus the price of exec: 100 to 600 µs for the minimal program, up to a millisecond for a \
                   dynamic one. What it is above process.vfork-exec is the copy that exec throws away: 5 to 20 ms \
                   for each GB of the parent, in guests up to 40.",
         metrics: COPYING,
@@ -101,7 +101,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Starting a thread",
         about: "pthread_create of a thread that adds one to a count and ends, and pthread_join. Its stack has 1 MiB, which \
                 glibc keeps for the next thread, so that after the first one no memory is mapped. The count is checked.",
-        reading: "10 to 40 us pinned to one CPU, where the new thread waits until its maker sleeps in join: one clone, two \
+        reading: "10 to 40 µs pinned to one CPU, where the new thread waits until its maker sleeps in join: one clone, two \
                   switches, one futex. Free to run anywhere, the new thread may start on another CPU, whose wake-up \
                   (an interrupt to an idle CPU, dear in guests) comes on top.",
         metrics: &[LATENCY_US],

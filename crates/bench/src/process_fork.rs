@@ -18,7 +18,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             run where the scheduler puts them. Memory is in base pages (4 KiB on x86), or in huge pages, of which there \
             are 512 times fewer. `per_gb` is the slope of a straight line through the visit's own medians: what every \
             further 10^9 bytes of the parent cost. Every child's exit code is checked, and that none is left.",
-    reading: "50 to 200 us for a small parent, in guests two to three times that; 5 to 20 ms per GB in base pages (20 to 80 \
+    reading: "50 to 200 µs for a small parent, in guests two to three times that; 5 to 20 ms per GB in base pages (20 to 80 \
               ns a page), in guests up to 40. A database of 64 GB that forks for a snapshot stands still for half a second to one second; in \
               huge pages for milliseconds. After the fork, each first write to a page costs a fault and a copy more, \
               which is not in here.",

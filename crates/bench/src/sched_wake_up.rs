@@ -34,7 +34,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             messenger's call until the worker reads the clock, in half a second. By default there are two workers for each CPU and work is 2 ms, so that \
             whoever is woken finds the CPUs at work: this is the response of a full machine, and what time slices, \
             wake-up preemption and policy decide. Every wake-up must be counted by both sides.",
-    reading: "The median of a full machine is how long the others may go on; p99 is what a user feels. Near 0 to 100 us: who is woken preempts. \
+    reading: "The median of a full machine is how long the others may go on; p99 is what a user feels. Near 0 to 100 µs: who is woken preempts. \
               About work_us: it waits until somebody is done. Several times that: it waits for whole slices of \
               several tasks. Requests a second hardly move: where they do, switching itself costs.",
     source: file!(),

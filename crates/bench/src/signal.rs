@@ -22,7 +22,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 is total less install less send, parts of the same visit: the price of delivery, of running the \
                 handler and of coming back. (lmbench's handler overhead is latency less a kill with signal 0.) The \
                 handler counts in memory; as many must be caught as were sent, and none while the signal is ignored.",
-        reading: "install and send are system calls of 0.1 to 0.4 us; latency 0.5 to 2 us, most of it saving and \
+        reading: "install and send are system calls of 0.1 to 0.4 µs; latency 0.5 to 2 µs, most of it saving and \
                   restoring the registers of the interrupted program (the wider its vector registers, the more) and \
                   the call that returns from the handler. A protection fault (signal.protection-fault) is another \
                   scenario: it is raised by the CPU, not sent, so the two figures are not to be compared or \
@@ -53,7 +53,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "Writes to a page that may only be read. Each write faults: the CPU traps, the kernel finds the access \
                 forbidden and sends SIGSEGV, the handler counts it, sets the program on behind the write and returns. \
                 One fault with all of that. Each write must have faulted, and the page must hold what it held.",
-        reading: "0.5 to 2 us: an exception, the search for the memory area, then delivery and return as for any \
+        reading: "0.5 to 2 µs: an exception, the search for the memory area, then delivery and return as for any \
                   signal. The price of garbage collectors and checkpointers that watch memory by protecting it. It is \
                   another scenario than signal.handler, in which nothing faults and which makes a system call to \
                   send: not to be compared with it. (lmbench subtracts its handler overhead from its protection \

@@ -40,7 +40,7 @@ const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOAD,
     title: "Work at rising load",
-    about: "Every task works through a fixed number of requests, each a fixed amount of work that takes 200 us alone, and \
+    about: "Every task works through a fixed number of requests, each a fixed amount of work that takes 200 µs alone, and \
             sleeps between them; how long, makes the load: at level k of n a task alone keeps its CPU busy k/n of the time, \
             at the highest it never sleeps. Sleeps are as long in every placement, so a task whose requests take longer is \
             busier. The levels come in random order; a task that is done goes on until all are. `loop` is many loads \

@@ -21,12 +21,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
         id: ids::TIMER_NANOSLEEP,
         title: "Waking up from a sleep",
         about: "How much later than asked a task runs again, as cyclictest measures it: it sleeps until a moment of \
-                CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 us \
+                CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 µs \
                 later, at least 100 times a window. The CPU idles in between. By scheduling policy: `other` as tasks \
                 usually are, `batch`, `idle`, and `fifo` at priority 80. Only real-time policies are woken exactly: all \
-                others are given the timer slack, by default 50 us, which the kernel may use to join timers (set to the \
+                others are given the timer slack, by default 50 µs, which the kernel may use to join timers (set to the \
                 default here, or to `slack_ns`). No wake-up may come before its moment, which is checked.",
-        reading: "`other`: 50 us of slack and then 2 to 10 us; `fifo`, and `other` with 1 ns of slack: 2 to 10 us, in \
+        reading: "`other`: 50 µs of slack and then 2 to 10 µs; `fifo`, and `other` with 1 ns of slack: 2 to 10 µs, in \
                   guests 10 to 60 (the interrupt and the wake-up from idle go by the hypervisor). Deep idle states add \
                   their exit latency, up to hundreds of us; a busy CPU adds nothing for `fifo` and up to a time slice for \
                   the others. The minimum is the bare path; the median what a program sees; p99 and the maximum (the \
@@ -39,10 +39,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::TIMER_TIMERFD,
         title: "Waking up by a timer descriptor",
-        about: "The same by a timerfd that expires every 250 us: the task sleeps in read, which tells how often the timer \
+        about: "The same by a timerfd that expires every 250 µs: the task sleeps in read, which tells how often the timer \
                 has expired meanwhile; the lateness is that of the first of these. Timer descriptors know no timer slack. \
                 The expirations that were read must be those of the time that has passed.",
-        reading: "As timer.nanosleep with `fifo`: 2 to 10 us, in guests 10 to 60, since no slack is added whatever the \
+        reading: "As timer.nanosleep with `fifo`: 2 to 10 µs, in guests 10 to 60, since no slack is added whatever the \
                   policy; a little more for read's own way. Event loops wait like this.",
         run: timerfd,
         ..ROW
@@ -66,7 +66,7 @@ const ROW: Benchmark = Benchmark {
         },
         Param {
             name: ids::param::SLACK_NS,
-            about: "timer slack, ns; where it is not given, the kernel's default of 50 us",
+            about: "timer slack, ns; where it is not given, the kernel's default of 50 µs",
             range: Range::Int { min: 1, max: 1_000_000_000 },
         },
     ],

@@ -123,7 +123,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "A process forks a child that ends at once, waits for it, and so on. Every child's exit code is checked. \
                 Ours ends by _exit: what exit runs at a program's end is more in our larger process than in the classic's, \
                 and the two differences about cancel out (20 page faults a child to 29).",
-        reading: "50 to 200 us a loop: the copy of a small process's page tables, a wake-up on whatever CPU the scheduler \
+        reading: "50 to 200 µs a loop: the copy of a small process's page tables, a wake-up on whatever CPU the scheduler \
                   takes for the child, and the end of an address space. The classic's process is a little smaller than \
                   ours. process.fork has it pinned, and with memory.",
         metrics: &[LPS],
@@ -149,7 +149,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "System Call Overhead",
         about: "The classic's mix of system calls that do nothing: dup and close of a file, getpid, getuid and umask are one \
                 loop of five calls, through the C library. Every answer is checked.",
-        reading: "0.3 to 2 us a loop: entering and leaving the kernel five times. Mitigations of 2018 and later make it up \
+        reading: "0.3 to 2 µs a loop: entering and leaving the kernel five times. Mitigations of 2018 and later make it up \
                   to five times as dear; kernels that audit calls or filter them (seccomp, as containers do) add to it.",
         metrics: &[LPS],
         run: |case, sampler| copies::measure(case, sampler, usual(1.0), |_| calls::system_calls()),

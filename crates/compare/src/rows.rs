@@ -120,12 +120,12 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
                      placements, not only two machines."
         .to_string();
     if let Some([a, b]) = ways(copies, rows).filter(|_| test.name == CONTEXT) {
-        let words = |way: Handover| format!("{:.2} us, {:.2} of them calls", way.trip_us, way.calls_us);
+        let words = |way: Handover| format!("{:.2} µs, {:.2} of them calls", way.trip_us, way.calls_us);
         facts.push(Fact::new("a round trip of the token in A", words(a), key(test)));
         facts.push(Fact::new("in B", words(b), key(test)));
         let [a, b] = [a, b].map(|way| way.one_way_us());
         cause.push_str(&format!(
-            " Waking the other task and switching to it takes {a:.2} us in A and {b:.2} us in B."
+            " Waking the other task and switching to it takes {a:.2} µs in A and {b:.2} µs in B."
         ));
     }
     if let Some((with, without)) = indices(None, rows).zip(indices(Some(test), rows)) {

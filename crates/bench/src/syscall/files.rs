@@ -45,7 +45,7 @@ pub const STAT: Benchmark = Benchmark {
             the same on every machine. The file is this program's own: nothing has to be created, nothing can be left \
             behind. Its entry is in the kernel's cache of names after the first call. Each answer must name the same \
             file with the same size.",
-    reading: "0.2 to 0.6 us: the call, copying and hashing the name, one step through the cache of names, copying 144 \
+    reading: "0.2 to 0.6 µs: the call, copying and hashing the name, one step through the cache of names, copying 144 \
               bytes of attributes out. Each further component of a path costs 20 to 60 ns more. A network or overlay \
               file system adds its own; security modules add a check for each component.",
     source: file!(),
@@ -71,7 +71,7 @@ pub const OPEN_CLOSE: Benchmark = Benchmark {
     about: "Opens a file by its name, one component below the current directory, for reading, and closes it again: \
             two calls. The file is the one of syscall.stat. Each open must give the same descriptor number, the \
             lowest free one, which shows that the close before freed it.",
-    reading: "0.5 to 1.5 us for both: the name's lookup as in syscall.stat, a fresh file object and its release. \
+    reading: "0.5 to 1.5 µs for both: the name's lookup as in syscall.stat, a fresh file object and its release. \
               Security modules, audit and file notification (fanotify, virus scanners) show here first, and network \
               file systems ask their server.",
     source: file!(),

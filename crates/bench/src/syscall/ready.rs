@@ -46,7 +46,7 @@ pub const EPOLL: Benchmark = Benchmark {
 
 const ROW: Benchmark = Benchmark {
     reading: "select and poll rise with n, 5 to 20 ns for each descriptor (a socket costs more than these event \
-              counters); epoll must be flat, 0.1 to 0.3 us. Where the curves cross a program should change: some ten \
+              counters); epoll must be flat, 0.1 to 0.3 µs. Where the curves cross a program should change: some ten \
               descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
               own stack does not suffice).",
     source: file!(),

@@ -28,7 +28,7 @@ pub const MMAP: Benchmark = Benchmark {
             same with one word written to each page between, so that pages are given and taken back, the time of each \
             page; base pages only. (lmbench's lat_mmap maps a file and touches a tenth of it.) Each mapping must hold \
             what was written, and nothing may be mapped where the last one was.",
-    reading: "latency 0.5 to 2 us whatever the size. touched falls with the size to a page fault (vm.page-fault) and \
+    reading: "latency 0.5 to 2 µs whatever the size. touched falls with the size to a page fault (vm.page-fault) and \
               50 to 150 ns to take the page back. Allocators that return memory to the system pay this each time they \
               take it again; with many threads both calls wait for the lock of the whole address space.",
     source: file!(),
@@ -57,7 +57,7 @@ pub const MPROTECT: Benchmark = Benchmark {
             of both. The memory is an area of its own between pages that nobody may touch, so that no area is split \
             or joined. In the end a write while it is read-only must fault, one after that must not, and the content \
             must be what it was.",
-    reading: "One page 0.3 to 1 us: a system call, the lock of the address space, one page-table entry, one flush of \
+    reading: "One page 0.3 to 1 µs: a system call, the lock of the address space, one page-table entry, one flush of \
               the translation. From some 16 pages on it grows with each page, 5 to 40 ns. A process whose threads run \
               on other CPUs pays for interrupting each of them as well, which one pinned task does not show.",
     source: file!(),

@@ -33,8 +33,8 @@ pub const PAGE_FAULT: Benchmark = Benchmark {
             between rounds, which is not timed, so they are often still in the CPU's caches. Once with base pages, \
             once with huge pages; the kernel's own count of faults must be as many as pages touched, and each page \
             must have come zeroed.",
-    reading: "Base pages of 4 KiB: 0.1 to 0.25 us on bare metal (with the trap, zeroing is a third of that), 0.3 to 1 \
-              us in guests, where the host may have to give the page first. Huge pages: 50 to 200 us for 2 MiB, \
+    reading: "Base pages of 4 KiB: 0.1 to 0.25 µs on bare metal (with the trap, zeroing is a third of that), 0.3 to 1 \
+              us in guests, where the host may have to give the page first. Huge pages: 50 to 200 µs for 2 MiB, \
               nearly all of it zeroing, which is 5 to 10 times as much memory a second: compare the bandwidths. \
               Mitigations make every trap dearer.",
     source: file!(),

@@ -23,8 +23,8 @@ pub const FILE_FAULT: Benchmark = Benchmark {
             `pages_per_fault` what the kernel's own count of faults says. `copy`: a first write to each page of the \
             private mapping instead, a fault and a copy for each page, without neighbours. The file is an unlinked \
             temporary one of 1024 pages; every word read must be what was written to the file.",
-    reading: "latency 0.5 to 2 us for 16 pages, 30 to 120 ns a page: what starting a program costs for each page of \
-              its code. copy 0.3 to 1.3 us: a page fault that copies where vm.page-fault zeroes. One page a fault: \
+    reading: "latency 0.5 to 2 µs for 16 pages, 30 to 120 ns a page: what starting a program costs for each page of \
+              its code. copy 0.3 to 1.3 µs: a page fault that copies where vm.page-fault zeroes. One page a fault: \
               fault-around is switched off, or the file system has none.",
     source: file!(),
     metrics: &[

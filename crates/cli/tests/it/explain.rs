@@ -88,3 +88,21 @@ fn the_methodology_has_the_same_texts() {
         }
     }
 }
+
+#[test]
+fn microseconds_are_said_as_people_write_them() {
+    let is_us = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let number = |word: &str| word.ends_with(|c: char| c.is_ascii_digit());
+        let unit = |word: &str| word.trim_end_matches([',', '.', ';', ':', ')']) == "us";
+        words.windows(2).any(|pair| number(pair[0]) && unit(pair[1]))
+    };
+    assert!(is_us("takes 20 us, no more"));
+    for rule in diagnose::rules() {
+        assert!(!is_us(rule.about) && !is_us(rule.method), "{}", rule.id);
+    }
+    for id in ["timer.nanosleep", "process.exec", "network.round-trip", "disk.sync", "signal.handler"] {
+        let (code, text) = explained(&[id], "100");
+        assert!(code == 0 && text.contains(" µs") && !is_us(&text), "{text}");
+    }
+}

@@ -141,6 +141,21 @@ fn all_prints_every_figure_behind_the_first_screen() {
 }
 
 #[test]
+fn the_page_names_findings_in_words_and_tells_the_method_whole() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    pretended(7, dir.path(), &[]);
+    let page = std::fs::read_to_string(dir.path().join("report.html")).expect("the page");
+    let listed = page.split("aria-label=\"Conditions\"").nth(1).and_then(|rest| rest.split("</ul>").next());
+    let listed = listed.expect("the list of what was looked at");
+    assert!(listed.contains("Pipe ping-pong runs at") && !listed.contains("free placement"), "{listed}");
+    let method =
+        page.split("id=\"method\"").nth(1).and_then(|rest| rest.split("<details class=\"t\"").next());
+    let method = method.expect("the method");
+    assert!(method.contains("should take twice the time"), "{method}");
+    assert!(!method.contains("…</td>") && !method.contains("METHODOLOGY.md"), "{method}");
+}
+
+#[test]
 fn the_contract_holds_what_it_held() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let run = pretended(7, dir.path(), &[]);

@@ -139,8 +139,8 @@ pub const UNSAFE_FAST: Rule = Rule {
     about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
             something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
             memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
-    method: "Fires where disk.sync's median is below 20 us on a disk with a volatile write cache (the kernel's write_cache says \
-             `write back`): a flush takes a round trip to the device and a write of flash, 20 us at the very least; or below 1 ms on a \
+    method: "Fires where disk.sync's median is below 20 µs on a disk with a volatile write cache (the kernel's write_cache says \
+             `write back`): a flush takes a round trip to the device and a write of flash, 20 µs at the very least; or below 1 ms on a \
              disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
              nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
              capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",

@@ -71,7 +71,7 @@ pub fn percentiles(
             builder.missing(us(&metric), "what it prints is no number".to_string());
             continue;
         };
-        match too_few_beyond(at, observations, &format!("{} us", value / 1e3)) {
+        match too_few_beyond(at, observations, &format!("{} µs", value / 1e3)) {
             Some(why) => builder.missing(us(&metric), why),
             None => builder.value(us(&metric), value / 1e3),
         }

@@ -345,7 +345,7 @@ impl Run {
                         continue;
                     };
                     let printed =
-                        number.map_or("nothing".to_string(), |number| format!("{} us", number * times));
+                        number.map_or("nothing".to_string(), |number| format!("{} µs", number * times));
                     let why = match observations {
                         Some(_) => too_few_beyond(at, observations, &printed),
                         None => Some("how many observations it is of is not told".to_string()),

@@ -41,7 +41,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ("run file schema".to_string(), header.schema.to_string()),
     ];
     if let Some(worst) = worst_linearity(diagnosis) {
-        facts.push(("worst linearity residual".to_string(), worst));
+        facts.push(("twice the work".to_string(), worst));
     }
     let rules = |rules: &[&diagnose::Rule]| {
         rules.iter().map(|rule| (rule.id.to_string(), rule.title.to_string())).collect::<Vec<_>>()
@@ -65,9 +65,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
     Section {
         id: METHOD.into(),
         title: "Method".into(),
-        about: "`assay explain` has what each word and rule means; METHODOLOGY.md beside the source has the reasons and the \
-                measured error rates."
-            .into(),
+        about: "`assay explain WORD` says what a word or a rule means, with thresholds and reasons.".into(),
         blocks,
         long: true,
     }
@@ -80,7 +78,8 @@ fn worst_linearity(diagnosis: &Diagnosis) -> Option<String> {
     });
     let (worst, key) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(format!(
-        "{} in {key}: twice the work took so much more or less than twice the time. It counts against that series alone",
+        "should take twice the time: at worst it was {} off, in {key}. A figure that is far off has a part that does not grow \
+         with the work; it counts against that figure alone",
         percent(worst)
     ))
 }

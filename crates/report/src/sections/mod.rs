@@ -186,11 +186,14 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
             Severity::Warning => Mark::Care,
             Severity::Note => Mark::Note,
         };
-        Check { mark, text: finding.rule.replace('-', " ") }
+        (&finding.rule, Check { mark, text: finding.headline.clone() })
     });
+    // Of a rule that found several things the first stands for all.
+    let mut rules: Vec<&String> = Vec::new();
     let mut checks: Vec<Check> = Vec::new();
-    for check in found {
-        if !checks.iter().any(|other| other.text == check.text) {
+    for (rule, check) in found {
+        if !rules.contains(&rule) {
+            rules.push(rule);
             checks.push(check);
         }
     }

@@ -109,19 +109,26 @@ fn on_lines(text: &str, width: usize) -> Vec<String> {
     lines(text, width).into_iter().flat_map(broken).collect()
 }
 
-/// A verdict as it is where it fits. How well a figure is known stands in its interval, too: there
-/// the words behind the first are left out. All else stands on lines.
+/// A verdict as it is where it fits. How well a figure is known stands in its interval, too, and
+/// what was skipped in its reason's first clause: there the words behind are left out. All else
+/// stands on lines.
 fn clauses(text: &str, width: usize) -> Vec<String> {
-    let known_by_interval = ["rough", "wide", "imprecise"].iter().any(|word| {
-        let begin = text.split(' ').nth(1).unwrap_or_default();
-        begin.trim_end_matches(':') == *word
-    });
-    match text.chars().count() <= width {
-        true => vec![text.to_string()],
-        false if known_by_interval => {
-            vec![words(text)[..2].join(" ").trim_end_matches(':').to_string()]
+    if text.chars().count() <= width {
+        return vec![text.to_string()];
+    }
+    let words = words(text);
+    let first = |count: usize| {
+        words[..count.min(words.len())].join(" ").trim_end_matches([',', ';', ':']).to_string()
+    };
+    match words.get(1).map(|word| word.trim_end_matches(':')) {
+        Some("rough" | "wide" | "imprecise") => vec![first(2)],
+        Some("skipped") => {
+            let ends = |at: &usize| words[*at - 1].ends_with([',', ';', ':']);
+            let shorter = (3..words.len()).rev().filter(ends).map(first);
+            let fits = |text: &String| text.chars().count() <= width;
+            vec![shorter.into_iter().find(fits).unwrap_or_else(|| first(2))]
         }
-        false => on_lines(text, width),
+        _ => on_lines(text, width),
     }
 }
 

@@ -94,7 +94,7 @@ fn end(told: &End) -> String {
 fn qdisc(one: &machine::Qdisc) -> String {
     let mut words = plain(&one.kind, NAME);
     let rate = one.rate_bits.map(|bits| format!(" at {}", speed(bits / 1e6)));
-    let delay = one.delay_us.map(|us| format!(" delaying by {us} us"));
+    let delay = one.delay_us.map(|us| format!(" delaying by {us} µs"));
     let loss = one.loss.map(|share| format!(" losing {}", diagnose::words::percent(share)));
     [rate, delay, loss].into_iter().flatten().for_each(|part| words.push_str(&part));
     words

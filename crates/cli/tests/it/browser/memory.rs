@@ -316,7 +316,7 @@ fn a_terminal_shows_every_view_inside_its_lines() {
         }
         // Large matrices by distance, small ones as they are.
         let pairs = if cores == 8 {
-            "CPU 0 to CPU 30 (median of 256), other socket"
+            "CPU 0 to CPU 30 (median of 256)"
         } else {
             "Core to core, ns  CPU 0  CPU 1  CPU 2  CPU 3"
         };

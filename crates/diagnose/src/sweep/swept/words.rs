@@ -8,7 +8,7 @@ use model::{Sweep, percent};
 use stats::sweep::fit::Contrast;
 use stats::sweep::{Answer, Asked, Kind, Region};
 
-/// A value of an axis as people say it: nanoseconds in us, ms or s.
+/// A value of an axis as people say it: nanoseconds in µs, ms or s.
 pub fn value(axis: &Axis, value: &str) -> String {
     let ns = axis.name.ends_with("_ns").then(|| value.parse::<f64>().ok()).flatten();
     let plain = |number: f64, unit: &str| {
@@ -18,7 +18,7 @@ pub fn value(axis: &Axis, value: &str) -> String {
     match ns {
         Some(ns) if ns >= 1e9 => plain(ns / 1e9, "s"),
         Some(ns) if ns >= 1e6 => plain(ns / 1e6, "ms"),
-        Some(ns) if ns >= 1e3 => plain(ns / 1e3, "us"),
+        Some(ns) if ns >= 1e3 => plain(ns / 1e3, "µs"),
         Some(ns) => plain(ns, "ns"),
         None => value.to_string(),
     }
