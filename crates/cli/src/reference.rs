@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use serde::Serialize;
 
 use super::references::ReferenceArg;
 use super::{files, machine, output, references, results};
@@ -43,11 +44,18 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     /// List the figures that have reference values
-    List,
+    List(List),
     /// Show every band of a figure, with source and date
     Show(Show),
     /// Keep a run as a reference for hosts of its class
     Add(Add),
+}
+
+#[derive(clap::Args)]
+struct List {
+    /// Print every row of every table as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(clap::Args)]
@@ -61,8 +69,29 @@ struct Show {
     /// For the host of a run, with its figure and how that reads
     #[arg(long, value_name = "RUN", conflicts_with = "from")]
     run: Option<PathBuf>,
+    /// Print the figure's rows, and what counts for the host, as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     reference: ReferenceArg,
+}
+
+/// A row with the table that it is from.
+#[derive(Serialize)]
+struct TableRow<'a> {
+    table: &'a str,
+    #[serde(flatten)]
+    row: &'a Row,
+}
+
+/// What is known of a figure, and what of it counts for a host.
+#[derive(Serialize)]
+struct Shown<'a> {
+    figure: &'a str,
+    host: String,
+    /// Null: no reference for this class.
+    typical: Option<Band>,
+    rows: Vec<TableRow<'a>>,
 }
 
 #[derive(clap::Args)]
@@ -77,15 +106,20 @@ struct Add {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.what {
-        What::List => list(),
+        What::List(list) => self::list(&list),
         What::Show(show) => self::show(&show),
         What::Add(add) => self::add(&add),
     }
 }
 
 /// One line a figure, then what the user keeps.
-fn list() -> anyhow::Result<ExitCode> {
+fn list(args: &List) -> anyhow::Result<ExitCode> {
     let references = references::kept()?;
+    if args.json {
+        let rows: Vec<TableRow> = references.rows().map(|(table, row)| TableRow { table, row }).collect();
+        output::print_json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut figures: Vec<(&str, &str)> = Vec::new();
     let published = || reference::published().iter().filter(|row| row.sure != Sure::None);
     for row in published().filter(|row| row.kind != Some(Kind::Limit)) {
@@ -201,6 +235,18 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         None => references.class_of(&machine_of(args.from.as_deref())?),
     };
     let rows: Vec<(&str, &Row)> = references.rows().filter(|(_, row)| wanted.has(row)).collect();
+    if args.json {
+        let measured = run.as_ref().and_then(|run| wanted.measured(run));
+        let keys = measured.map(|judged| &judged.series.key).into_iter().chain(&wanted.keys);
+        let band = |key: &String| references.band(&host, key, &rows.first()?.1.unit);
+        output::print_json(&Shown {
+            figure: &wanted.title,
+            host: host.words(),
+            typical: keys.clone().find_map(band),
+            rows: rows.iter().map(|(table, row)| TableRow { table, row }).collect(),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let known: Vec<&(&str, &Row)> = rows.iter().filter(|(_, row)| row.kind.is_some()).collect();
     let Some((_, first)) = known.first() else {
         output::print_text(&format!(

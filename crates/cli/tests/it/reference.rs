@@ -135,3 +135,46 @@ fn a_run_a_folder_and_a_table_that_are_named() {
     let (code, _, error) = reference(own.path(), &["show", "core-clock", "--reference", one]);
     assert!(code == 3 && error.contains("--run RUN"), "{error}");
 }
+
+#[test]
+fn tables_are_told_to_programs() {
+    let own = tempfile::tempdir().expect("a temporary directory");
+    let guest = machine("firecracker-guest-2cpu");
+    let json = |args: &[&str]| {
+        let (code, text, error) = reference(own.path(), args);
+        assert_eq!(code, 0, "{error}");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    let all = json(&["list", "--json"]);
+    let all = all.as_array().expect("rows");
+    assert_eq!(all.len(), diagnose::reference::published().len());
+    assert!(all.iter().all(|row| row["table"] == "published" && row["metric"].is_string()), "{all:?}");
+    let shown = json(&["show", "syscall", "--from", &guest, "--json"]);
+    assert!(shown["typical"]["high"].is_number() && shown["typical"]["unit"].is_string(), "{shown}");
+    let rows = shown["rows"].as_array().expect("rows");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["source"].is_string()), "{shown}");
+}
+
+#[test]
+fn a_run_is_read_by_another_one() {
+    let own = tempfile::tempdir().expect("a temporary directory");
+    let one = run(own.path(), 3);
+    let clock = |text: &str| {
+        let line = text.lines().find(|line| line.contains("core clock")).map(str::to_string);
+        line.unwrap_or_else(|| panic!("no core clock in {text}"))
+    };
+    let mut diagnose = assay();
+    diagnose.arg("diagnose").arg(&one).env("XDG_DATA_HOME", own.path()).env("COLUMNS", "100");
+    let plain = diagnose.output().expect("assay runs");
+    let by_itself = diagnose.arg("--reference").arg(&one).output().expect("assay runs");
+    let [plain, by_itself] = [plain, by_itself].map(|own| clock(&String::from_utf8_lossy(&own.stdout)));
+    assert!(!plain.contains("normal") && by_itself.contains("● normal"), "{plain}\n{by_itself}");
+    // A new run, read while it is reported.
+    let mut command = assay();
+    command.args(["run", "--quick", "--new", "--pretend", "4", "--only", "cpu.clock,memory.latency"]);
+    command.arg("--from").arg(machine("firecracker-guest-2cpu")).arg("--reference").arg(&one);
+    command.arg("--out").arg(own.path().join("new")).env("XDG_DATA_HOME", own.path());
+    let output = command.env("COLUMNS", "100").output().expect("assay runs");
+    let line = clock(&String::from_utf8_lossy(&output.stdout));
+    assert!(line.contains("● normal"), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+}
