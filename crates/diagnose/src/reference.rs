@@ -48,7 +48,9 @@ pub const EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "How it is computed",
-        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high,          or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing.          Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 %          has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing          real lies beyond a limit: a value that does by more than its interval is too good to be true.",
+        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high,          or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing.          Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 %          has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing          real lies beyond a limit: a value that does by more than its interval is too good to be true. Rows of providers' volumes \
+         and networks (aws, azure, google) are for you to read with `assay reference show`: nothing that a guest can see says \
+         which kind of volume or which placement it was given.",
     ),
     (
         "Columns of a table",
