@@ -121,12 +121,11 @@ fn clauses(text: &str, width: usize) -> Vec<String> {
         words[..count.min(words.len())].join(" ").trim_end_matches([',', ';', ':']).to_string()
     };
     match words.get(1).map(|word| word.trim_end_matches(':')) {
-        Some("rough" | "wide" | "imprecise") => vec![first(2)],
-        Some("skipped") => {
+        Some("rough" | "wide" | "imprecise" | "skipped") => {
             let ends = |at: &usize| words[*at - 1].ends_with([',', ';', ':']);
-            let shorter = (3..words.len()).rev().filter(ends).map(first);
             let fits = |text: &String| text.chars().count() <= width;
-            vec![shorter.into_iter().find(fits).unwrap_or_else(|| first(2))]
+            let mut shorter = (2..words.len()).rev().filter(ends).map(first);
+            vec![shorter.find(fits).unwrap_or_else(|| first(2))]
         }
         _ => on_lines(text, width),
     }
@@ -296,6 +295,21 @@ mod tests {
     use model::Verdict;
 
     const PLAIN: Style = Style { color: false, unicode: true, width: 60 };
+
+    #[test]
+    fn a_cause_stands_whole_and_a_width_is_left_to_its_column() {
+        let cause = "✗ rejected: the CPU quota stopped it for 31 % of the time";
+        assert_eq!(clauses(cause, 30).join(" "), cause);
+        assert_eq!(
+            clauses("! wide: perhaps 2 values, ±41 % at 95 % with 20 processes", 26),
+            ["! wide: perhaps 2 values"]
+        );
+        assert_eq!(clauses("! rough: ±6.0 % at 95 % with 7 processes", 12), ["! rough"]);
+        assert_eq!(
+            clauses("- skipped: the cell is empty: lmbench had no value", 30),
+            ["- skipped: the cell is empty"]
+        );
+    }
 
     #[test]
     fn tables_align_and_stay_inside_the_line() {
