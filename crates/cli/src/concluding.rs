@@ -101,7 +101,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &Page::At(&page));
     closed.and_then(|()| keep(args, writer))?;
     let report = shown?;
-    let (folder, code) = loop {
+    let (folder, mut code) = loop {
         let folder = output::beside(writer.path(), &None);
         let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped);
         // With a run file that had to be saved again the reports are written again, too.
@@ -109,6 +109,9 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
             break (folder, code?);
         }
     };
+    if let Some(spec) = args.accept.as_ref().filter(|_| !stopped) {
+        code = super::check::accept(spec, &diagnosis, &args.screen.reference, writer.path(), args.json)?;
+    }
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",

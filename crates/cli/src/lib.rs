@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod check;
 mod compare;
 mod concluding;
 mod device;
@@ -101,6 +102,7 @@ enum Verb {
     Unixbench(unixbench::Args),
     Import(import::Args),
     Compare(compare::Args),
+    Check(check::Args),
     Peers(peers::Args),
     Reference(reference::Args),
     Summary(summary::Args),
@@ -134,6 +136,7 @@ impl Cli {
             Verb::Unixbench(args) => unixbench::run(args),
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),
+            Verb::Check(args) => check::run(args),
             Verb::Peers(args) => peers::run(args),
             Verb::Reference(args) => reference::run(args),
             Verb::Summary(args) => summary::run(args),

@@ -95,6 +95,9 @@ pub struct MeasureArgs {
     /// The raw device that disk rows are to use.
     #[arg(skip)]
     pub device: Option<Box<Device>>,
+    /// What the host is held against when all is measured.
+    #[arg(skip)]
+    pub accept: Option<Box<check::Spec>>,
 }
 
 impl MeasureArgs {

@@ -46,14 +46,23 @@ pub enum Held {
     Arms(Vec<Arm>),
 }
 
+/// Whether a file begins as a run file does.
+pub fn is_run(path: &Path) -> anyhow::Result<bool> {
+    Ok(begins_run(&begin(run_file::open(path)?)?.0))
+}
+
+fn begins_run(begun: &[u8]) -> bool {
+    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
+    marks.copied().eq(*b"{\"header\"")
+}
+
 /// What is in a file.
 pub fn held(path: &Path) -> anyhow::Result<Held> {
     let shown = path.display().to_string();
     let source = run_file::open(path)?;
     let is_file = source.is_file();
     let (begun, rest) = begin(source)?;
-    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
-    if marks.copied().eq(*b"{\"header\"") {
+    if begins_run(&begun) {
         // Of a file only its end is read; of what is read once, all goes by.
         let summary = match is_file {
             true => run_file::summary(&mut run_file::open(path)?),

@@ -1,11 +1,13 @@
 //! `assay run`: evaluate this machine.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::check;
 use super::device::DeviceArgs;
 use super::disk::DiskArgs;
 use super::margin::MarginArg;
-use super::measure_args::MeasureArgs;
+use super::measure_args::{MeasureArgs, OUTPUT};
 use super::measuring::{Host, measure_study_of};
 use super::network::NetworkArgs;
 use super::nexmark::{FLINK as FLINK_OPTIONS, FlinkArgs, Found};
@@ -28,6 +30,7 @@ Examples:
   assay run --only disk --device /dev/vdb a whole device, which is only read
   assay run --only network --to HOST      bandwidth and latency to a host where `assay serve` runs
   assay run --dry-run                     what would be done, and how long it would take
+  assay run --accept db.toml              whether the host is what was asked for (`assay check --help`)
   assay run --json > result.json          for programs
 A run ends with its budget, or early where no more visits would bring a figure within what is asked. The same command goes on with an interrupted run: Ctrl-C or kill -9 costs it at most the visit that is being measured, a power \
 cut what was measured since the last pass ended or in the last 10 s.
@@ -46,10 +49,21 @@ pub struct Args {
     flink: FlinkArgs,
     #[command(flatten, next_help_heading = FLINK_OPTIONS)]
     margin: MarginArg,
+    /// Hold the host against a spec in the end, as `assay check` does; its exit code is that of
+    /// `assay check`
+    #[arg(long, value_name = "SPEC", conflicts_with = "fail_on", help_heading = OUTPUT)]
+    accept: Option<PathBuf>,
 }
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let profile = args.measure.profile()?.in_rounds();
+    match args.accept.as_deref().map(check::spec).transpose() {
+        Ok(spec) => args.measure.accept = spec.map(Box::new),
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    }
     let benches = match plan::select(&args.measure.only, profile.depth) {
         Ok(benches) => benches,
         // A name that does not exist is a mistake of usage.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 
-use super::{dry_run, list, machine, output, utilization};
+use super::{check, dry_run, list, machine, output, utilization};
 use model::Line;
 use model::run_file::SummaryLine;
 use report::json::Output;
@@ -14,9 +14,9 @@ use report::{comparison, imported, peers};
 #[derive(clap::Args)]
 pub struct Args {
     /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, peers, summary (a line of it) or utilization
+    /// import, compare, check, peers, summary (a line of it) or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "summary", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "peers", "summary", "utilization"])]
     format: String,
 }
 
@@ -26,6 +26,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "machine" => schema_for!(machine::Report),
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),
+        "check" => schema_for!(check::Report),
         "peers" => schema_for!(peers::Output),
         "summary" => schema_for!(SummaryLine),
         "import" => schema_for!(imported::Output),

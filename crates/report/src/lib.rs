@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod checking;
 pub mod comparing;
 pub mod comparison;
 pub mod csv;

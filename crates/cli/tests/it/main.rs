@@ -3,6 +3,7 @@
 
 mod archive;
 mod browser;
+mod check;
 mod cli;
 mod compare;
 mod corpus;

@@ -17,6 +17,7 @@ mod matrix;
 mod memory_map;
 mod method;
 pub(crate) mod names;
+pub use names::label;
 mod nexmark;
 mod notes;
 mod observed;

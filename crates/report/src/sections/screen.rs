@@ -163,7 +163,7 @@ fn article(name: &str) -> &'static str {
 }
 
 /// `28 Nov 2026` of a time as run files have it.
-fn day(started: &str) -> Option<String> {
+pub(crate) fn day(started: &str) -> Option<String> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut parts = started.get(..10)?.split('-');

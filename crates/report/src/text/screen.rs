@@ -99,11 +99,11 @@ pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: S
 
 /// Text as the locale shows it. Signs that need more than one letter are written out, so that
 /// columns are laid out by what is printed.
-fn shown(text: &str, style: Style) -> String {
+pub(crate) fn shown(text: &str, style: Style) -> String {
     if style.unicode { text.to_string() } else { crate::plain::spelled_out(text) }
 }
 
-fn host(parts: &[HostPart], style: Style) -> Vec<String> {
+pub(crate) fn host(parts: &[HostPart], style: Style) -> Vec<String> {
     let dot = shown(" · ", style);
     let join = |parts: &[&str]| {
         let kept: Vec<String> = parts.iter().map(|part| shown(&plain(part, LONGEST), style)).collect();
@@ -126,7 +126,7 @@ fn host(parts: &[HostPart], style: Style) -> Vec<String> {
 }
 
 /// The verdict's word, and its sentences behind and below it.
-fn verdict(screen: &Screen, style: Style) -> Vec<String> {
+pub(crate) fn verdict(screen: &Screen, style: Style) -> Vec<String> {
     let word = shown(&screen.word, style);
     let sentences: Vec<String> =
         screen.sentences.iter().map(|text| shown(&plain(text, LONGEST), style)).collect();
@@ -450,7 +450,7 @@ fn checks(screen: &Screen, style: Style) -> Vec<String> {
 
 /// Lines of parts: the first ones on the left, the others where they stand under each other if
 /// there is room.
-fn closing(rows: &[Vec<String>], style: Style) -> Vec<String> {
+pub(crate) fn closing(rows: &[Vec<String>], style: Style) -> Vec<String> {
     let cell = |text: &String| shown(&plain(text, LONGEST), style);
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -1,0 +1,475 @@
+//! A spec held against a run: a row for each demand, and what they come to.
+
+use anyhow::Context;
+use diagnose::reference::Word;
+use model::pattern::KeyParts;
+use model::{Better, Finding, Severity, VerdictKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::limit::{Limit, Pick, standing};
+use super::spec::{Asked, OF_RUN_FILES, Spec, is_like};
+use super::subject::{Figure, Subject};
+use diagnose::key_figures::{Group, KEY_FIGURES, named};
+
+/// What became of a demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    Met,
+    Missed,
+    /// The interval lies on both sides of the limit, or the figure cannot be used.
+    Undecided,
+    /// Not measured, and optional.
+    NotAsked,
+}
+
+/// What a run comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Accept,
+    Reject,
+    CannotTell,
+    /// The run is none that the spec can judge: too old, another profile, invented samples.
+    NotUsable,
+}
+
+impl Verdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Accept => "ACCEPT",
+            Verdict::Reject => "REJECT",
+            Verdict::CannotTell => "CANNOT TELL",
+            Verdict::NotUsable => "NOT USABLE",
+        }
+    }
+
+    /// 0 accepted, 1 rejected, 3 not usable, 4 undecided.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Accept => 0,
+            Verdict::Reject => 1,
+            Verdict::NotUsable => 3,
+            Verdict::CannotTell => 4,
+        }
+    }
+}
+
+/// One thing asked, and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Demand {
+    pub group: String,
+    /// What people call it.
+    pub label: String,
+    /// Its name in the spec, or the series that it is.
+    pub key: String,
+    pub asked: String,
+    /// What was found, with its unit; empty where nothing was measured.
+    pub measured: String,
+    pub value: Option<f64>,
+    /// The 95 % interval, in `unit`.
+    pub low_high: Option<[f64; 2]>,
+    pub unit: String,
+    pub standing: Standing,
+    /// How far the interval's near end is from the limit, as a share of the limit.
+    pub by: Option<f64>,
+    /// Why it is undecided or missed, where the figure itself does not say it; may be empty.
+    pub why: String,
+    /// What would decide it; may be empty.
+    pub confirm: String,
+}
+
+/// A run by a spec.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Outcome {
+    pub host: String,
+    pub file: String,
+    /// What the host is, in parts: `2 × Intel Xeon Gold 6338`, `64 cores`, `256 GiB`.
+    pub about: Vec<String>,
+    pub spec: String,
+    pub started: String,
+    pub profile: String,
+    pub verdict: Verdict,
+    /// At most three.
+    pub sentences: Vec<String>,
+    pub demands: Vec<Demand>,
+}
+
+impl Outcome {
+    pub fn count(&self, standing: Standing) -> usize {
+        self.demands.iter().filter(|demand| demand.standing == standing).count()
+    }
+}
+
+/// What a run comes to by a spec, `now_s` seconds after 1970. An error is one of the spec: a unit
+/// that a series does not have.
+pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outcome> {
+    let mut demands: Vec<Demand> =
+        spec.facts.iter().map(|(name, asked)| fact(name, asked, subject)).collect();
+    for (name, limit) in &spec.limits.0 {
+        demands.push(key_figure(name, limit, subject).with_context(|| format!("[limits] {name}"))?);
+    }
+    for (at, limit) in spec.limit.iter().enumerate() {
+        demands.extend(series(limit, subject).with_context(|| format!("[[limit]] {}", at + 1))?);
+    }
+    demands.extend(spec.reading.map(|asked| readings(asked.at_least, subject)));
+    demands.extend(findings(spec, subject, now_s));
+    let unusable = unusable(spec, subject, now_s);
+    let has = |standing| demands.iter().any(|demand| demand.standing == standing);
+    let verdict = match () {
+        () if unusable.is_some() => Verdict::NotUsable,
+        () if has(Standing::Missed) => Verdict::Reject,
+        () if has(Standing::Undecided) => Verdict::CannotTell,
+        () => Verdict::Accept,
+    };
+    let sentences = match unusable {
+        Some(why) => vec![why],
+        None => sentences(&demands, subject),
+    };
+    Ok(Outcome {
+        host: subject.host.clone(),
+        file: subject.file.clone(),
+        about: subject.about(),
+        spec: spec.name.clone(),
+        started: subject.started.clone(),
+        profile: subject.profile.clone(),
+        verdict,
+        sentences,
+        demands,
+    })
+}
+
+/// Why the run cannot be judged by the spec.
+fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
+    const DAY: f64 = 86400.0;
+    let profiles = &spec.run.profile;
+    if !profiles.is_empty() && !profiles.contains(&subject.profile) {
+        let asked = profiles.join(" or ");
+        return Some(format!("The run's profile is {}; the spec asks for {asked}.", subject.profile));
+    }
+    let most = spec.run.max_age_s?;
+    match subject.started.parse::<jiff::Timestamp>() {
+        Ok(started) => {
+            let age = now_s - started.as_second() as f64;
+            (age > most).then(|| {
+                format!(
+                    "The run is {:.1} days old; the spec asks for at most {:.1}. Measure again.",
+                    age / DAY,
+                    most / DAY
+                )
+            })
+        }
+        Err(_) => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
+    }
+}
+
+fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -> Demand {
+    Demand {
+        group: group.to_string(),
+        label: label.into(),
+        key: key.to_string(),
+        asked,
+        measured: String::new(),
+        value: None,
+        low_high: None,
+        unit: String::new(),
+        standing: Standing::Undecided,
+        by: None,
+        why: String::new(),
+        confirm: String::new(),
+    }
+}
+
+/// What people call a fact; others by their own names.
+const LABELS: [(&str, &str); 7] = [
+    ("cpu_model", "CPU model"),
+    ("cpus", "CPUs"),
+    ("memory_gib", "memory, GiB"),
+    ("numa_nodes", "NUMA nodes"),
+    ("dimm_verdict", "memory modules"),
+    ("whole", "whole machine"),
+    ("threads_per_core", "threads of a core"),
+];
+
+fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
+    let label = LABELS.iter().find(|(own, _)| *own == name).map(|(_, label)| label.to_string());
+    let label = label.unwrap_or_else(|| name.replace('_', " "));
+    let own = demand("machine", label, name, asked.words());
+    let Some(value) = subject.fact(name) else {
+        let why = match OF_RUN_FILES.contains(&name) {
+            true if subject.readings.is_none() => {
+                "a summary does not tell it; check the run file".to_string()
+            }
+            true => "the run does not tell it".to_string(),
+            false => {
+                let names = subject.facts.iter().map(|(name, _)| name.as_str());
+                format!("the run does not tell it{}", model::did_you_mean(name, names))
+            }
+        };
+        return Demand { why, ..own };
+    };
+    let standing = match asked.holds(value) {
+        Some(true) => Standing::Met,
+        Some(false) => Standing::Missed,
+        None => Standing::Undecided,
+    };
+    let why = if standing == Standing::Undecided { "it is no number" } else { "" };
+    Demand { measured: value.to_string(), standing, why: why.into(), ..own }
+}
+
+/// The limit as it is shown, and its ends in a unit.
+fn asked(limit: &Limit, unit: &str) -> anyhow::Result<(String, [Option<f64>; 2])> {
+    let [min, max] = limit.ends()?;
+    let within = |end: &Option<super::limit::Quantity>| end.as_ref().map(|end| end.in_unit(unit)).transpose();
+    let words = match (&min, &max) {
+        (Some(min), Some(max)) => format!("{}–{} {}", min.value, max.value, max.unit),
+        (Some(min), None) => format!("≥ {} {}", min.value, min.unit),
+        (None, Some(max)) => format!("≤ {} {}", max.value, max.unit),
+        (None, None) => String::new(),
+    };
+    Ok((words, [within(&min)?, within(&max)?]))
+}
+
+fn key_figure(name: &str, limit: &Limit, subject: &Subject) -> anyhow::Result<Demand> {
+    let (group, label, unit) =
+        named(name).map_or((Group::Os.word(), name, ""), |own| (own.group.word(), own.label, own.unit));
+    let (words, ends) = asked(limit, unit)?;
+    let own = demand(group, label, name, words);
+    let found = subject.key_figures.iter().find(|(own, _)| *own == name).map(|(_, figure)| figure);
+    Ok(match found {
+        Some(figure) => held(own, figure, limit, ends),
+        None => absent(own, limit, subject),
+    })
+}
+
+/// A figure that a run does not have: a fault, if it is not optional; of a summary that had no room
+/// it is not known.
+fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
+    let is_series = named(&own.key).is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
+    let untold = subject.left_out > 0 || (subject.readings.is_none() && !is_series);
+    let (standing, why) = match limit.optional {
+        true => (Standing::NotAsked, "not measured"),
+        false if untold => (Standing::Undecided, "a summary does not hold it; check the run file"),
+        false => (Standing::Missed, "not measured"),
+    };
+    Demand { standing, why: why.into(), ..own }
+}
+
+fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2]) -> Demand {
+    let own = Demand {
+        value: figure.value,
+        low_high: figure.low_high.filter(|ends| ends.iter().all(|end| end.is_finite())),
+        unit: figure.unit.replace("us", "µs"),
+        ..own
+    };
+    let bench = KeyParts::of(&figure.key).bench.to_string();
+    let confirm = match bench.is_empty() {
+        true => "assay run --profile full".to_string(),
+        false => format!("assay run --only {bench} --profile full"),
+    };
+    let counts = match limit.verdict.as_slice() {
+        [] => figure.verdict != VerdictKind::Rejected,
+        some => some.contains(&figure.verdict),
+    };
+    let undecided = |why: String| Demand { why, confirm: confirm.clone(), ..own.clone() };
+    let because = if figure.reason.is_empty() { String::new() } else { format!(": {}", figure.reason) };
+    match (figure.verdict, figure.low_high) {
+        (VerdictKind::Skipped, _) => undecided(format!("skipped{because}")),
+        (VerdictKind::Rejected, _) => undecided(format!("rejected{because}")),
+        _ if !counts => undecided(format!("its verdict is not one that the spec counts{because}")),
+        (_, None) => undecided("measured too few times for an interval".to_string()),
+        (_, Some(ends)) => {
+            let (standing, by) = standing(ends, min, max);
+            let confirm = if standing == Standing::Undecided { confirm } else { String::new() };
+            Demand { standing, by, confirm, ..own }
+        }
+    }
+}
+
+/// The demands of a limit over series: one for each series, or one for the best or the worst.
+fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
+    let matches = |one: &&Figure| is_series(&limit.series, one);
+    let mut found: Vec<&Figure> = subject.figures.iter().filter(matches).collect();
+    // Without a metric a limit is of those that are measured in its unit.
+    let fits = |one: &&Figure| asked(limit, &one.unit).is_ok();
+    if !limit.series.contains('#') && found.iter().any(fits) {
+        found.retain(fits);
+    }
+    let one = |figure: &Figure| -> anyhow::Result<Demand> {
+        let (words, ends) = asked(limit, &figure.unit).with_context(|| figure.key.clone())?;
+        let group = Group::of_bench(KeyParts::of(&figure.key).bench).word();
+        Ok(held(demand(group, &figure.label, &figure.key, words), figure, limit, ends))
+    };
+    if found.is_empty() {
+        let group = Group::of_bench(KeyParts::of(&limit.series).bench).word();
+        let words = limit.ends()?.into_iter().flatten().map(|end| format!("{} {}", end.value, end.unit));
+        let own = demand(group, &limit.series, &limit.series, words.collect::<Vec<_>>().join("–"));
+        return Ok(vec![absent(own, limit, subject)]);
+    }
+    // Of figures of which one cannot be used, none is known to be the best or the worst.
+    let value = |figure: &&Figure| figure.value.filter(|_| figure.verdict != VerdictKind::Rejected);
+    let sign = |figure: &Figure| if figure.better == Some(Better::Higher) { 1.0 } else { -1.0 };
+    let ranked = |figure: &&Figure| value(figure).map(|value| sign(figure) * value);
+    let by_value =
+        |a: &&Figure, b: &&Figure| ranked(a).unwrap_or(f64::NAN).total_cmp(&ranked(b).unwrap_or(f64::NAN));
+    let usable = || found.iter().copied().filter(|figure| value(figure).is_some());
+    let picked = match limit.pick {
+        Pick::Each => return found.into_iter().map(one).collect(),
+        Pick::Best => usable().max_by(by_value),
+        Pick::Worst => {
+            found.iter().copied().find(|figure| value(figure).is_none()).or_else(|| usable().min_by(by_value))
+        }
+    };
+    Ok(vec![one(picked.unwrap_or(found[0]))?])
+}
+
+/// Whether a glob names a series: the whole key, or its beginning up to the metric where the glob
+/// names no metric and the series is what its benchmark is about.
+fn is_series(glob: &str, figure: &Figure) -> bool {
+    let whole = is_like(glob, &figure.key);
+    let short = figure.key.split('#').next().unwrap_or_default();
+    whole || (!glob.contains('#') && figure.headline && is_like(glob, short))
+}
+
+fn readings(at_least: Word, subject: &Subject) -> Demand {
+    let words = match at_least {
+        Word::Fast => "fast",
+        Word::Normal => "at least normal",
+        _ => "at least slow",
+    };
+    let own = demand("readings", "all key figures", "reading", words.to_string());
+    let Some(readings) = &subject.readings else {
+        return Demand { why: "a summary has no readings; check the run file".into(), ..own };
+    };
+    let worse: Vec<_> =
+        readings.iter().filter(|own| own.reading.as_ref().is_some_and(|one| one.word > at_least)).collect();
+    let certain = worse.iter().any(|own| own.certain);
+    let names: Vec<String> = worse.iter().take(3).map(|own| own.measured.figure.alone.to_string()).collect();
+    let graded = readings.iter().filter(|own| own.reading.is_some()).count();
+    let standing = match () {
+        () if graded == 0 => Standing::Undecided,
+        () if certain => Standing::Missed,
+        () if worse.is_empty() => Standing::Met,
+        () => Standing::Undecided,
+    };
+    let measured = match (graded, worse.len()) {
+        (0, _) => String::new(),
+        (_, 0) => format!("{graded} read so"),
+        (_, count) => format!(
+            "worse: {}{}",
+            names.join(", "),
+            if count > 3 { format!(" and {} more", count - 3) } else { String::new() }
+        ),
+    };
+    let why = match standing {
+        Standing::Undecided if graded == 0 => "no reference for this host; see --reference",
+        Standing::Undecided => "not certain",
+        _ => "",
+    };
+    Demand { measured, standing, why: why.into(), ..own }
+}
+
+/// A demand for each rule that may find nothing, and one for the rest.
+fn findings(spec: &Spec, subject: &Subject, now_s: f64) -> Vec<Demand> {
+    let asked = &spec.findings;
+    let is_allowed =
+        |rule: &str| asked.allow.iter().any(|allowed| allowed.rule == rule && is_valid(allowed, now_s));
+    let topic = |rule: &str| diagnose::topic(rule).map_or_else(|| rule.to_string(), str::to_string);
+    let none_of = asked.none_of.iter().map(|rule| {
+        let found = subject.findings.iter().find(|finding| finding.rule == *rule);
+        let standing = if found.is_some() { Standing::Missed } else { Standing::Met };
+        let measured = found.map_or("none".to_string(), |finding| finding.severity.word().to_string());
+        let why = found.map_or(String::new(), |finding| finding.headline.clone());
+        Demand { standing, measured, why, ..demand("findings", topic(rule), rule, "none".into()) }
+    });
+    let mut all: Vec<Demand> = none_of.collect();
+    if let Some(severity) = asked.fail_at {
+        let words = match severity {
+            Severity::Note => "none at all",
+            Severity::Warning => "no warning or problem",
+            Severity::Problem => "no problem",
+        };
+        let grave = subject
+            .findings
+            .iter()
+            .filter(|finding| finding.severity >= severity && !is_allowed(&finding.rule));
+        let mut topics: Vec<String> = grave.map(|finding| topic(&finding.rule)).collect();
+        topics.dedup();
+        let standing = if topics.is_empty() { Standing::Met } else { Standing::Missed };
+        let measured = match topics.len() {
+            0 => "none".to_string(),
+            count if count > 3 => format!("{} and {} more", topics[..3].join(", "), count - 3),
+            _ => topics.join(", "),
+        };
+        all.push(Demand { standing, measured, ..demand("findings", "findings", "fail_at", words.into()) });
+    }
+    all
+}
+
+/// Whether a finding is still put up with.
+fn is_valid(allowed: &super::spec::Allowed, now_s: f64) -> bool {
+    let Some(until) = &allowed.until else { return true };
+    let Ok(now) = jiff::Timestamp::from_second(now_s as i64) else { return false };
+    let Ok(last) = until.to_string().get(..10).unwrap_or_default().parse::<jiff::civil::Date>() else {
+        return false;
+    };
+    now.to_zoned(jiff::tz::TimeZone::UTC).date() <= last
+}
+
+/// How many demands are met; what explains the missed ones; what decides the open ones.
+fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
+    let count = |standing| demands.iter().filter(|demand| demand.standing == standing).count();
+    let (missed, undecided, met) =
+        (count(Standing::Missed), count(Standing::Undecided), count(Standing::Met));
+    let is = |count: usize| if count == 1 { "is" } else { "are" };
+    let asked = met + missed + undecided;
+    let first = match (missed, undecided) {
+        (0, 0) if asked == 1 => "The one demand is met.".to_string(),
+        (0, 0) => format!("All {asked} demands are met."),
+        (0, _) => format!(
+            "{undecided} of {asked} demands {} undecided, {met} {} met, none is missed.",
+            is(undecided),
+            is(met)
+        ),
+        (_, 0) => format!("{missed} of {asked} demands {} missed, {met} {} met.", is(missed), is(met)),
+        _ => format!(
+            "{missed} of {asked} demands {} missed, {met} {} met, {undecided} {} undecided.",
+            is(missed),
+            is(met),
+            is(undecided)
+        ),
+    };
+    let mut all = vec![first];
+    all.extend(explains(demands, subject));
+    if subject.invented {
+        all.push("Its samples are invented (--pretend): nothing was measured.".to_string());
+    }
+    all
+}
+
+/// The finding that touches the most missed demands, with what to do about it.
+fn explains(demands: &[Demand], subject: &Subject) -> Option<String> {
+    let key = |demand: &Demand| {
+        let figure = KEY_FIGURES.iter().find(|own| own.name == demand.key);
+        let own = figure.and_then(|own| subject.key_figures.iter().find(|(name, _)| *name == own.name));
+        own.map_or(demand.key.clone(), |(_, figure)| figure.key.clone())
+    };
+    let missed = || demands.iter().filter(|demand| demand.standing == Standing::Missed);
+    let touched = |finding: &Finding| {
+        missed().filter(|demand| finding.rule == demand.key || finding.series.contains(&key(demand))).count()
+    };
+    let grave = subject.causes.iter().filter(|finding| finding.severity >= Severity::Warning);
+    // Of equals the first, which is the gravest.
+    let (touched, finding) =
+        grave.rev().map(|finding| (touched(finding), finding)).max_by_key(|(touched, _)| *touched)?;
+    let headline = finding.headline.trim_end_matches('.');
+    (touched > 0).then(|| match missed().count() {
+        1 => format!("It is explained by this: {headline}."),
+        all if all == touched => format!("All are explained by this: {headline}."),
+        _ => format!(
+            "{touched} of them {} explained by this: {headline}.",
+            if touched == 1 { "is" } else { "are" }
+        ),
+    })
+}

@@ -1,0 +1,100 @@
+//! JUnit's XML of checked runs: a suite for each host, a case for each demand. Jenkins' schema and
+//! GitLab's reader decide its form: the text stands inside `failure`, the host in `classname`,
+//! nothing is skipped in `testsuites`.
+
+use super::judge::{Demand, Outcome, Standing, Verdict};
+use quick_xml::Writer;
+use quick_xml::events::BytesText;
+use std::io::Write;
+
+/// The XML. An error is one of writing, which memory does not give.
+pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
+    let total = |standing| outcomes.iter().map(|one| one.count(standing)).sum::<usize>();
+    let tests = outcomes.iter().map(tests).sum::<usize>();
+    let unusable = outcomes.iter().filter(|one| one.verdict == Verdict::NotUsable).count();
+    writer
+        .create_element("testsuites")
+        .with_attributes([
+            ("name", "assay check"),
+            ("tests", tests.to_string().as_str()),
+            ("failures", total(Standing::Missed).to_string().as_str()),
+            ("errors", (total(Standing::Undecided) + unusable).to_string().as_str()),
+        ])
+        .write_inner_content(|writer| outcomes.iter().try_for_each(|one| suite(writer, one)))?;
+    let text = String::from_utf8(writer.into_inner())?;
+    Ok(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{text}\n"))
+}
+
+/// The demands, and a case for a run that cannot be judged.
+fn tests(outcome: &Outcome) -> usize {
+    outcome.demands.len() + usize::from(outcome.verdict == Verdict::NotUsable)
+}
+
+fn suite<W: Write>(writer: &mut Writer<W>, outcome: &Outcome) -> std::io::Result<()> {
+    let unusable = usize::from(outcome.verdict == Verdict::NotUsable);
+    writer
+        .create_element("testsuite")
+        .with_attributes([
+            ("name", outcome.host.as_str()),
+            ("tests", tests(outcome).to_string().as_str()),
+            ("failures", outcome.count(Standing::Missed).to_string().as_str()),
+            ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),
+            ("skipped", outcome.count(Standing::NotAsked).to_string().as_str()),
+        ])
+        .write_inner_content(|writer| {
+            if unusable > 0 {
+                let text = outcome.sentences.join(" ");
+                case(writer, outcome, "run", "run", Some(("error", "not usable", &text)))?;
+            }
+            outcome.demands.iter().try_for_each(|demand| of_demand(writer, outcome, demand))
+        })?;
+    Ok(())
+}
+
+fn of_demand<W: Write>(writer: &mut Writer<W>, outcome: &Outcome, demand: &Demand) -> std::io::Result<()> {
+    let interval = demand.low_high.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"));
+    let value =
+        demand.value.map_or(demand.measured.clone(), |value| format!("{value}{interval} {}", demand.unit));
+    let told = [
+        demand.label.as_str(),
+        &format!("asked {}", demand.asked),
+        &format!("measured {value}"),
+        &demand.why,
+        &demand.confirm,
+    ];
+    let text = told.iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join("; ");
+    let inside = match demand.standing {
+        Standing::Met => None,
+        Standing::Missed => Some(("failure", "missed", text.as_str())),
+        Standing::Undecided => Some(("error", "undecided", text.as_str())),
+        Standing::NotAsked => Some(("skipped", "", "")),
+    };
+    case(writer, outcome, &demand.group, &demand.key, inside)
+}
+
+fn case<W: Write>(
+    writer: &mut Writer<W>,
+    outcome: &Outcome,
+    group: &str,
+    name: &str,
+    inside: Option<(&str, &str, &str)>,
+) -> std::io::Result<()> {
+    let class = format!("{}.{group}", outcome.host);
+    let element = writer.create_element("testcase").with_attributes([
+        ("classname", class.as_str()),
+        ("name", name),
+        ("time", "0"),
+    ]);
+    match inside {
+        None => element.write_empty()?,
+        Some((kind, "", _)) => {
+            element.write_inner_content(|writer| writer.create_element(kind).write_empty().map(|_| ()))?
+        }
+        Some((kind, sort, text)) => element.write_inner_content(|writer| {
+            let inner = writer.create_element(kind).with_attribute(("type", sort));
+            inner.write_text_content(BytesText::new(text)).map(|_| ())
+        })?,
+    };
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Acceptance: what a spec file asks of a host, held against a run of it. Each demand is met,
+//! missed or undecided, by the whole 95 % interval of a figure and never by its middle alone.
+//!
+//! Invariant: pure: never does I/O and never sees a live host.
+
+#![forbid(unsafe_code)]
+
+mod judge;
+mod junit;
+mod limit;
+mod spec;
+mod subject;
+mod write;
+
+pub use judge::{Demand, Outcome, Standing, Verdict, check};
+pub use junit::junit;
+pub use limit::Limit;
+pub use spec::Spec;
+pub use subject::{Figure, Subject};
+pub use write::{LEAST_RUNS, derived, initial};

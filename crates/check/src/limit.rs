@@ -1,0 +1,142 @@
+//! Limits of a figure: a smallest and a largest value with their unit, and what a 95 % interval
+//! says of them.
+
+use anyhow::{Context, bail, ensure};
+use model::{VerdictKind, unit_factor};
+use serde::Deserialize;
+
+use super::judge::Standing;
+
+/// A number with its unit, as a spec says it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    pub value: f64,
+    pub unit: String,
+}
+
+impl Quantity {
+    /// `100 ns`, `420GB/s`, `5 %`. Errors say what is missing.
+    pub fn of(text: &str) -> anyhow::Result<Quantity> {
+        let text = text.trim();
+        let is_unit =
+            |(at, c): (usize, char)| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+') && at < text.len());
+        let end = text.char_indices().find(|at| is_unit(*at)).map_or(text.len(), |(at, _)| at);
+        let (number, unit) = text.split_at(end);
+        let value: f64 =
+            number.parse().ok().with_context(|| format!("{text:?} does not begin with a number"))?;
+        ensure!(value.is_finite(), "{text:?} is no number that can be reached");
+        Ok(Quantity { value, unit: unit.trim().replace('μ', "µ").to_string() })
+    }
+
+    /// The number in another unit; an error where that measures something else.
+    pub fn in_unit(&self, unit: &str) -> anyhow::Result<f64> {
+        ensure!(
+            !self.unit.is_empty(),
+            "{} has no unit: write it as {:?}",
+            self.value,
+            format!("{} {unit}", self.value)
+        );
+        let factor = unit_factor(&self.unit, unit);
+        let factor =
+            factor.with_context(|| format!("{:?} is no unit of it; it is measured in {unit}", self.unit))?;
+        Ok(self.value * factor)
+    }
+}
+
+/// Of several series that a limit names, the ones that it is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pick {
+    Best,
+    Worst,
+    #[default]
+    Each,
+}
+
+/// What is asked of one figure, as it stands in the spec.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Glob over series keys; of a limit in `[limits]` its name says which.
+    #[serde(default)]
+    pub series: String,
+    #[serde(default)]
+    pub pick: Pick,
+    #[serde(default)]
+    min: Option<toml::Value>,
+    #[serde(default)]
+    max: Option<toml::Value>,
+    /// Verdicts of a series that count; others leave it undecided. Empty: all but rejected.
+    #[serde(default)]
+    pub verdict: Vec<VerdictKind>,
+    /// A series that is not there is no fault.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+impl Limit {
+    /// The two ends, at least one of which there is. Errors: a bare number, no number, none at all.
+    pub fn ends(&self) -> anyhow::Result<[Option<Quantity>; 2]> {
+        let quantity = |name: &str, value: &Option<toml::Value>| match value {
+            None => Ok(None),
+            Some(toml::Value::String(text)) => Quantity::of(text).map(Some),
+            Some(other) => bail!("{name} = {other} has no unit: write it in quotes, as {name} = \"100 ns\""),
+        };
+        let ends = [quantity("min", &self.min)?, quantity("max", &self.max)?];
+        ensure!(ends.iter().any(Option::is_some), "it asks for nothing: give it a min, a max or both");
+        Ok(ends)
+    }
+}
+
+/// Whether an interval keeps its limits, and by what share of the limit its near end is away from
+/// it. Only an interval that lies wholly on one side decides.
+pub fn standing(low_high: [f64; 2], min: Option<f64>, max: Option<f64>) -> (Standing, Option<f64>) {
+    let [low, high] = low_high;
+    let share = |distance: f64, limit: f64| (limit != 0.0).then(|| distance / limit.abs());
+    let below = min.map(|min| (low >= min, high < min, share(low - min, min), share(min - high, min)));
+    let above = max.map(|max| (high <= max, low > max, share(max - high, max), share(low - max, max)));
+    let sides: Vec<_> = below.into_iter().chain(above).collect();
+    if let Some((_, _, _, by)) = sides.iter().find(|(_, missed, _, _)| *missed) {
+        return (Standing::Missed, *by);
+    }
+    match sides.iter().all(|(met, _, _, _)| *met) {
+        // Of two limits the nearer one.
+        true => (Standing::Met, sides.iter().filter_map(|side| side.2).reduce(f64::min)),
+        false => (Standing::Undecided, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_a_number_and_a_unit() {
+        let of = |text: &str| Quantity::of(text).map(|one| (one.value, one.unit));
+        assert_eq!(of("100 ns").ok(), Some((100.0, "ns".into())));
+        assert_eq!(of(" 0.25µs").ok(), Some((0.25, "µs".into())));
+        assert_eq!(of("420 GB/s").ok(), Some((420.0, "GB/s".into())));
+        for wrong in ["", "ns", "fast", "1.2.3 ns", "--1 s"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        let told = |text: &str, unit: &str| Quantity::of(text).and_then(|one| one.in_unit(unit));
+        assert_eq!(told("0.1 µs", "ns").ok(), Some(100.0));
+        assert!(told("100", "ns").is_err_and(|error| error.to_string().contains("\"100 ns\"")));
+        assert!(told("100 GB/s", "ns").is_err_and(|error| error.to_string().contains("measured in ns")));
+    }
+
+    #[test]
+    fn an_interval_decides_only_where_it_lies_on_one_side() {
+        let max = |low, high| standing([low, high], None, Some(100.0));
+        assert_eq!(max(88.0, 90.0), (Standing::Met, Some(0.1)));
+        assert_eq!(max(99.0, 101.0), (Standing::Undecided, None));
+        assert_eq!(max(120.0, 130.0), (Standing::Missed, Some(0.2)));
+        let min = |low, high| standing([low, high], Some(320.0), None);
+        assert_eq!(min(400.0, 410.0), (Standing::Met, Some(0.25)));
+        assert_eq!(min(246.0, 256.0), (Standing::Missed, Some(0.2)));
+        let both = |low, high| standing([low, high], Some(100.0), Some(200.0)).0;
+        assert_eq!(both(120.0, 150.0), Standing::Met);
+        assert_eq!(both(120.0, 250.0), Standing::Undecided);
+        assert_eq!(both(210.0, 250.0), Standing::Missed);
+    }
+}

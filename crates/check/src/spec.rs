@@ -1,0 +1,353 @@
+//! Spec files: what is asked of a host, as TOML. Every error names the place and what would be
+//! right.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use anyhow::{Context, bail, ensure};
+use diagnose::key_figures::{KEY_FIGURES, named};
+use diagnose::reference::Word;
+use model::{Severity, did_you_mean};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::limit::{Limit, Quantity};
+
+/// The only version of the format.
+const SCHEMA: u32 = 1;
+
+/// Facts of a host that its run file tells and its summary does not.
+pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
+
+/// What is asked of a host.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    #[serde(default = "first")]
+    schema: u32,
+    #[serde(default)]
+    pub name: String,
+    /// Facts of the machine by the names of a summary's make-up and settings.
+    #[serde(default)]
+    machine: Ordered<toml::Value>,
+    #[serde(default)]
+    pub run: RunAsked,
+    #[serde(default)]
+    pub findings: FindingsAsked,
+    /// Key figures by their short names.
+    #[serde(default)]
+    pub limits: Ordered<Limit>,
+    /// Series by globs.
+    #[serde(default)]
+    pub limit: Vec<Limit>,
+    #[serde(default)]
+    pub reading: Option<ReadingAsked>,
+    #[serde(skip)]
+    pub facts: Vec<(String, Asked)>,
+}
+
+fn first() -> u32 {
+    SCHEMA
+}
+
+/// What a run must be to be judged at all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunAsked {
+    #[serde(default)]
+    pub profile: Vec<String>,
+    /// `35d`, `12h`.
+    #[serde(default)]
+    max_age: Option<String>,
+    #[serde(skip)]
+    pub max_age_s: Option<f64>,
+}
+
+/// Findings that a host may not have.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FindingsAsked {
+    #[serde(default)]
+    pub fail_at: Option<Severity>,
+    #[serde(default)]
+    pub none_of: Vec<String>,
+    #[serde(default)]
+    pub allow: Vec<Allowed>,
+}
+
+/// A finding that is known and put up with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowed {
+    pub rule: String,
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub until: Option<toml::value::Datetime>,
+}
+
+/// How good every key figure must read that has a reference.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadingAsked {
+    #[serde(deserialize_with = "word")]
+    pub at_least: Word,
+}
+
+fn word<'d, D: Deserializer<'d>>(from: D) -> Result<Word, D::Error> {
+    match String::deserialize(from)?.as_str() {
+        "fast" => Ok(Word::Fast),
+        "normal" => Ok(Word::Normal),
+        "slow" => Ok(Word::Slow),
+        other => Err(serde::de::Error::custom(format!("{other:?} is no reading: fast, normal or slow"))),
+    }
+}
+
+/// What is asked of a fact.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// One of these, each of which may be a glob.
+    OneOf(Vec<String>),
+    Range {
+        min: Option<f64>,
+        max: Option<f64>,
+    },
+}
+
+impl Asked {
+    fn of(value: &toml::Value) -> anyhow::Result<Asked> {
+        let scalar = |value: &toml::Value| match value {
+            toml::Value::String(text) => Ok(text.clone()),
+            toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
+            toml::Value::Boolean(yes) => Ok(if *yes { "on" } else { "off" }.to_string()),
+            _ => bail!("it takes a text, a number, true or false, a list of them, or {{ min = …, max = … }}"),
+        };
+        match value {
+            toml::Value::Array(all) if !all.is_empty() => {
+                Ok(Asked::OneOf(all.iter().map(scalar).collect::<anyhow::Result<_>>()?))
+            }
+            toml::Value::Table(table) => {
+                if let Some(other) = table.keys().find(|key| !["min", "max"].contains(&key.as_str())) {
+                    bail!("{other} is neither min nor max");
+                }
+                let end = |name: &str| match table.get(name) {
+                    None => Ok(None),
+                    Some(toml::Value::Integer(number)) => Ok(Some(*number as f64)),
+                    Some(toml::Value::Float(number)) => Ok(Some(*number)),
+                    Some(other) => bail!("{name} = {other} is no number"),
+                };
+                let (min, max) = (end("min")?, end("max")?);
+                ensure!(min.is_some() || max.is_some(), "it has neither min nor max");
+                Ok(Asked::Range { min, max })
+            }
+            value => Ok(Asked::OneOf(vec![scalar(value)?])),
+        }
+    }
+
+    /// As it is shown: `≥ 128`, `balanced or near balanced`.
+    pub fn words(&self) -> String {
+        match self {
+            Asked::OneOf(all) => all.join(" or "),
+            Asked::Range { min: Some(min), max: Some(max) } => format!("{min}–{max}"),
+            Asked::Range { min: Some(min), .. } => format!("≥ {min}"),
+            Asked::Range { max, .. } => format!("≤ {}", max.unwrap_or_default()),
+        }
+    }
+
+    /// Whether a fact is as asked; `None` where a number is asked of what is none.
+    pub fn holds(&self, fact: &str) -> Option<bool> {
+        match self {
+            Asked::OneOf(all) => Some(all.iter().any(|pattern| is_like(pattern, fact))),
+            Asked::Range { min, max } => {
+                let number: f64 = fact.split_whitespace().next()?.parse().ok()?;
+                Some(min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max))
+            }
+        }
+    }
+}
+
+/// Whether a text is like a pattern in which `*` stands for any text.
+pub fn is_like(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+impl Spec {
+    /// Reads a spec. Errors name the line, or the demand and what would be right.
+    pub fn read(text: &str) -> anyhow::Result<Spec> {
+        let mut spec: Spec =
+            toml::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
+        ensure!(spec.schema == SCHEMA, "schema = {}: this version reads schema {SCHEMA}", spec.schema);
+        for (name, value) in &spec.machine.0 {
+            spec.facts.push((name.clone(), Asked::of(value).with_context(|| format!("[machine] {name}"))?));
+        }
+        if let Some(age) = &spec.run.max_age {
+            let span: jiff::Span = age
+                .parse()
+                .ok()
+                .with_context(|| format!("[run] max_age = {age:?}: write it as \"35d\" or \"12h\""))?;
+            let days = jiff::SpanRelativeTo::days_are_24_hours();
+            spec.run.max_age_s = Some(
+                span.total((jiff::Unit::Second, days))
+                    .with_context(|| format!("[run] max_age = {age:?}: use days or hours"))?,
+            );
+        }
+        for (name, limit) in &spec.limits.0 {
+            let place = || format!("[limits] {name}");
+            let Some(figure) = named(name) else {
+                let all = KEY_FIGURES.iter().map(|figure| figure.name);
+                let near = did_you_mean(name, all.clone());
+                bail!(
+                    "[limits] {name} is no key figure{near}; they are {}",
+                    all.collect::<Vec<_>>().join(", ")
+                );
+            };
+            ensure!(
+                limit.series.is_empty(),
+                "{}: a key figure has no series; write it under [[limit]]",
+                place()
+            );
+            for end in limit.ends().with_context(place)?.into_iter().flatten() {
+                end.in_unit(figure.unit).with_context(place)?;
+            }
+        }
+        for (at, limit) in spec.limit.iter().enumerate() {
+            let place = || format!("[[limit]] {}", at + 1);
+            ensure!(!limit.series.is_empty(), "{} names no series", place());
+            for Quantity { value, unit } in limit.ends().with_context(place)?.into_iter().flatten() {
+                ensure!(!unit.is_empty(), "{}: {value} has no unit", place());
+            }
+        }
+        let rules = || diagnose::rules().map(|rule| rule.id.as_str());
+        let named =
+            spec.findings.none_of.iter().chain(spec.findings.allow.iter().map(|allowed| &allowed.rule));
+        for rule in named {
+            ensure!(
+                rules().any(|own| own == rule),
+                "[findings] {rule} is no rule{}",
+                did_you_mean(rule, rules())
+            );
+        }
+        ensure!(
+            !spec.is_empty(),
+            "it asks for nothing: give it [machine], [findings], [limits] or [[limit]]"
+        );
+        Ok(spec)
+    }
+
+    fn is_empty(&self) -> bool {
+        let findings = self.findings.fail_at.is_none() && self.findings.none_of.is_empty();
+        self.facts.is_empty()
+            && self.limits.0.is_empty()
+            && self.limit.is_empty()
+            && findings
+            && self.reading.is_none()
+    }
+
+    /// What this version does not know of a spec: benchmarks that no series can have.
+    pub fn lint<'n>(&self, benches: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (at, limit) in self.limit.iter().enumerate() {
+            let bench = limit.series.split(['@', '?', '#', '/']).next().unwrap_or_default();
+            if !benches.clone().any(|own| is_like(bench, own)) {
+                let near = did_you_mean(bench, benches.clone());
+                faults.push(format!("[[limit]] {}: {bench} is no benchmark of this version{near}", at + 1));
+            }
+        }
+        faults
+    }
+}
+
+/// A table in the order in which it was written.
+#[derive(Clone, Debug)]
+pub struct Ordered<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Ordered<T> {
+        Ordered(Vec::new())
+    }
+}
+
+impl<'d, T: Deserialize<'d>> Deserialize<'d> for Ordered<T> {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Ordered<T>, D::Error> {
+        struct Rows<T>(PhantomData<T>);
+        impl<'d, T: Deserialize<'d>> Visitor<'d> for Rows<T> {
+            type Value = Ordered<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table")
+            }
+            fn visit_map<A: MapAccess<'d>>(self, mut map: A) -> Result<Ordered<T>, A::Error> {
+                let mut rows = Vec::new();
+                while let Some(row) = map.next_entry()? {
+                    rows.push(row);
+                }
+                Ok(Ordered(rows))
+            }
+        }
+        from.deserialize_map(Rows(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_matched_whole() {
+        for (pattern, text, like) in [
+            ("AMD EPYC 9554*", "AMD EPYC 9554 64-Core", true),
+            ("AMD EPYC 9554*", "Intel", false),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "ac", false),
+            ("*", "", true),
+            ("abc", "abcd", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(is_like(pattern, text), like, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_spec_is_said_with_its_place() {
+        for (text, told) in [
+            ("", "asks for nothing"),
+            ("schema = 2\n[machine]\ncpus = 2", "this version reads schema 1"),
+            ("[limits]\ndram-latncy = { max = \"100 ns\" }", "did you mean dram-latency?"),
+            ("[limits]\ndram-latency = { max = 100 }", "max = \"100 ns\""),
+            ("[limits]\ndram-latency = { max = \"100 GB/s\" }", "measured in ns"),
+            ("[limits]\ndram-latency = {}", "asks for nothing"),
+            ("[limits]\ndram-latency = { most = \"1 ns\" }", "unknown field"),
+            ("[[limit]]\nmin = \"1 ns\"", "names no series"),
+            ("[[limit]]\nseries = \"memory.*\"\nmin = \"1\"", "no unit"),
+            ("[findings]\nnone_of = [\"steel\"]", "did you mean steal?"),
+            ("[machine]\ncpus = { least = 2 }", "neither min nor max"),
+            ("[run]\nmax_age = \"soon\"\n[machine]\ncpus = 2", "35d"),
+            ("[machine\n", "line 1"),
+            ("[reading]\nat_least = \"good\"", "fast, normal or slow"),
+        ] {
+            let error = Spec::read(text).err().map(|error| format!("{error:#}")).unwrap_or_default();
+            assert!(error.contains(told), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn demands_keep_their_order_and_numbers_are_compared_as_numbers() {
+        let spec = Spec::read("[machine]\nkernel = \"6.*\"\ncpus = { min = 9 }\n[run]\nmax_age = \"2d\"")
+            .expect("a spec");
+        let names: Vec<&str> = spec.facts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["kernel", "cpus"]);
+        assert_eq!(spec.run.max_age_s, Some(172800.0));
+        assert_eq!(spec.facts[1].1.holds("10"), Some(true));
+        assert_eq!(spec.facts[1].1.holds("many"), None);
+        assert_eq!(spec.facts[0].1.holds("6.1.0"), Some(true));
+    }
+}

@@ -1,0 +1,301 @@
+//! `assay check`: a run against what is asked of the host.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use super::references::ReferenceArg;
+use super::results::{self, Held};
+use super::{files, output};
+use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
+use diagnose::Diagnosis;
+use diagnose::bottom_line::key_readings;
+use report::checking::{self, Shown};
+use report::sections::label;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// No spec is larger.
+const LARGEST: u64 = 1 << 20;
+
+/// Say whether a host is what was asked for: accept, reject or cannot tell
+#[derive(clap::Args)]
+#[command(after_help = "\
+A spec is a TOML file; a demand is a line:
+  name = \"db-gen5\"
+  [machine]                               # facts by the names of `assay summary`
+  cpus = { min = 128 }
+  cpu_model = \"AMD EPYC 9554*\"
+  dimm_verdict = [\"balanced\", \"near_balanced\"]
+  whole = true                            # all CPUs allowed, no quota
+  [run]
+  profile = [\"standard\", \"full\"]
+  max_age = \"35d\"
+  [findings]
+  fail_at = \"warning\"
+  none_of = [\"steal\"]
+  allow = [{ rule = \"llc-differs\", reason = \"on purpose\", until = 2027-06-30 }]
+  [reading]
+  at_least = \"normal\"                     # of every key figure with a reference
+  [limits]                                # key figures by their short names
+  dram-latency = { max = \"100 ns\" }
+  [[limit]]                               # series by globs
+  series = \"memory.bandwidth@all?op=read*\"
+  pick = \"best\"                           # best, worst or each
+  min = \"320 GB/s\"
+Examples:
+  assay check RUN --init > db.toml        a spec from a good run, with 10 % of room
+  assay check good/ --derive > db.toml    a spec from at least eight good runs
+  assay check --lint db.toml              whether a spec can be used
+  assay check RUN --spec db.toml          one host
+  assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
+Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided; of several runs the first of 1, 3, 4, 0 \
+that occurs")]
+pub struct Args {
+    /// Run files, folders of them, or files of summaries
+    #[arg(value_name = "RUN", required_unless_present = "lint")]
+    runs: Vec<PathBuf>,
+    /// What is asked, as TOML
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["init", "derive", "lint"])]
+    spec: Option<PathBuf>,
+    /// Print a spec made from one run
+    #[arg(long, conflicts_with_all = ["spec", "derive", "lint"])]
+    init: bool,
+    /// Print a spec made from at least eight good runs
+    #[arg(long, conflicts_with_all = ["spec", "lint"])]
+    derive: bool,
+    /// Room of --init and --derive, % [default: 10 and 5]
+    #[arg(long, value_name = "PERCENT", value_parser = room)]
+    margin: Option<f64>,
+    /// Say what is wrong with a spec; judges nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["spec", "runs"])]
+    lint: Option<PathBuf>,
+    /// Of a pipeline with two outcomes: what undecided counts as, pass or fail
+    #[arg(long, value_name = "OUTCOME", value_parser = ["pass", "fail"])]
+    undecided: Option<String>,
+    #[command(flatten)]
+    reference: ReferenceArg,
+    /// Every demand with its reason and its key
+    #[arg(long, conflicts_with_all = ["brief", "quiet"], help_heading = "Output")]
+    all: bool,
+    /// A line for each run
+    #[arg(long, help_heading = "Output")]
+    brief: bool,
+    /// The verdict and its sentences only
+    #[arg(long, conflicts_with = "brief", help_heading = "Output")]
+    quiet: bool,
+    /// The outcomes as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Write JUnit's XML
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
+    /// Write the outcomes: a name that ends in .json
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+}
+
+fn room(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|percent| (0.0..100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "room is from 0 to 99 per cent".to_string())
+}
+
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct Report {
+    schema: u32,
+    assay: String,
+    /// Of all runs.
+    verdict: Verdict,
+    runs: Vec<Outcome>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.lint {
+        return lint(file);
+    }
+    if let Some(out) = args.out.as_ref().filter(|out| out.extension().is_none_or(|ending| ending != "json")) {
+        bail!("--out {}: the outcomes are written as JSON; give it a name that ends in .json", out.display());
+    }
+    let spec = match args.spec.as_deref().map(spec).transpose() {
+        Ok(spec) => spec,
+        Err(error) => return Ok(usage(&error)),
+    };
+    let subjects = subjects(&args)?;
+    let Some(spec) = spec else {
+        if args.derive {
+            return match ::check::derived(&subjects, args.margin.unwrap_or(0.05)) {
+                Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
+                Err(error) => Ok(usage(&error)),
+            };
+        }
+        let [one] = subjects.as_slice() else {
+            bail!("--init writes a spec from one run; of {LEAST_RUNS} or more: --derive");
+        };
+        output::print(&::check::initial(one, args.margin.unwrap_or(0.10)))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if subjects.is_empty() {
+        output::tell("assay: there is no run that can be judged");
+        return Ok(ExitCode::from(Verdict::NotUsable.exit_code()));
+    }
+    let outcomes = match judged(&spec, &subjects) {
+        Ok(outcomes) => outcomes,
+        Err(error) => return Ok(usage(&error)),
+    };
+    if let Some(file) = &args.junit {
+        let text = ::check::junit(&outcomes)?;
+        files::write_named(file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    }
+    let verdict = worst(&outcomes);
+    let report = || Report {
+        schema: 1,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        verdict,
+        runs: outcomes.clone(),
+    };
+    if let Some(file) = &args.out {
+        let text = serde_json::to_string_pretty(&report())?;
+        files::write_named(file, |out| Ok(writeln!(out, "{text}")?))?;
+    }
+    if args.json {
+        output::print_json(&report())?;
+    } else {
+        let shown = match (args.all, args.quiet) {
+            (true, _) => Shown::All,
+            (_, true) => Shown::Quiet,
+            _ => Shown::First,
+        };
+        show(&outcomes, shown, args.brief)?;
+    }
+    Ok(ExitCode::from(match (verdict, args.undecided.as_deref()) {
+        (Verdict::CannotTell, Some("pass")) => Verdict::Accept.exit_code(),
+        (Verdict::CannotTell, Some("fail")) => Verdict::Reject.exit_code(),
+        (verdict, _) => verdict.exit_code(),
+    }))
+}
+
+/// Reads a spec file; errors name it.
+pub fn spec(file: &Path) -> anyhow::Result<Spec> {
+    let cannot = || format!("the spec {} cannot be used", file.display());
+    let size = std::fs::metadata(file).with_context(cannot)?.len();
+    if size > LARGEST {
+        bail!("{}: it has more than 1 MiB", cannot());
+    }
+    let spec = Spec::read(&std::fs::read_to_string(file).with_context(cannot)?).with_context(cannot)?;
+    let benches: Vec<String> = bench::all().map(|bench| bench.id.to_string()).collect();
+    match spec.lint(benches.iter().map(String::as_str)).as_slice() {
+        [] => Ok(spec),
+        faults => bail!("{}: {}", cannot(), faults.join("; ")),
+    }
+}
+
+/// A spec that cannot be used is a mistake of usage.
+fn usage(error: &anyhow::Error) -> ExitCode {
+    output::tell(&format!("assay: {error:#}"));
+    ExitCode::from(2)
+}
+
+fn lint(file: &Path) -> anyhow::Result<ExitCode> {
+    let spec = match spec(file) {
+        Ok(spec) => spec,
+        Err(error) => return Ok(usage(&error)),
+    };
+    output::print_text(&format!(
+        "{}: nothing is wrong with it{}\n",
+        file.display(),
+        if spec.name.is_empty() { String::new() } else { format!(" ({})", spec.name) }
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The outcomes of a run that was just measured, shown; the exit code.
+pub fn accept(
+    spec: &Spec,
+    diagnosis: &Diagnosis,
+    reference: &ReferenceArg,
+    file: &Path,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let outcomes = judged(spec, &[of_run(diagnosis, reference, &file.display().to_string())?])?;
+    match as_json {
+        // Standard output is the run's.
+        true => output::tell_as_is(
+            text_of(&outcomes, Shown::First, false, std::io::stderr().is_terminal()).trim_end(),
+        ),
+        false => show(&outcomes, Shown::First, false)?,
+    }
+    Ok(ExitCode::from(worst(&outcomes).exit_code()))
+}
+
+fn show(outcomes: &[Outcome], shown: Shown, brief: bool) -> anyhow::Result<()> {
+    output::print_text(&text_of(outcomes, shown, brief, std::io::stdout().is_terminal()))
+}
+
+fn text_of(outcomes: &[Outcome], shown: Shown, brief: bool, terminal: bool) -> String {
+    let style = output::style(terminal);
+    let text = outcomes.iter().map(|one| match brief {
+        true => checking::brief(one, style) + "\n",
+        false => checking::render(one, shown, style),
+    });
+    text.collect::<Vec<_>>().join(if brief { "" } else { "\n" })
+}
+
+fn judged(spec: &Spec, subjects: &[Subject]) -> anyhow::Result<Vec<Outcome>> {
+    let now = jiff::Timestamp::now().as_second() as f64;
+    subjects
+        .iter()
+        .map(|subject| ::check::check(spec, subject, now).context("the spec cannot be used"))
+        .collect()
+}
+
+/// One rejected host rejects all; what cannot be judged comes before what is undecided.
+fn worst(outcomes: &[Outcome]) -> Verdict {
+    let order = [Verdict::Reject, Verdict::NotUsable, Verdict::CannotTell];
+    let is = |verdict: &Verdict| outcomes.iter().any(|one| one.verdict == *verdict);
+    order.into_iter().find(is).unwrap_or(Verdict::Accept)
+}
+
+fn of_run(diagnosis: &Diagnosis, reference: &ReferenceArg, file: &str) -> anyhow::Result<Subject> {
+    let readings = key_readings(diagnosis, &reference.references(diagnosis)?);
+    Ok(Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged)))
+}
+
+/// All runs that were named; what cannot be read is said.
+fn subjects(args: &Args) -> anyhow::Result<Vec<Subject>> {
+    let mut subjects = Vec::new();
+    for path in results::files(&args.runs)? {
+        match subjects_in(&path, &args.reference) {
+            Ok(own) => subjects.extend(own),
+            Err(error) => output::tell(&format!("assay: {}: {error:#}", path.display())),
+        }
+    }
+    Ok(subjects)
+}
+
+fn subjects_in(path: &Path, reference: &ReferenceArg) -> anyhow::Result<Vec<Subject>> {
+    let shown = path.display().to_string();
+    if results::is_run(path)? {
+        return Ok(vec![of_run(&diagnose::diagnose(results::run(path)?), reference, &shown)?]);
+    }
+    match results::held(path)? {
+        Held::Summaries(all) => {
+            let mut subjects = Vec::new();
+            for one in &all {
+                match one {
+                    Ok((summary, file)) => subjects.push(Subject::of_summary(summary, file)),
+                    Err((place, why)) => output::tell(&format!("assay: {place}: {why}")),
+                }
+            }
+            Ok(subjects)
+        }
+        Held::Arms(_) => bail!(
+            "it is the result of another tool or a saved report; a spec is held against run files and summaries"
+        ),
+    }
+}

@@ -1,0 +1,284 @@
+//! `assay check`: specs held against runs and summaries, the screens, JUnit's XML and exit codes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::golden::pretended;
+use crate::{assay, validator};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use serde_json::Value;
+
+/// Two demands are missed, one is undecided, the others are met.
+const SPEC: &str = "\
+name = \"purchase\"
+[machine]
+cpus = { min = 2 }
+cpu_model = \"AMD*\"
+dimm_verdict = [\"balanced\", \"near_balanced\"]
+[findings]
+none_of = [\"steal\"]
+[limits]
+core-clock = { min = \"1 GHz\" }
+read-one-cpu = { min = \"900 GB/s\" }
+tcp = { min = \"9 Gbit/s\", optional = true }
+[[limit]]
+series = \"memory.latency@*\"
+pick = \"worst\"
+max = \"1 s\"
+[[limit]]
+series = \"ipc.pipe-pingpong@same-cpu*\"
+min = \"1 1/s\"
+verdict = [\"unverified\"]
+";
+
+fn check(run: &Path, spec: &str, more: &[&str]) -> (i32, String, String) {
+    let file = run.with_extension("toml");
+    fs::write(&file, spec).expect("a file");
+    let mut command = assay();
+    command.arg("check").arg(run).arg("--spec").arg(&file).args(more).env("COLUMNS", "100");
+    output(command)
+}
+
+fn output(mut command: std::process::Command) -> (i32, String, String) {
+    let output = command.output().expect("assay runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn run() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(1, folder.path(), &[]);
+    (folder, run)
+}
+
+#[test]
+fn the_screen_shows_each_demand() {
+    let (_folder, run) = run();
+    let file = run.with_extension("toml");
+    fs::write(&file, SPEC).expect("a file");
+    for (name, columns, locale) in
+        [("100", 100, "C.UTF-8"), ("80", 80, "C.UTF-8"), ("60", 60, "C.UTF-8"), ("80_ascii", 80, "C")]
+    {
+        let mut command = assay();
+        command.arg("check").arg(&run).arg("--spec").arg(&file);
+        command.env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
+        let (code, text, error) = output(command);
+        assert_eq!(code, 1, "{error}");
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+        insta::assert_snapshot!(name, text);
+    }
+    let (_, text, _) = check(&run, SPEC, &["--all"]);
+    insta::assert_snapshot!("all", text);
+    let (code, text, _) = check(&run, SPEC, &["--brief"]);
+    assert!(code == 1 && text.lines().count() == 1 && text.contains(": REJECT: "), "{text}");
+    let (_, text, _) = check(&run, SPEC, &["--quiet"]);
+    assert!(text.starts_with("REJECT") && text.lines().count() <= 4, "{text}");
+}
+
+#[test]
+fn a_long_spec_has_a_screen_of_forty_lines() {
+    let (_folder, run) = run();
+    let limits = "[[limit]]\nseries = \"memory.*\"\nmin = \"0 s\"\n";
+    let spec = format!(
+        "[machine]\ncpus = {{ min = 1 }}\n{}",
+        limits.replace("memory.*", "memory.latency@*").repeat(8)
+    );
+    let (_, all, _) = check(&run, &spec, &["--all"]);
+    assert!(all.lines().count() > 60, "{all}");
+    for columns in ["60", "80", "100", "140"] {
+        let mut command = assay();
+        command.arg("check").arg(&run).arg("--spec").arg(run.with_extension("toml")).env("COLUMNS", columns);
+        let (_, text, _) = output(command);
+        let lines = text.lines().count();
+        assert!(lines <= 40 && text.contains(" more met: --all") && !text.contains('…'), "{lines}: {text}");
+    }
+}
+
+#[test]
+fn each_outcome_has_its_exit_code() {
+    let (_folder, run) = run();
+    let code = |spec: &str, more: &[&str]| check(&run, spec, more).0;
+    let met = "[machine]\ncpus = { min = 2 }\n";
+    assert_eq!(code(met, &[]), 0);
+    assert_eq!(code("[machine]\ncpus = { min = 3 }\n", &[]), 1);
+    assert_eq!(code(&format!("{met}[run]\nmax_age = \"35d\"\n"), &[]), 3, "invented runs are of 1970");
+    assert_eq!(code(&format!("{met}[run]\nprofile = [\"full\"]\n"), &[]), 3);
+    let open = "[machine]\ngovernor = \"performance\"\n";
+    assert_eq!(code(open, &[]), 4);
+    assert_eq!(code(open, &["--undecided", "pass"]), 0);
+    assert_eq!(code(open, &["--undecided", "fail"]), 1);
+    for (spec, told) in [
+        ("[limits]\nsyscal = { max = \"1 ns\" }", "did you mean syscall?"),
+        ("[[limit]]\nseries = \"memory.latancy@*\"\nmax = \"1 s\"", "did you mean memory.latency?"),
+        ("[[limit]]\nseries = \"memory.latency@*\"\nmax = \"1 GB/s\"", "measured in ns"),
+        ("", "asks for nothing"),
+    ] {
+        let (code, out, error) = check(&run, spec, &[]);
+        assert!(code == 2 && out.is_empty() && error.contains(told), "{spec}: {code} {out} {error}");
+    }
+    // A missing figure fails, and an optional one does not.
+    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\" }", &[]), 1);
+    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\", optional = true }", &[]), 0);
+    let mut command = assay();
+    command
+        .arg("check")
+        .arg(run.with_file_name("none.assay.jsonl"))
+        .arg("--spec")
+        .arg(run.with_extension("toml"));
+    let (code, _, error) = output(command);
+    assert!(code == 3 && error.contains("none.assay.jsonl"), "{code} {error}");
+}
+
+#[test]
+fn a_run_is_accepted_by_the_spec_that_it_was_written_from_and_its_summary_is_judged_alike() {
+    let (folder, run) = run();
+    let mut command = assay();
+    command.arg("check").arg(&run).arg("--init");
+    let (code, spec, error) = output(command);
+    assert_eq!(code, 0, "{error}");
+    assert!(spec.contains("core-clock = { min = \""), "{spec}");
+    let (code, text, _) = check(&run, &spec, &[]);
+    assert!(code == 0 && text.contains("ACCEPT"), "{text}");
+    let mut command = assay();
+    command.arg("summary").arg(&run);
+    let lines = folder.path().join("fleet.ndjson");
+    fs::write(&lines, output(command).1).expect("a file");
+    let of = |file: &Path| -> Vec<(String, String)> {
+        let mut command = assay();
+        command.arg("check").arg(file).arg("--spec").arg(run.with_extension("toml")).arg("--json");
+        let json: Value = serde_json::from_str(&output(command).1).expect("JSON");
+        assert!(validator("check").is_valid(&json), "{json}");
+        let demands = json["runs"][0]["demands"].as_array().expect("demands").clone();
+        let word = |demand: &Value, name: &str| demand[name].as_str().expect("a word").to_string();
+        demands.iter().map(|demand| (word(demand, "key"), word(demand, "standing"))).collect()
+    };
+    let (by_run, by_summary) = (of(&run), of(&lines));
+    for (one, other) in by_run.iter().zip(&by_summary) {
+        // What is read off a curve is not in a summary.
+        assert!(one == other || one.0 == "l3-size" && other.1 == "undecided", "{one:?} {other:?}");
+    }
+    let mut command = assay();
+    command.arg("check").arg(&run).arg("--derive");
+    let (code, _, error) = output(command);
+    assert!(code == 2 && error.contains("at least 8 good runs"), "{error}");
+}
+
+#[test]
+fn eight_runs_give_a_spec_that_half_of_them_pass() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let runs: Vec<PathBuf> =
+        (1..=8).map(|seed| pretended(seed, &folder.path().join(seed.to_string()), &[])).collect();
+    let mut command = assay();
+    command.arg("check").arg(folder.path()).args(["--derive", "--margin", "40"]);
+    let (code, spec, error) = output(command);
+    assert!(code == 0 && spec.contains("from 8 runs"), "{spec} {error}");
+    let file = folder.path().join("fleet.toml");
+    fs::write(&file, &spec).expect("a file");
+    let mut command = assay();
+    command.arg("check").args(&runs).arg("--spec").arg(&file).arg("--brief");
+    assert_eq!(output(command).1.lines().count(), 8);
+    let mut command = assay();
+    command.arg("check").args(&runs).arg("--spec").arg(&file).arg("--json");
+    let json: Value = serde_json::from_str(&output(command).1).expect("JSON");
+    let mut missed: BTreeMap<String, usize> = BTreeMap::new();
+    for run in json["runs"].as_array().expect("runs") {
+        for demand in run["demands"].as_array().expect("demands") {
+            let key = demand["key"].as_str().expect("a key").to_string();
+            *missed.entry(key).or_default() += usize::from(demand["standing"] == "missed");
+        }
+    }
+    // A limit has room on the worse side of the middle one.
+    assert!(
+        missed.contains_key("core-clock") && missed.values().all(|count| *count <= 4),
+        "{missed:?} {spec}"
+    );
+}
+
+/// What readers of JUnit's XML trip over: names that occur twice, counts that are wrong, text that
+/// stands in an attribute, times with an exponent.
+#[test]
+fn junit_is_what_its_readers_take() {
+    let (folder, run) = run();
+    let other = pretended(2, &folder.path().join("other"), &["--host", "a<b>&\"c\""]);
+    let xml = folder.path().join("assay.xml");
+    let mut command = assay();
+    fs::write(run.with_extension("toml"), SPEC).expect("a file");
+    command.arg("check").arg(&run).arg(&other).arg("--spec").arg(run.with_extension("toml"));
+    command.arg("--brief").arg("--junit").arg(&xml);
+    assert_eq!(output(command).0, 1);
+    let text = fs::read_to_string(&xml).expect("the file");
+    let mut reader = Reader::from_str(&text);
+    let (mut cases, mut suites, mut inside) = (BTreeSet::new(), Vec::new(), [0; 3]);
+    let mut told = 0;
+    let mut within = String::new();
+    loop {
+        let (tag, is_empty) = match reader.read_event().expect("well-formed") {
+            Event::Eof => break,
+            Event::Start(tag) => (tag, false),
+            Event::Empty(tag) => (tag, true),
+            Event::Text(text) if ["failure", "error"].contains(&within.as_str()) => {
+                told += usize::from(!text.trim().is_empty());
+                continue;
+            }
+            Event::End(_) => {
+                within.clear();
+                continue;
+            }
+            _ => continue,
+        };
+        let of = |name: &str| {
+            let value = tag.try_get_attribute(name).expect("attributes")?;
+            Some(value.normalized_value(quick_xml::XmlVersion::Implicit1_0).expect("a value").into_owned())
+        };
+        let name = tag.name().as_ref().to_string();
+        match name.as_str() {
+            "testsuites" => assert!(of("skipped").is_none()),
+            "testsuite" => {
+                suites.push(["tests", "failures", "errors", "skipped"].map(|name| of(name).expect("a count")))
+            }
+            "testcase" => {
+                assert!(cases.insert((of("classname"), of("name"))), "twice: {tag:?}");
+                assert_eq!(of("time").as_deref(), Some("0"));
+            }
+            "failure" | "error" | "skipped" => {
+                inside[["failure", "error", "skipped"]
+                    .iter()
+                    .position(|own| *own == name)
+                    .expect("one of them")] += 1;
+                assert!(of("message").is_none() && (is_empty == (name == "skipped")), "{tag:?}");
+            }
+            _ => panic!("{name}"),
+        }
+        within = name;
+    }
+    assert_eq!(suites.len(), 2);
+    let sum =
+        |at: usize| suites.iter().map(|suite| suite[at].parse::<usize>().expect("a count")).sum::<usize>();
+    assert_eq!([sum(0), sum(1), sum(2), sum(3)], [cases.len(), inside[0], inside[1], inside[2]]);
+    assert_eq!(told, inside[0] + inside[1], "each failure and error says what was asked");
+    assert!(inside.iter().all(|count| *count > 0), "{inside:?}");
+}
+
+#[test]
+fn a_run_can_be_held_against_a_spec_at_once() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let spec = folder.path().join("spec.toml");
+    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    let run = |out: &str| {
+        let mut command = assay();
+        command
+            .args(["run", "--quick", "--new", "--pretend", "1", "--only", "cpu.clock", "--from"])
+            .arg(&machine);
+        command.arg("--out").arg(folder.path().join(out)).arg("--accept").arg(&spec);
+        output(command)
+    };
+    fs::write(&spec, "[machine]\ncpus = { min = 3 }\n").expect("a file");
+    let (code, text, _) = run("one");
+    assert!(code == 1 && text.contains("REJECT"), "{code} {text}");
+    fs::write(&spec, "[machine]\ncpus = { least = 3 }\n").expect("a file");
+    let (code, _, error) = run("two");
+    assert!(code == 2 && error.contains("neither min nor max"), "{error}");
+    assert!(!folder.path().join("two").exists(), "nothing is measured for a spec that cannot be used");
+}
