@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::references::ReferenceArg;
 use super::results::{self, Held};
-use super::{files, output};
+use super::{files, naming, output};
 use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
@@ -55,7 +55,7 @@ Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided
 that occurs")]
 pub struct Args {
     /// Run files, folders of them, or files of summaries
-    #[arg(value_name = "RUN", required_unless_present = "lint")]
+    #[arg(value_name = "RUN", required_unless_present = "lint", value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// What is asked, as TOML
     #[arg(long, value_name = "FILE", required_unless_present_any = ["init", "derive", "lint"])]

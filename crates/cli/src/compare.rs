@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::output;
 use super::report_file::{Form, ReportFile};
-use super::results::load;
+use super::results::{self, load};
+use super::{naming, output};
 use anyhow::{Context, ensure};
 use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
 use model::did_you_mean;
@@ -18,6 +18,7 @@ use report::{comparing, comparison, csv, html, json, markdown, text};
 Examples:
   assay compare before.assay.jsonl after.assay.jsonl      B against A: what is faster, what is slower
   assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
+  assay compare @before                                   what `assay run --name before` kept against the newest run
   assay compare runs-of-a/ runs-of-b/                     folders of runs: one arm each
   assay compare A B --all                                 every figure, and what the hosts differ in
   assay compare A B --left-out                            what does not count, with the reasons
@@ -46,11 +47,11 @@ conditions differ (placement, pages, neighbours, knobs, invented samples, a numb
 two rejects); --allow-refused makes that 0. Imported figures conclude nothing by themselves, so that
 a refused one counts only where --only names it. Exits with 3 where a file cannot be used.")]
 pub struct Args {
-    /// The one to compare with
-    #[arg(value_name = "A")]
+    /// The one to compare with; @NAME: all runs that `run --name NAME` kept
+    #[arg(value_name = "A", value_parser = naming::results())]
     a: PathBuf,
-    /// The ones that are compared with it
-    #[arg(value_name = "B", required = true, num_args = 1..)]
+    /// The ones that are compared with it [default: the newest run in assay-out]
+    #[arg(value_name = "B", num_args = 1.., value_parser = naming::results())]
     others: Vec<PathBuf>,
     /// Largest difference called the same, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0, value_parser = margin)]
@@ -93,7 +94,18 @@ pub struct Args {
 /// Something reached `--fail-on`.
 const FAILED: u8 = 1;
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if args.others.is_empty() {
+        match results::newest(Path::new(naming::OUT)) {
+            Ok(newest) => args.others.push(newest),
+            Err(error) => {
+                output::tell(&format!(
+                    "assay: one result has nothing to be compared with, and {error:#}: name a second one"
+                ));
+                return Ok(ExitCode::from(2));
+            }
+        }
+    }
     let all = std::iter::once(&args.a).chain(&args.others);
     let all = all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?;
     if let Some(why) = args.only.iter().find_map(|name| unknown(name, &all)) {

@@ -54,9 +54,9 @@ pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<bool> {
 
 /// In --out, beside that, in the current folder or in the system's temporary one.
 fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<String> {
-    let above = args.out.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let above = args.out().parent().unwrap_or(Path::new("/")).to_path_buf();
     let others = [above, PathBuf::from("."), std::env::temp_dir()];
-    match writer.save_elsewhere(&args.out, &others) {
+    match writer.save_elsewhere(&args.out(), &others) {
         Ok(from) => Ok(format!(
             "{} {why}: all that was measured is saved as {}",
             from.display(),
@@ -115,7 +115,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
-            false if folder != args.out => "kept is (back in --out the same command goes on with it)",
+            false if folder != args.out() => "kept is (back in --out the same command goes on with it)",
             false => "the same command goes on with",
         };
         output::tell(&format!("interrupted; {next} {}", writer.path().display()));

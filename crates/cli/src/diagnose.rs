@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::screen::{self, Page, ScreenArgs};
-use super::{output, results};
+use super::{naming, output, results};
 use model::Severity;
 use report::json;
 
 /// Read a saved run again with this version's rules
 #[derive(clap::Args)]
 pub struct Args {
-    /// A run file (.assay.jsonl, may be gzip-compressed)
-    #[arg(value_name = "RUN")]
+    /// A run file (.assay.jsonl, may be gzip-compressed), or @NAME
+    #[arg(value_name = "RUN", value_parser = naming::run())]
     run: PathBuf,
     /// Print the results as JSON
     #[arg(long)]

@@ -247,7 +247,7 @@ fn measured(
 /// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on
 /// must find the same plan.
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
-    let run = results::latest(&args.measure.out)?;
+    let run = results::latest(&args.measure.out())?;
     let diagnosis = diagnose::diagnose(run);
     let shared = diagnosis.shared_out().context("the first run cannot be shared out")?;
     let mut strong = shared.shares.strong();
@@ -260,7 +260,7 @@ fn interrupted_pairs(args: &Args, factors: &Factors) -> Option<Vec<usize>> {
     if args.measure.new || args.measure.dry_run || factors.factors.len() <= ALL_PAIRS {
         return None;
     }
-    let run = results::latest(&args.measure.out).ok()?;
+    let run = results::latest(&args.measure.out()).ok()?;
     let same = run.summary.is_none() && run.header.factors.as_ref() == Some(factors);
     same.then(|| paired(&run, &factors.factors)).filter(|paired| !paired.is_empty())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::device::Device;
-use super::naming::Naming;
+use super::naming::{Naming, OUT};
 use super::network::Network;
 use super::output;
 use super::planted::Planted;
@@ -54,8 +54,8 @@ pub struct MeasureArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Folder for the run file and the report
-    #[arg(long, value_name = "DIR", default_value = "assay-out", help_heading = OUTPUT)]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", default_value = OUT, help_heading = OUTPUT)]
+    out: PathBuf,
     /// Results as JSON on standard output, text on standard error
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
@@ -101,6 +101,11 @@ pub struct MeasureArgs {
 }
 
 impl MeasureArgs {
+    /// The folder for the run file and the report: --out, or that of --name in it.
+    pub fn out(&self) -> PathBuf {
+        self.naming.folder(&self.out)
+    }
+
     pub fn profile(&self) -> anyhow::Result<Profile> {
         let name = if self.quick { "quick" } else { &self.profile };
         let mut profile = plan::profile(name).with_context(|| {

@@ -143,7 +143,7 @@ pub fn study_to_file(
     }
     if args.dry_run {
         let name = args.naming.settle(&host.machine)?.host;
-        let code = dry_run::show(&name, &planned, &profile, &args.out, args.json)?;
+        let code = dry_run::show(&name, &planned, &profile, &args.out(), args.json)?;
         return Ok(Finished { code, diagnosis: None });
     }
     let reins =
@@ -214,7 +214,7 @@ fn measure(
     let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
-    leftovers::sweep(&leftovers::places(&header.plan, &args.out));
+    leftovers::sweep(&leftovers::places(&header.plan, &args.out()));
     ended
 }
 
@@ -242,7 +242,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && args.seed.is_none_or(|seed| seed == old.seed)
             && !super::machine::holds_secrets(old)
     };
-    let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out, agrees) };
+    let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out(), agrees) };
     for (path, why) in &candidates.refused {
         output::tell(&format!(
             "  {} is not gone on with: {why}, and what is written must not go where somebody else leads it (--new begins \
@@ -251,7 +251,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
         ));
     }
     let Some((mut writer, run)) = candidates.found else {
-        return Ok((Writer::create(&args.out, &header)?, header, Earlier::default()));
+        return Ok((Writer::create(&args.out(), &header)?, header, Earlier::default()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
     let text = format!("went on after {} visits{boot}", run.visit_count());

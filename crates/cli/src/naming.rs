@@ -1,10 +1,15 @@
-//! `--host` and `--label`: what a run calls its host, for those who read results of many.
+//! `--host` and `--label`: what a run calls its host, for those who read results of many. `--name`
+//! and `@NAME`: runs that are kept to be compared with, in a folder of that name.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::measure_args::OUTPUT;
+use super::results;
 use machine::Machine;
 
 #[derive(clap::Args, Default)]
@@ -17,7 +22,14 @@ pub struct Naming {
     /// in $ASSAY_LABELS, with commas]
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
+    /// Keep this run as one of those of this name, in a folder of it below
+    /// --out: `assay compare @NAME` compares with them
+    #[arg(long, value_name = "NAME", value_parser = baseline)]
+    name: Option<String>,
 }
+
+/// Where runs are kept unless `--out` names a folder.
+pub const OUT: &str = "assay-out";
 
 /// Variables that name the host and its labels where no option does.
 const HOST: &str = "ASSAY_HOST";
@@ -36,6 +48,11 @@ pub struct Named {
 }
 
 impl Naming {
+    /// The folder of the runs of this name.
+    pub fn folder(&self, out: &Path) -> PathBuf {
+        self.name.as_ref().map_or(out.to_path_buf(), |name| out.join(name))
+    }
+
     /// The host's name and labels: by options, by the environment, by the machine.
     pub fn settle(&self, machine: &Machine) -> anyhow::Result<Named> {
         let given = |variable: &str| std::env::var(variable).ok().filter(|text| !text.is_empty());
@@ -73,6 +90,57 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// A name that is a plain name of a folder, too.
+fn baseline(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    match !text.is_empty()
+        && text.len() <= LONGEST
+        && text.chars().all(plain)
+        && !text.starts_with(['.', '-'])
+    {
+        true => Ok(text.to_string()),
+        false => Err(format!(
+            "a name has 1 to {LONGEST} letters, digits, -, _ and ., and begins with none of - and ."
+        )),
+    }
+}
+
+/// Reads arguments that name results; `@NAME` is the folder of the runs of that name.
+pub fn results() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new()
+        .try_map(|text| named_runs(&text, Path::new(OUT)).map(|own| own.unwrap_or(PathBuf::from(text))))
+}
+
+/// Reads an argument that names one run; `@NAME` is the newest of that name.
+pub fn run() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|text: OsString| match named_runs(&text, Path::new(OUT))? {
+        None => Ok(PathBuf::from(text)),
+        Some(folder) => results::newest(&folder).map_err(|error| format!("{error:#}")),
+    })
+}
+
+/// The folder that `@NAME` means; `None` of what begins otherwise, or is a file of its own. Unknown
+/// names are errors with the names that there are.
+fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
+    let Some(name) = text.to_str().and_then(|text| text.strip_prefix('@')) else { return Ok(None) };
+    if Path::new(text).exists() {
+        return Ok(None);
+    }
+    let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| results::newest(&entry.path()).is_ok());
+    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    if names.iter().any(|own| own == name) {
+        return Ok(Some(out.join(name)));
+    }
+    let near = model::did_you_mean(name, names.iter().map(String::as_str));
+    let known = match names.len() {
+        0 => "there are none; `assay run --name NAME` keeps a run by a name".to_string(),
+        _ => format!("there are @{}", names.join(", @")),
+    };
+    Err(format!("no runs in {} are named {name}{near}: {known}", out.display()))
+}
+
 /// `rack=r7`: the key as in a variable's name, with `-`, `.` and `/` beside.
 fn label(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("{text:?} is no label: write KEY=VALUE, such as rack=r7");
@@ -95,6 +163,7 @@ mod tests {
         let given = Naming {
             host: Some("db1".into()),
             labels: vec![("rack".into(), "r7".into()), ("tier".into(), "gold".into())],
+            name: None,
         };
         let environment = (Some("pod".to_string()), Some("rack=r1, zone=a".to_string()));
         let named = given.named(Some("vm"), environment.0.clone(), environment.1.clone()).expect("fine");
@@ -106,6 +175,16 @@ mod tests {
         assert_eq!(Naming::default().named(Some("vm"), None, None).expect("fine").host, "vm");
         let wrong = Naming::default().named(None, None, Some("rack".into())).expect_err("no label");
         assert!(format!("{wrong:#}").starts_with("ASSAY_LABELS: "), "{wrong:#}");
+    }
+
+    #[test]
+    fn a_name_is_one_folder() {
+        for name in ["before", "kernel-6.12", "a_b"] {
+            assert_eq!(baseline(name).as_deref(), Ok(name));
+        }
+        for wrong in ["", ".", "..", "../x", "a/b", "-x", "a b", "@a"] {
+            assert!(baseline(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::output;
 use super::report_file::{Form, ReportFile};
 use super::results::{self, Held};
+use super::{naming, output};
 use compare::peers::{self, Fleet, Peers, Result};
 use model::Severity;
 use report::peers as shown;
@@ -37,7 +37,7 @@ be used, 4 no group has eight hosts")]
 pub struct Args {
     /// Run files (.assay.jsonl, .gz), saved reports, results of other tools that `assay import`
     /// reads, and folders of runs
-    #[arg(value_name = "RUNS", required = true)]
+    #[arg(value_name = "RUNS", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// Exit 1 if a finding is as severe: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]

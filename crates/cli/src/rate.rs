@@ -248,7 +248,7 @@ fn session(
         let suite = benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite));
         suite.chain(map.into_iter().flat_map(|map| map_cases(args, map, scope))).collect()
     };
-    let history = history(&args.measure.out, &args.measure.naming.settle(&look.machine)?.host);
+    let history = history(&args.measure.out(), &args.measure.naming.settle(&look.machine)?.host);
     let lines = |steps: &[Step]| -> String {
         steps.iter().filter_map(|step| serde_json::to_string(step).ok()).map(|line| line + "\n").collect()
     };

@@ -9,7 +9,7 @@ use ::compare::{Arm, Comparison};
 
 use super::report_file::{Form, ReportFile};
 use super::screen::{self, Page, ScreenArgs};
-use super::{compare, files, output, results};
+use super::{compare, files, naming, output, results};
 use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
@@ -25,8 +25,8 @@ Examples:
   assay report RUN --beside old.out --beside OLD-RUN            with older results beside the new ones
   assay report RUN --map map.svg                                the map of a sweep as a picture")]
 pub struct Args {
-    /// A run file (.assay.jsonl, may be gzip-compressed)
-    #[arg(value_name = "RUN")]
+    /// A run file (.assay.jsonl, may be gzip-compressed), or @NAME
+    #[arg(value_name = "RUN", value_parser = naming::run())]
     run: PathBuf,
     /// Form of the report [default: by the ending of --out, else html]
     #[arg(long, value_name = "FORMAT", value_parser = ["html", "json", "markdown", "csv", "lmbench"])]

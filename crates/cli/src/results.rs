@@ -153,14 +153,18 @@ fn told(run: Run, shown: &str) -> Run {
 
 /// The run of a folder that was written last.
 pub fn latest(folder: &Path) -> anyhow::Result<Run> {
+    read(&newest(folder)?)
+}
+
+/// The run file of a folder that was written last.
+pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     let shown = folder.display().to_string();
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
     let runs = entries.flatten().filter_map(|entry| {
         let is_run = entry.file_name().to_str().is_some_and(|name| name.ends_with(".assay.jsonl"));
         Some((entry.metadata().ok()?.modified().ok()?, entry.path())).filter(|_| is_run)
     });
-    let (_, newest) = runs.max().with_context(|| format!("there is no run in {shown}"))?;
-    read(&newest)
+    runs.max().map(|(_, newest)| newest).with_context(|| format!("there is no run in {shown}"))
 }
 
 /// The run in a file that is known to be one by its name.

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
 use super::results::{self, Held};
-use super::{files, output};
+use super::{files, naming, output};
 use model::run_file::{self, SummaryLine};
 
 /// Print the summaries of runs, one line of JSON each
@@ -24,7 +24,7 @@ the run file with the checksum of its bytes. Lines of several such files may be 
 Exit codes: 0 printed, 2 usage, 3 no run has a summary")]
 pub struct Args {
     /// Run files (.assay.jsonl, .gz) and folders of them
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// File for the lines [default: standard output]
     #[arg(long, value_name = "FILE")]

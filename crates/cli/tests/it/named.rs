@@ -158,3 +158,53 @@ fn markdown_is_short_enough_for_a_comment() {
     }
     assert!(!text.contains("## All series") && !text.contains("## Every sample"));
 }
+
+/// Runs by a name, and what is said of a name that nobody gave.
+#[test]
+fn runs_are_kept_and_found_by_a_name() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    let said = |args: &[&str]| {
+        let mut command = assay();
+        let output = command.args(args).current_dir(folder.path()).output().expect("assay runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    };
+    let run = |seed: &str, more: &[&str]| {
+        let machine = machine.to_str().expect("a plain path");
+        let args = [
+            "run",
+            "--quick",
+            "--new",
+            "--pretend",
+            seed,
+            "--from",
+            machine,
+            "--only",
+            "cpu.clock,ipc.pipe-pingpong",
+        ];
+        let (code, _, error) = said(&[&args, more].concat());
+        assert_eq!(code, 0, "{error}");
+    };
+    let (code, _, error) = said(&["compare", "@before", "@after"]);
+    assert!(code == 2 && error.contains("there are none; `assay run --name NAME`"), "{error}");
+    run("1", &["--name", "before"]);
+    run("2", &["--name", "before"]);
+    let kept = std::fs::read_dir(folder.path().join("assay-out/before")).expect("a folder").flatten();
+    let runs = kept.filter(|entry| entry.file_name().to_string_lossy().ends_with(".assay.jsonl"));
+    assert_eq!(runs.count(), 2, "a run of a name that is there is another run of it");
+    let (code, _, error) = said(&["compare", "@before"]);
+    assert!(code == 2 && error.contains("there is no run in assay-out"), "{error}");
+    run("3", &[]);
+    let (code, text, error) = said(&["compare", "@before"]);
+    assert!([0, 4].contains(&code) && text.contains("2 runs"), "{code} {text} {error}");
+    let (code, _, error) = said(&["compare", "@befor"]);
+    assert!(
+        code == 2 && error.contains("did you mean before?") && error.contains("there are @before"),
+        "{error}"
+    );
+    assert_eq!(said(&["diagnose", "@before"]).0, 0);
+    assert_eq!(said(&["summary", "@before"]).1.lines().count(), 2);
+    let (code, _, error) = said(&["run", "--name", "../x", "--dry-run"]);
+    assert!(code == 2 && error.contains("letters, digits"), "{error}");
+}
