@@ -226,7 +226,7 @@ fn bad_words(figures: &[KeyReading], word: Word) -> String {
 }
 
 /// What was looked at and found in order, of what spoils figures most often.
-fn clean(diagnosis: &Diagnosis) -> Option<String> {
+pub fn clean(diagnosis: &Diagnosis) -> Option<String> {
     const LOOKED: [(RuleId, &str); 4] = [
         (rules::STEAL, "no steal"),
         (rules::CPU_QUOTA, "no CPU quota"),

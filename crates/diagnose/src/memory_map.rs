@@ -231,8 +231,8 @@ impl NodeMap<'_> {
             "{} of {} of memory{of} run at {} instead of {}. Check the modules.",
             bytes_words(self.slow_bytes()?),
             bytes_words(self.bytes_of(self.chunks() as f64)),
-            self.speed_words(speeds, speeds.speeds.len() - 1),
             self.speed_words(speeds, 0),
+            self.speed_words(speeds, speeds.speeds.len() - 1),
         ))
     }
 

@@ -225,7 +225,7 @@ fn versus(found: &Versus) -> OutputVersus {
 pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
     let header = &diagnosis.run.header;
     let screen = screen::screen(diagnosis, references, &[]);
-    let (verdict, cards, key_figures) = bottom_line::output(diagnosis, references, screen.as_ref());
+    let (verdict, cards, key_figures) = bottom_line::output(diagnosis, references, &screen);
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),

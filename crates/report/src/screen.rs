@@ -1,6 +1,7 @@
 //! The first screen: an answer in ten seconds. A host line, a verdict with at most three sentences,
 //! key figures with their readings, findings of a line each, two closing lines.
 
+use super::block::Block;
 pub use diagnose::finding_lines::FindingLine;
 use model::Severity;
 
@@ -32,6 +33,8 @@ pub struct Screen {
     pub rows: Vec<Row>,
     /// What stands below the rows, under a group's name: `network`, `not tested: ...`.
     pub remarks: Vec<(String, String)>,
+    /// What a study shows in place of key figures: one table or picture.
+    pub blocks: Vec<Block>,
     pub findings: Vec<FindingLine>,
     /// What was looked at and found in order, or could not be looked at.
     pub passed: Vec<PassedCheck>,

@@ -2,6 +2,7 @@
 
 mod figures;
 mod map;
+mod picture;
 pub mod screen;
 mod table;
 
@@ -34,8 +35,11 @@ pub fn details(report: &Report, keys: bool, style: Style) -> String {
     let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
     sections.sort_by_key(|section| section.id == FINDINGS);
     for section in sections {
-        let blocks: Vec<String> =
-            section.blocks.iter().map(|block| self::block(block, keys, style)).collect();
+        let shown = |block: &Block| match block {
+            Block::Prose(text) => self::block(&Block::Prose(unsaid(report, text)), keys, style),
+            block => self::block(block, keys, style),
+        };
+        let blocks: Vec<String> = section.blocks.iter().map(shown).collect();
         if blocks.iter().all(String::is_empty) {
             continue;
         }
@@ -52,6 +56,12 @@ pub fn details(report: &Report, keys: bool, style: Style) -> String {
         }
     }
     out
+}
+
+/// What the first screen does not say already.
+fn unsaid(report: &Report, text: &str) -> String {
+    let said = report.screen.iter().flat_map(|screen| &screen.sentences);
+    said.fold(text.to_string(), |text, said| text.replacen(said.as_str(), "", 1)).trim().to_string()
 }
 
 /// The machine in a line, and the conditions.

@@ -34,6 +34,7 @@ mod runs;
 mod serve;
 mod smbios;
 mod soak;
+mod studies;
 mod sweep;
 mod synthetic;
 mod tidy;

@@ -5,14 +5,15 @@ use serde::Serialize;
 
 use crate::screen::Screen;
 use diagnose::Diagnosis;
-use diagnose::bottom_line::{KeyReading, bottom_line, key_readings};
+use diagnose::bottom_line::{KeyReading, key_readings};
 use diagnose::reference::{Reading, References};
 use model::{Grade, VerdictKind};
 
 /// The verdict over a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputVerdict {
-    /// `HEALTHY`, `USABLE WITH CAUTION`, `FAULTY`, `NOT VALID` or `NO FAULT FOUND`.
+    /// `HEALTHY`, `USABLE WITH CAUTION`, `FAULTY`, `NOT VALID` or `NO FAULT FOUND`; of a study what it
+    /// comes to: `A SECOND THREAD ADDS 27 %`.
     pub word: String,
     /// At most three: what decides it, what was clean, how well the figures are known.
     pub sentences: Vec<String>,
@@ -59,20 +60,16 @@ pub struct OutputKeyFigure {
 pub fn output(
     diagnosis: &Diagnosis,
     references: &References,
-    screen: Option<&Screen>,
+    screen: &Screen,
 ) -> (OutputVerdict, Vec<OutputCard>, Vec<OutputKeyFigure>) {
     let readings = key_readings(diagnosis, references);
-    let line = bottom_line(diagnosis, &readings);
-    let verdict = OutputVerdict { word: line.verdict.words().into(), sentences: line.sentences };
-    let card = |screen: &Screen| {
-        let of = screen.cards.iter().map(|card| OutputCard {
-            group: card.group.into(),
-            key_figure: card.row.as_ref().and_then(|row| row.name).map(str::to_string),
-            reading: card.reading.as_ref().map(|reading| reading.word.clone()),
-        });
-        of.collect()
-    };
-    (verdict, screen.map_or_else(Vec::new, card), readings.into_iter().map(key_figure).collect())
+    let verdict = OutputVerdict { word: screen.word.clone(), sentences: screen.sentences.clone() };
+    let cards = screen.cards.iter().map(|card| OutputCard {
+        group: card.group.into(),
+        key_figure: card.row.as_ref().and_then(|row| row.name).map(str::to_string),
+        reading: card.reading.as_ref().map(|reading| reading.word.clone()),
+    });
+    (verdict, cards.collect(), readings.into_iter().map(key_figure).collect())
 }
 
 fn key_figure(own: KeyReading) -> OutputKeyFigure {

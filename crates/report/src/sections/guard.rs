@@ -12,14 +12,7 @@ use stats::quads::{By, Versus};
 use stats::series::Series;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
-    let is_result =
-        |judged: &&Judged| judged.series.case.bench == ids::COMMAND && judged.series.metric.headline;
-    let results: Vec<&Judged> = diagnosis
-        .series
-        .iter()
-        .filter(is_result)
-        .filter(|judged| judged.analysis.figure().is_some())
-        .collect();
+    let results = results(diagnosis);
     let first = results.first()?;
     let mut commands: Vec<(String, String)> = Vec::new();
     for judged in &results {
@@ -108,6 +101,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
+/// The result of each command in each placement, where it is known.
+pub fn results(diagnosis: &Diagnosis) -> Vec<&Judged> {
+    let is_result =
+        |judged: &&Judged| judged.series.case.bench == ids::COMMAND && judged.series.metric.headline;
+    let results = diagnosis.series.iter().filter(is_result);
+    results.filter(|judged| judged.analysis.figure().is_some()).collect()
+}
+
 /// Median over the runs of another metric of the same command.
 fn beside(diagnosis: &Diagnosis, of: &Judged, metric: MetricId, class: Option<&str>) -> Option<f64> {
     let mut point = of.series.point.clone();
@@ -152,7 +153,7 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
 
 /// What running two commands in turn or at once came to, B being the second; one of its series
 /// tells where they ran.
-fn versus_words(found: &Versus, series: &Series) -> String {
+pub fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
             format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
@@ -202,7 +203,7 @@ fn versus_words(found: &Versus, series: &Series) -> String {
     words
 }
 
-fn name(series: &Series) -> String {
+pub fn name(series: &Series) -> String {
     series.params().get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
 }
 

@@ -90,7 +90,7 @@ fn sentence(words: &str) -> String {
 const LINE: usize = 64;
 
 /// The map as letters, in the order of allocation and in physical order.
-fn strings(found: &NodeMap) -> Option<String> {
+pub fn strings(found: &NodeMap) -> Option<String> {
     let order = found.physical_order();
     let physical = order.as_deref().and_then(|order| found.letters(Some(order)));
     let lines = |title: &str, letters: String| {
@@ -190,7 +190,7 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
 }
 
 /// The nodes beside each other.
-fn nodes(maps: &[NodeMap]) -> Table {
+pub fn nodes(maps: &[NodeMap]) -> Table {
     let columns =
         vec![column("node"), right("median chunk"), right("measured"), right("scatter"), column("answer")];
     let row = |found: &NodeMap| {

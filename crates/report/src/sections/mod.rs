@@ -30,6 +30,7 @@ mod samples;
 pub mod screen;
 mod shown;
 mod smt;
+mod study;
 mod sweep;
 mod topology;
 mod trade;
@@ -135,7 +136,7 @@ pub fn compose_with(
         subtitle: subtitle(diagnosis),
         checks: checks(diagnosis),
         sections,
-        screen: screen::screen(diagnosis, references, units),
+        screen: Some(screen::screen(diagnosis, references, units)),
         json: serde_json::to_string(&json::output_beside(diagnosis, older, references))?,
     })
 }

@@ -244,6 +244,33 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }
 
+/// The most that a job came to on any placement, events/s.
+pub struct Capacity {
+    pub most: f64,
+    /// Full load was reached.
+    pub full: bool,
+}
+
+/// That of the placement that does most.
+pub fn capacity(diagnosis: &Diagnosis, title: &Title) -> Option<Capacity> {
+    let of_place = |(_, steps): &Place| {
+        let most = most(steps)?.analysis.figure()?.median;
+        Some(Capacity { most, full: curve(steps)?.capacity(1.0).full })
+    };
+    let all = places(diagnosis, title);
+    all.iter().filter_map(of_place).max_by(|one, other| one.most.total_cmp(&other.most))
+}
+
+/// The capacities of a job's placements.
+pub fn capacities_of(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
+    capacities(&places(diagnosis, title), free(diagnosis, title))
+}
+
+/// Whether there is any rate of a job.
+pub fn is_measured(diagnosis: &Diagnosis, title: &Title) -> bool {
+    !places(diagnosis, title).is_empty()
+}
+
 fn words(places: &[Place]) -> String {
     let mut sentences = Vec::new();
     let rejected = |(name, steps): &Place| {

@@ -3,67 +3,23 @@
 use super::{column, number, pairs, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::shares::words;
+use diagnose::shares::{SharedOut, words};
 use diagnose::words::{figure, percent};
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let factors = diagnosis.run.header.factors.as_ref()?;
     let mut blocks = Vec::new();
     if let Some(shared) = diagnosis.shared_out() {
-        let shares = &shared.shares;
-        let median = |mask: u64| {
-            let found = shared.medians.iter().find(|(own, _)| *own == mask);
-            found.map_or(Cell::Empty, |(_, median)| number(figure(*median, &shared.metric.unit)))
-        };
-        let share = |share: Option<f64>| share.map_or(Cell::Empty, |share| number(percent(share)));
-        let all = (1u64 << shared.factors.factors.len()) - 1;
-        let mut rows = vec![
-            vec![text(format!("none turned ({})", factors.before)), median(0), Cell::Empty, Cell::Empty],
-            vec![
-                text(format!("all turned ({})", factors.after)),
-                median(all),
-                number(words(&shares.total)),
-                Cell::Empty,
-            ],
-        ];
-        let mut mains: Vec<_> = shares.mains.iter().collect();
-        mains.sort_by(|one, other| other.effect.ln.abs().total_cmp(&one.effect.ln.abs()));
-        let strong = shares.strong();
-        for main in mains {
-            let mark = if strong.contains(&main.factor) { ", responsible" } else { "" };
-            rows.push(vec![
-                text(format!("{} alone{mark}", shared.turn(main.factor))),
-                median(1 << main.factor),
-                number(words(&main.effect)),
-                share(main.share),
-            ]);
-        }
-        for pair in &shares.pairs {
-            let [one, other] = pair.factors;
-            rows.push(vec![
-                text(format!("{} with {}, beyond both alone", shared.name(one), shared.name(other))),
-                median(1 << one | 1 << other),
-                number(words(&pair.effect)),
-                share(pair.share),
-            ]);
-        }
-        rows.push(vec![text("not shared out"), Cell::Empty, number(words(&shares.remainder)), Cell::Empty]);
-        let columns = vec![
-            column("setting"),
-            right(&shared.metric.title),
-            right("effect, with its 95 % interval"),
-            right("of the difference"),
-        ];
         if shared.is_rejected() {
             blocks.push(Block::Prose(
                 "Most of these settings are rejected (the findings say why): measure again before anything follows from this table.".into(),
             ));
         }
-        blocks.push(Block::Table(Table { columns, rows, folded: false }));
+        blocks.push(Block::Table(table(&shared)));
         blocks.push(Block::Prose(format!(
             "Visits of one setting differ by {} with passes and drift taken out. Shares are of the logarithm of the whole difference; they are \
              given where that can be told from none.",
-            percent(shares.noise)
+            percent(shared.shares.noise)
         )));
     } else {
         blocks.push(Block::Prose("Too little was measured to share anything out.".into()));
@@ -89,4 +45,53 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks,
         long: false,
     })
+}
+
+/// Settings with what they do: none and all turned, each knob alone, pairs, what is not shared out.
+pub fn table(shared: &SharedOut) -> Table {
+    let (shares, factors) = (&shared.shares, shared.factors);
+    let median = |mask: u64| {
+        let found = shared.medians.iter().find(|(own, _)| *own == mask);
+        found.map_or(Cell::Empty, |(_, median)| number(figure(*median, &shared.metric.unit)))
+    };
+    let share = |share: Option<f64>| share.map_or(Cell::Empty, |share| number(percent(share)));
+    let all = (1u64 << shared.factors.factors.len()) - 1;
+    let mut rows = vec![
+        vec![text(format!("none turned ({})", factors.before)), median(0), Cell::Empty, Cell::Empty],
+        vec![
+            text(format!("all turned ({})", factors.after)),
+            median(all),
+            number(words(&shares.total)),
+            Cell::Empty,
+        ],
+    ];
+    let mut mains: Vec<_> = shares.mains.iter().collect();
+    mains.sort_by(|one, other| other.effect.ln.abs().total_cmp(&one.effect.ln.abs()));
+    let strong = shares.strong();
+    for main in mains {
+        let mark = if strong.contains(&main.factor) { ", responsible" } else { "" };
+        rows.push(vec![
+            text(format!("{} alone{mark}", shared.turn(main.factor))),
+            median(1 << main.factor),
+            number(words(&main.effect)),
+            share(main.share),
+        ]);
+    }
+    for pair in &shares.pairs {
+        let [one, other] = pair.factors;
+        rows.push(vec![
+            text(format!("{} with {}, beyond both alone", shared.name(one), shared.name(other))),
+            median(1 << one | 1 << other),
+            number(words(&pair.effect)),
+            share(pair.share),
+        ]);
+    }
+    rows.push(vec![text("not shared out"), Cell::Empty, number(words(&shares.remainder)), Cell::Empty]);
+    let columns = vec![
+        column("setting"),
+        right(&shared.metric.title),
+        right("effect, with its 95 % interval"),
+        right("of the difference"),
+    ];
+    Table { columns, rows, folded: false }
 }

@@ -3,7 +3,7 @@
 
 mod explained;
 
-pub use explained::conclusion;
+pub use explained::{bound_word, conclusion, sentences};
 
 use super::figures::{median_words, value_words, width_words};
 use super::{column, number, right, text};
@@ -74,20 +74,7 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
             first.mib()
         ));
     }
-    if let Some(index) = &suite.index {
-        let interval = index.interval.map_or(String::new(), |between| {
-            format!(" (95 %: {} to {})", figure(between.low, ""), figure(between.high, ""))
-        });
-        let without = index.leave_one_out.map_or(String::new(), |between| {
-            format!(
-                "; leaving one component out gives {} to {}",
-                figure(between.low, ""),
-                figure(between.high, "")
-            )
-        });
-        sentences
-            .push(format!("Geometric mean of the ratios: {}{interval}{without}.", figure(index.value, "×")));
-    }
+    sentences.extend(index_words(suite));
     if let Some(ordinal) = suite.ordinal_since_boot(&diagnosis.run) {
         let uptime = diagnosis
             .run
@@ -108,6 +95,22 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
     sentences.extend(fragmentation_words(diagnosis));
     sentences.push(bandwidth_words(diagnosis));
     sentences.join(" ")
+}
+
+/// The suite's one figure.
+pub fn index_words(suite: &Suite) -> Option<String> {
+    let index = suite.index.as_ref()?;
+    let interval = index.interval.map_or(String::new(), |between| {
+        format!(" (95 %: {} to {})", figure(between.low, ""), figure(between.high, ""))
+    });
+    let without = index.leave_one_out.map_or(String::new(), |between| {
+        format!(
+            "; leaving one component out gives {} to {}",
+            figure(between.low, ""),
+            figure(between.high, "")
+        )
+    });
+    Some(format!("Geometric mean of the ratios: {}{interval}{without}.", figure(index.value, "×")))
 }
 
 /// How the free memory lay before the visits, by node where there are several.

@@ -1,7 +1,7 @@
 //! The first screen of a run: from a diagnosis to what is said of it.
 
 use super::names::label;
-use super::unapplied;
+use super::{study, unapplied};
 use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use crate::text::screen::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
@@ -20,14 +20,9 @@ const ROWS: usize = 16;
 const OWN_REFERENCE: &str =
     "Most have no published reference. Your own second host is the best: --reference RUN.";
 
-/// The first screen of a run with figures of hosts; `None` of a study, whose conclusion stands
-/// first.
-pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Option<Screen> {
+/// The first screen of a run: of a study its answer, of all else key figures.
+pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Screen {
     let readings = key_readings(diagnosis, references);
-    let mut own = super::FAMILIES.iter().flat_map(|own| own(diagnosis));
-    if readings.is_empty() && (own.next().is_some() || super::conclusion(diagnosis).is_some()) {
-        return None;
-    }
     let line = bottom_line(diagnosis, &readings);
     let class = references.class_of(&diagnosis.machine);
     let mut rows: Vec<Row> = readings.iter().map(|own| key_row(own, &readings, diagnosis)).collect();
@@ -40,7 +35,8 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
         remarks.push((String::new(), OWN_REFERENCE.into()));
     }
     rows.iter_mut().for_each(|row| in_units(row, units));
-    Some(Screen {
+    let answer = study::answer(diagnosis, !readings.is_empty());
+    let screen = Screen {
         host: host(diagnosis),
         notices: notices(diagnosis),
         word: line.verdict.words().into(),
@@ -62,8 +58,13 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
             .map(|rule| passed(rule))
             .collect(),
         not_applicable: unapplied::subjects(diagnosis, &diagnosis.not_applicable),
+        blocks: Vec::new(),
         figures: diagnosis.series.iter().filter(measured).count(),
-    })
+    };
+    match answer {
+        Some(answer) => answer.on(screen, line.verdict != RunVerdict::NotValid, diagnosis),
+        None => screen,
+    }
 }
 
 fn measured(judged: &&Judged) -> bool {

@@ -25,12 +25,16 @@ const LINES: usize = 8;
 
 /// What to set, which effect would have been seen, and what more time buys.
 pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
-    let Some(swept) = diagnosis.swept() else { return Vec::new() };
+    diagnosis.swept().as_ref().map_or_else(Vec::new, sentences)
+}
+
+/// The same of a sweep that was understood.
+pub fn sentences(swept: &Swept) -> Vec<String> {
     let of_facet = |facet: &Facet| {
         let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
         let all = advice::recommendations(swept.sweep, facet).into_iter();
         let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
-        all.push(format!("{lead}{}", advice::seen_words(&swept, facet)));
+        all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
         all
     };
     swept.facets.iter().flat_map(of_facet).filter(|text| !text.is_empty()).collect()
@@ -196,6 +200,11 @@ fn default(sweep: &Sweep) -> Option<[f64; 2]> {
         Some(axis) => axis.place_of(axis.before.as_deref()?),
     };
     Some([at(0)?, at(1)?])
+}
+
+/// The map that a facet was swept for.
+pub fn map_of(swept: &Swept, facet: &Facet) -> Chart {
+    map_chart(swept.sweep, &facet.target, String::from("sweep"), facet.target.title.clone())
 }
 
 fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Chart {

@@ -57,7 +57,7 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
 }
 
 /// The index of a number of copies, free and pinned.
-fn index_words(scores: &Scores) -> Option<String> {
+pub fn index_words(scores: &Scores) -> Option<String> {
     let forms = Form::ALL.into_iter().filter_map(|form| {
         let judged = scores.context(form)?;
         let score = scores.index(form).ok()?;

@@ -1,6 +1,7 @@
 //! The first screen as a terminal shows it: at most 40 lines, nothing cut.
 
 use super::super::plain::{lines, plain};
+use super::picture::picture;
 use super::{LONGEST, Style, paint};
 use crate::screen::{FindingLine, HostPart, Row, RowReading, Screen, Tone};
 use model::Severity;
@@ -81,7 +82,11 @@ pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: S
     }
     head.push(String::new());
     head.extend(verdict(screen, style));
-    let figures = if wanted.quiet || wanted.checks { Vec::new() } else { figures(screen, wanted, style) };
+    let mut figures = Vec::new();
+    if !wanted.quiet && !wanted.checks {
+        figures.extend(self::figures(screen, wanted, style));
+        figures.extend(screen.blocks.iter().flat_map(|block| picture(block, style)));
+    }
     let checks = if wanted.checks { checks(screen, style) } else { Vec::new() };
     let closing = if wanted.quiet { Vec::new() } else { self::closing(closing, style) };
     let parts = [head.len(), figures.len(), checks.len(), closing.len()];

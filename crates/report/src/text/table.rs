@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{LONGEST, Style, Tone, paint};
 use crate::block::{Cell, Table};
-use crate::plain::{key_lines, lines, plain, words};
+use crate::plain::{key_lines, lines, plain, spelled_out, words};
 use model::VerdictKind;
 
 /// On narrower lines a picture of the distribution gives its room to the words of the verdict.
@@ -26,8 +26,34 @@ type Row = Vec<(String, Tone)>;
 /// short for the columns, their titles are broken into lines; where it still is, or a cell would
 /// take more than four lines, each row stands as a block of its own.
 pub fn render(table: &Table, style: Style) -> String {
+    let (titles, rows, right, laid) = columns_of(table, style);
+    laid.unwrap_or_else(|| rows.iter().map(|row| record(&titles, row, &right, style)).collect())
+}
+
+/// The same in columns alone: where the line is too short for them or their titles, the last ones are
+/// left out.
+pub fn in_columns(table: &Table, style: Style) -> String {
+    let mut table = table.clone();
+    loop {
+        let (.., laid) = columns_of(&table, style);
+        if let Some(laid) = laid.filter(|laid| !laid.contains('…')) {
+            return laid;
+        }
+        table.columns.pop();
+        for row in &mut table.rows {
+            row.truncate(table.columns.len());
+        }
+        if table.columns.is_empty() {
+            return String::new();
+        }
+    }
+}
+
+/// Titles and cells as they are shown, which columns stand right, and all laid out in columns where
+/// they fit.
+fn columns_of(table: &Table, style: Style) -> (Row, Vec<Row>, Vec<bool>, Option<String>) {
     if table.rows.is_empty() {
-        return String::new();
+        return (Row::new(), Vec::new(), Vec::new(), Some(String::new()));
     }
     let picture = |at: usize| table.rows.iter().any(|row| matches!(row.get(at), Some(Cell::Distribution(_))));
     let columns: Vec<usize> =
@@ -43,8 +69,8 @@ pub fn render(table: &Table, style: Style) -> String {
     let laid = |head: Vec<Row>| laid(&head, &rows, &right, &verdict, style);
     let bare = vec![titles.clone()];
     let wide = fits(&widths(&bare, &rows), style).then(|| laid(bare)).flatten();
-    wide.or_else(|| laid(broken(&titles, &rows)))
-        .unwrap_or_else(|| rows.iter().map(|row| record(&titles, row, &right, style)).collect())
+    let all = wide.or_else(|| laid(broken(&titles, &rows)));
+    (titles, rows, right, all)
 }
 
 /// Titles and rows in columns; `None` where they do not fit. `verdict` says of a row's cell whether
@@ -226,7 +252,9 @@ fn shown(cell: &Cell, style: Style) -> (String, Tone) {
         Cell::Heading(text) => (plain(text, LONGEST), Tone::Strong),
         // A command stands at the end of a text, and whole.
         Cell::Text(text) | Cell::Number(text) | Cell::Code(text) | Cell::Keyed { name: text, .. } => {
-            (plain(text, 4 * LONGEST), Tone::Plain)
+            let text = plain(text, 4 * LONGEST);
+            // Signs that need more than one letter take their columns before these are laid out.
+            (if style.unicode { text } else { spelled_out(&text) }, Tone::Plain)
         }
         Cell::Verdict(verdict) => {
             let (mark, tone) = verdict_mark(verdict.kind, style.unicode);

@@ -175,22 +175,24 @@ pub fn seen<'a>(swept: &Swept, charted: &'a Charted) -> Option<Seen<'a>> {
 /// All metrics' in a sentence or two.
 pub fn seen_words(swept: &Swept, facet: &Facet) -> String {
     let all = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
-    let each = all.filter_map(|charted| seen(swept, charted)).map(|seen| {
-        let mut text =
-            format!("On {} an effect of {} would have been seen", seen.title, percent(seen.effect));
-        if let Some((s, effect)) = seen.more {
-            let asked = percent(swept.sweep.effect.unwrap_or(0.0));
-            let time = duration(s);
-            text.push_str(&format!(
-                ", {asked} was asked for. With {time} (--budget {}), {} would be seen",
-                time.replace(' ', "").replace("min", "m"),
-                percent(effect)
-            ));
-        }
-        text
-    });
-    let each: Vec<String> = each.collect();
-    if each.is_empty() { String::new() } else { format!("{}.", each.join(". ")) }
+    let each: Vec<String> = all.filter_map(|charted| seen_of(swept, charted)).collect();
+    each.join(" ")
+}
+
+/// One metric's in a sentence or two.
+pub fn seen_of(swept: &Swept, charted: &Charted) -> Option<String> {
+    let seen = seen(swept, charted)?;
+    let mut text = format!("On {} an effect of {} would have been seen", seen.title, percent(seen.effect));
+    if let Some((s, effect)) = seen.more {
+        let asked = percent(swept.sweep.effect.unwrap_or(0.0));
+        let time = duration(s);
+        text.push_str(&format!(
+            ", {asked} was asked for. With {time} (--budget {}), {} would be seen",
+            time.replace(' ', "").replace("min", "m"),
+            percent(effect)
+        ));
+    }
+    Some(format!("{text}."))
 }
 
 /// Seconds rounded up as people say them: `50 s`, `5 min`, `3 h`.

@@ -19,17 +19,22 @@ use stats::repeat::Sequence;
 /// decides; nothing of other runs.
 pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
     let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
-    let mut sentences = vec![repeats(&suite)];
-    let placed = placed(&diagnosis.run, &diagnosis.machine, &suite).unwrap_or_default();
+    vec![sentences(diagnosis, &suite).join(" ")]
+}
+
+/// The same in sentences.
+pub fn sentences(diagnosis: &Diagnosis, suite: &Suite) -> Vec<String> {
+    let mut sentences = vec![repeats(suite)];
+    let placed = placed(&diagnosis.run, &diagnosis.machine, suite).unwrap_or_default();
     let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
     let explained: Vec<String> =
         placed.iter().filter(joined).take(EXPLAINED).filter_map(Placed::words).collect();
     match explained.is_empty() {
-        true => sentences.extend(unexplained(diagnosis, &suite, &placed)),
+        true => sentences.extend(unexplained(diagnosis, suite, &placed)),
         false => sentences.extend(explained),
     }
-    sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, &suite).iter().map(Escalated::words));
-    vec![format!("{}.", sentences.join(". "))]
+    sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, suite).iter().map(Escalated::words));
+    sentences.into_iter().map(|words| format!("{words}.")).collect()
 }
 
 /// Components of which a conclusion says how they follow their memory.

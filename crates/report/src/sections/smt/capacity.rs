@@ -48,9 +48,14 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
     let Some(study) = capacity::study(&diagnosis.run, &levels).filter(|study| study.doubt().is_none()) else {
         return Vec::new();
     };
-    let half = study.sentence(0.5).map(|half| format!("{}.", half.words_where(study.premise())));
-    let sentences: Vec<String> = study.bottom_line().into_iter().chain(half).collect();
+    let sentences = sentences(&study);
     if sentences.is_empty() { Vec::new() } else { vec![sentences.join(" ")] }
+}
+
+/// The same in sentences.
+pub fn sentences(study: &Study) -> Vec<String> {
+    let half = study.sentence(0.5).map(|half| format!("{}.", half.words_where(study.premise())));
+    study.bottom_line().into_iter().chain(half).collect()
 }
 
 fn words(study: &Study) -> String {

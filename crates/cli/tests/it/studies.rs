@@ -1,0 +1,76 @@
+//! The first screens of studies: what each family prints from invented samples on a recorded
+//! machine, at the widths of terminals.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::assay;
+
+/// Every study that samples can be invented for, with its words.
+const STUDIES: [(&str, &str); 7] = [
+    ("smt", "smt --quick"),
+    ("rate", "rate --quick --budget 5m"),
+    ("memmap", "memmap --quick --max 2G"),
+    ("unixbench", "unixbench --quick"),
+    ("hackbench", "hackbench --quick --runs 8"),
+    ("sweep", "sweep hackbench --quick --knob slice_ns=0.1ms..100ms:log4 --knob policy=other,batch"),
+    ("nexmark", "run --quick --only nexmark.q0"),
+];
+
+/// A run of a study with invented samples, into a folder.
+fn pretended(words: &str, out: &Path) -> PathBuf {
+    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    let mut command = assay();
+    command.args(words.split(' ')).args(["--force", "--new", "--pretend", "7", "--quiet", "--from"]);
+    let output = command.arg(machine).arg("--out").arg(out).output().expect("assay runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words}: {error}");
+    let mut files = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());
+    files.find(|path| path.to_string_lossy().ends_with(".assay.jsonl")).expect("a run file")
+}
+
+/// What `diagnose` prints of it.
+fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
+    let mut command = assay();
+    command.arg("diagnose").arg(run).args(more).env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
+    let output = command.output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn every_study_begins_with_its_answer() {
+    for (name, words) in STUDIES {
+        let dir = tempfile::tempdir().expect("a folder");
+        let run = pretended(words, dir.path());
+        for columns in [80, 100] {
+            insta::assert_snapshot!(format!("{name}_{columns}"), screen(&run, columns, "C.UTF-8", &[]));
+        }
+        for columns in [60, 80, 100, 140] {
+            for locale in ["C.UTF-8", "C"] {
+                let text = screen(&run, columns, locale, &[]);
+                let most = if columns < 80 { 60 } else { 40 };
+                assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
+                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+                assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
+                assert!(!text.contains('…'), "{name}:\n{text}");
+                assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
+            }
+        }
+        said_once(name, &run);
+    }
+}
+
+/// `--json` has the same verdict, and `--all` says no sentence of it twice.
+fn said_once(name: &str, run: &Path) {
+    let json: Value = serde_json::from_str(&screen(run, 100, "C.UTF-8", &["--json"])).expect("JSON");
+    let word = json["verdict"]["word"].as_str().expect("a word");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = plain(&screen(run, 140, "C.UTF-8", &["--all"]));
+    assert!(all.contains(word), "{name}: {word:?} is missing in {all}");
+    for sentence in json["verdict"]["sentences"].as_array().expect("a list") {
+        let sentence = plain(sentence.as_str().expect("a sentence"));
+        assert_eq!(all.matches(&sentence).count(), 1, "{name}: {sentence}\n{all}");
+    }
+}

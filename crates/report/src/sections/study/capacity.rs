@@ -1,0 +1,83 @@
+//! What a second thread of a core adds (`assay smt`). Words: `A SECOND THREAD ADDS 27 %`, `A SECOND
+//! THREAD COSTS 5 %`, `NO SECOND THREADS`, `SECOND THREADS ARE HIDDEN`, `NO CONCLUSION`.
+
+use super::super::figures::median_words;
+use super::super::{column, number, right, smt, text};
+use super::{Answer, sentence};
+use crate::block::{Cell, Table};
+use crate::screen::Tone;
+use diagnose::Diagnosis;
+use diagnose::capacity::{self, Level, Levels, Second, Study};
+use model::percent;
+use model::vocabulary::smt as ids;
+use stats::smt::spread_first;
+
+pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
+    let levels = Levels::of(&diagnosis.series);
+    let study = capacity::study(&diagnosis.run, &levels)?;
+    if let Some(why) = study.doubt() {
+        let doubted = Answer::new("NO CONCLUSION", Tone::Care).sentences([sentence(&why)]);
+        return Some(doubted.table(kinds(&study)));
+    }
+    let found = diagnosis.findings.iter().any(|finding| ids::rule::SMT_CAPACITY == finding.rule);
+    let adds = study.main().map(|second| second.found.throughput.value.mid - 1.0);
+    let (word, tone) = match (study.smt, adds) {
+        (true, Some(adds)) if adds >= 0.0 => (format!("A SECOND THREAD ADDS {}", whole(adds)), Tone::Strong),
+        (true, Some(adds)) => (format!("A SECOND THREAD COSTS {}", whole(-adds)), Tone::Care),
+        (true, None) => ("NO CONCLUSION".to_string(), Tone::Care),
+        (false, _) if found => ("SECOND THREADS ARE HIDDEN".to_string(), Tone::Care),
+        (false, _) => ("NO SECOND THREADS".to_string(), Tone::Strong),
+    };
+    let by_kind = by_kind(&study);
+    // What half of CPU% means before the capacity.
+    let said = smt::capacity::sentences(&study).into_iter().rev();
+    Some(Answer::new(word, tone).sentences(by_kind.into_iter().chain(said)).table(kinds(&study)))
+}
+
+/// A share of one in whole per cent.
+fn whole(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// The least and the most that it adds.
+fn by_kind(study: &Study) -> Option<String> {
+    let adds = || study.seconds.iter().map(|second| second.found.throughput.value.mid - 1.0);
+    let (least, most) = (adds().reduce(f64::min)?, adds().reduce(f64::max)?);
+    (study.smt && study.seconds.len() > 1).then(|| {
+        let [least, most] = [least, most].map(|share| format!("{:.0}", 100.0 * share));
+        format!("By kind of work it adds {least} to {most} %.")
+    })
+}
+
+/// What a second CPU gives to each kind of work, and what half of CPU% means there.
+fn kinds(study: &Study) -> Table {
+    let columns = vec![
+        column("kind of work"),
+        right(if study.smt { "one thread" } else { "one core" }),
+        right(if study.smt { "both threads" } else { "two cores" }),
+        right("second adds"),
+        right(if study.smt { "50 % CPU is" } else { "" }),
+    ];
+    let row = |second: &Second| {
+        let value =
+            |level: &Level| level.judged(ids::metric::PERFORMANCE).map_or("–".to_string(), median_words);
+        let found = second.found.throughput.value.mid;
+        // A core whose threads hinder each other does most with one.
+        let used = spread_first(0.5, found.max(1.0), 2, 1.0);
+        vec![
+            text(second.kind),
+            number(value(second.one)),
+            number(value(second.both)),
+            number(whole(found - 1.0)),
+            if study.smt { number(format!("{} full", percent(used))) } else { Cell::Empty },
+        ]
+    };
+    let mut table = Table { columns, rows: study.seconds.iter().map(row).collect(), folded: false };
+    if !study.smt {
+        table.columns.pop();
+        for row in &mut table.rows {
+            row.pop();
+        }
+    }
+    table
+}

@@ -1,0 +1,82 @@
+//! Whether a guarded command repeats, and which of two is faster (`assay guard`, `--vs`). Words:
+//! `STABLE`, `SWINGS BY 8 %`; `B IS 7 % SLOWER`, `B IS 7 % FASTER`, `THE SAME WITHIN 2 %`, `CANNOT
+//! TELL`.
+
+use super::super::figures::{median_words, spread_words};
+use super::super::{column, guard, number, right, text};
+use super::Answer;
+use crate::block::Table;
+use crate::screen::Tone;
+use diagnose::Diagnosis;
+use diagnose::words::percent;
+use model::vocabulary::guard as ids;
+use stats::analysis::Judged;
+use stats::order::Interval;
+use stats::quads::Versus;
+
+pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
+    let results = guard::results(diagnosis);
+    let first = results.first()?;
+    let (word, tone, said) = match diagnosis.versus() {
+        Some(found) => {
+            let (word, tone) = versus(&found);
+            // What follows the first sentence says how it was found.
+            let said = guard::versus_words(&found, &first.series);
+            let said = said.split_once(". ").map_or(said.clone(), |(first, _)| format!("{first}."));
+            (word, tone, said)
+        }
+        None => repeats(diagnosis, &results),
+    };
+    Some(Answer::new(word, tone).sentences([said]).table(table(&results)))
+}
+
+fn versus(found: &Versus) -> (String, Tone) {
+    let size = |ln: f64| percent(ln.abs().exp_m1());
+    match (found.interval, found.same_within()) {
+        (Some(Interval { .. }), _) if found.differs() && found.difference > 0.0 => {
+            (format!("B IS {} SLOWER", size(found.difference)), Tone::Strong)
+        }
+        (Some(_), _) if found.differs() => (format!("B IS {} FASTER", size(found.difference)), Tone::Strong),
+        (Some(_), Some(margin)) => (format!("THE SAME WITHIN {}", percent(margin)), Tone::Good),
+        _ => ("CANNOT TELL".to_string(), Tone::Care),
+    }
+}
+
+/// The rule decides whether it swings; how far, the widest spread says.
+fn repeats(diagnosis: &Diagnosis, results: &[&Judged]) -> (String, Tone, String) {
+    let spread = |judged: &&&Judged| judged.analysis.figure().and_then(|own| own.cv).unwrap_or(0.0);
+    let widest = results.iter().max_by(|one, other| spread(one).total_cmp(&spread(other)));
+    let widest = widest.map_or(0.0, |judged| spread(&judged));
+    let found = diagnosis.findings.iter().find(|finding| ids::rule::SWINGING_COMMAND == finding.rule);
+    match found {
+        Some(finding) => (format!("SWINGS BY {}", percent(widest)), Tone::Care, finding.headline.clone()),
+        None => {
+            let said = format!("Its result is steady: runs scatter by {} at most.", percent(widest));
+            ("STABLE".to_string(), Tone::Good, said)
+        }
+    }
+}
+
+/// A row a placement, and a command of two.
+fn table(results: &[&Judged]) -> Table {
+    let row = |judged: &&Judged| {
+        let estimate = judged.analysis.figure();
+        vec![
+            text(guard::name(&judged.series)),
+            text(judged.series.case.placement.name.to_string()),
+            number(median_words(judged)),
+            number(spread_words(judged)),
+            number(estimate.and_then(|own| own.cv).map_or("–".to_string(), percent)),
+            number(estimate.map_or("0".to_string(), |own| own.n.to_string())),
+        ]
+    };
+    let columns = vec![
+        column("command"),
+        column("placement"),
+        right("result"),
+        right("95 %"),
+        right("runs scatter"),
+        right("runs"),
+    ];
+    Table { columns, rows: results.iter().map(row).collect(), folded: false }
+}

@@ -1,0 +1,90 @@
+//! What a knob does (`assay sweep`) and which of many does it (`assay explain-profile`). Words of a
+//! sweep: `SET SLICE TO 3 ms`, `NOTHING TO GAIN`, `NO CONCLUSION`, `DEPENDS ON groups`; of a profile:
+//! `THP DECIDES`, `NO SINGLE KNOB DECIDES`, `NO DIFFERENCE FOUND`, `NO CONCLUSION`.
+
+use super::super::{profile, sweep};
+use super::{Answer, sentence};
+use crate::block::Block;
+use crate::screen::Tone;
+use diagnose::Diagnosis;
+use diagnose::swept::{Charted, Facet, Swept, advice, words};
+use model::vocabulary::sweep::rule::PROFILE_SHARES as SHARES;
+use stats::sweep::Advised;
+
+const SET: &str = "SET";
+const NO_CONCLUSION: &str = "NO CONCLUSION";
+
+pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
+    let swept = diagnosis.swept()?;
+    let first = swept.facets.first()?;
+    let mut found: Vec<(String, Tone)> = Vec::new();
+    for facet in &swept.facets {
+        let own = of_facet(&swept, facet);
+        if !found.contains(&own) {
+            found.push(own);
+        }
+    }
+    let (word, tone) = match (found.as_slice(), first.words.split(' ').next()) {
+        ([one], _) => one.clone(),
+        (_, Some(name)) => (format!("DEPENDS ON {name}"), Tone::Care),
+        (_, None) => (NO_CONCLUSION.to_string(), Tone::Care),
+    };
+    let mut said = sweep::sentences(&swept);
+    // Where nothing is to be set, what more time buys is worth more than what else was not seen.
+    if !word.starts_with(SET) {
+        said.truncate(1);
+        said.extend(advice::seen_of(&swept, &first.target));
+    }
+    let mut answer = Answer::new(word, tone).sentences(said);
+    answer.blocks.push(Block::from(sweep::map_of(&swept, first)));
+    Some(answer)
+}
+
+/// What a map alone comes to.
+fn of_facet(swept: &Swept, facet: &Facet) -> (String, Tone) {
+    let both = [Some(&facet.target), facet.response.as_ref()];
+    let charted = || both.into_iter().flatten();
+    let advice = &facet.advice;
+    match advice.both.or(advice.target).or(advice.response) {
+        _ if facet.target.is_rejected() => (NO_CONCLUSION.to_string(), Tone::Care),
+        Some(advised) => (set(swept, &advised), Tone::Good),
+        None if charted().all(|own: &Charted| own.surface.matters.yes || own.is_fine()) => {
+            ("NOTHING TO GAIN".to_string(), Tone::Strong)
+        }
+        None => (NO_CONCLUSION.to_string(), Tone::Care),
+    }
+}
+
+/// `SET SLICE TO 3 ms`: the best cell of what is advised.
+fn set(swept: &Swept, advised: &Advised) -> String {
+    let sweep = swept.sweep;
+    let columns = sweep.shape()[0].max(1);
+    let place = [advised.cell % columns, advised.cell / columns];
+    let knobs = sweep.axes.iter().zip(place).filter_map(|(axis, at)| {
+        Some(format!("{} TO {}", words::name(axis).to_uppercase(), words::value(axis, axis.values.get(at)?)))
+    });
+    format!("{SET} {}", knobs.collect::<Vec<String>>().join(", "))
+}
+
+pub fn profile(diagnosis: &Diagnosis) -> Option<Answer> {
+    diagnosis.run.header.factors.as_ref()?;
+    let Some(shared) = diagnosis.shared_out() else {
+        let why = "Too little was measured to share anything out.".to_string();
+        return Some(Answer::new(NO_CONCLUSION, Tone::Care).sentences([why]));
+    };
+    let strong = shared.shares.strong();
+    let names: Vec<String> = strong.iter().map(|factor| shared.name(*factor).to_uppercase()).collect();
+    let between = shared.shares.total.interval;
+    let told = between.low > 0.0 || between.high < 0.0;
+    let (word, tone) = match names.as_slice() {
+        _ if shared.is_rejected() => (NO_CONCLUSION.to_string(), Tone::Care),
+        [one] => (format!("{one} DECIDES"), Tone::Strong),
+        [one, other] => (format!("{one} AND {other} DECIDE"), Tone::Strong),
+        [one, others @ ..] => (format!("{one} AND {} MORE DECIDE", others.len()), Tone::Strong),
+        [] if told => ("NO SINGLE KNOB DECIDES".to_string(), Tone::Strong),
+        [] => ("NO DIFFERENCE FOUND".to_string(), Tone::Strong),
+    };
+    let found = diagnosis.findings.iter().find(|finding| SHARES == finding.rule);
+    let said = found.into_iter().flat_map(|own| [own.headline.clone(), own.advice.clone()]);
+    Some(Answer::new(word, tone).sentences(said.map(|text| sentence(&text))).table(profile::table(&shared)))
+}

@@ -1,0 +1,37 @@
+//! Whether memory has one speed (`assay memmap`). Words: `ONE SPEED`, `TWO SPEEDS`, `THREE SPEEDS`,
+//! `CANNOT TELL`.
+
+use super::super::memory_map;
+use super::{Answer, sentence};
+use crate::block::Block;
+use crate::screen::Tone;
+use diagnose::Diagnosis;
+use diagnose::memory_map::NodeMap;
+use stats::memory_map::Answer as Found;
+
+/// Lines of a picture at most.
+const LINES: usize = 12;
+
+pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
+    let maps = diagnosis.memory_maps();
+    if maps.is_empty() {
+        return None;
+    }
+    let is_uniform = |found: &&NodeMap| matches!(found.map.answer, Found::Uniform);
+    let speeds = maps.iter().filter_map(|found| Some(found.speeds()?.speeds.len())).max();
+    let (word, tone) = match speeds {
+        Some(2) => ("TWO SPEEDS", Tone::Bad),
+        Some(_) => ("THREE SPEEDS", Tone::Bad),
+        None if maps.iter().all(|found| is_uniform(&found)) => ("ONE SPEED", Tone::Good),
+        None => ("CANNOT TELL", Tone::Care),
+    };
+    // Nodes of several speeds first, then those that are in doubt.
+    let mut deciding: Vec<&NodeMap> = maps.iter().collect();
+    deciding.sort_by_key(|found| (found.speeds().is_none(), is_uniform(found)));
+    let said = deciding.iter().take(2).map(|found| sentence(&found.words()));
+    let mut answer = Answer::new(word, tone).sentences(said).table(memory_map::nodes(&maps));
+    let drawn = deciding.first().filter(|found| found.speeds().is_some());
+    let drawn = drawn.and_then(|found| memory_map::strings(found));
+    answer.blocks.extend(drawn.filter(|text| text.lines().count() <= LINES).map(Block::Preformatted));
+    Some(answer)
+}

@@ -1,0 +1,22 @@
+//! What a study shows of its own on a first screen: a table or a picture, where it fits.
+
+use super::{Style, table};
+use crate::block::Block;
+
+/// Its lines; none where there is no room for them.
+pub fn picture(block: &Block, style: Style) -> Vec<String> {
+    let drawn = |style: Style| match block {
+        Block::Table(table) => table::in_columns(table, style),
+        block => super::block(block, false, style),
+    };
+    // Colours take no columns.
+    let bare = drawn(Style { color: false, ..style });
+    let lines = || bare.lines().map(str::trim_end);
+    match lines().count() <= PICTURE && lines().all(|line| line.chars().count() <= style.width) {
+        true => drawn(style).lines().map(|line| line.trim_end().to_string()).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Lines of a study's table or picture at most.
+const PICTURE: usize = 22;
