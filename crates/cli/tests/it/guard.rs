@@ -61,7 +61,7 @@ fn nobody_knows_how_long_a_program_takes() {
 
 #[test]
 fn figures_are_taken_and_stored_with_their_meaning() {
-    let (ended, dir) = shell("--runs 3 --metric rate[1/s]=rate:(.*)", "echo rate: 1; echo rate: 250");
+    let (ended, dir) = shell("--all --runs 3 --metric rate[1/s]=rate:(.*)", "echo rate: 1; echo rate: 250");
     ended.measured();
     let results = results(dir.path());
     let rate = series(&results, "guard.command@free?command=sh-");
@@ -219,7 +219,15 @@ fn two_commands_in_turn_are_told_apart() {
 /// CPUs.
 fn duet(dir: &Path, a: &str, b: &str) -> Option<Ended> {
     let (mut command, mark) = (crate::assay(), unique());
-    command.arg("guard").args(["--force", "--new", "--quick", "--duet", "--metric", "time[s]=n: (.*)"]);
+    command.arg("guard").args([
+        "--force",
+        "--new",
+        "--quick",
+        "--all",
+        "--duet",
+        "--metric",
+        "time[s]=n: (.*)",
+    ]);
     command.args(["--vs", &shlex::try_join(["/bin/sh", "-c", b]).expect("words"), "--out"]).arg(dir);
     let ended = end(command.args(["--", "/bin/sh", "-c", a]).env("ASSAY_TEST", &mark));
     ended.sane();
@@ -266,7 +274,7 @@ fn two_commands_at_once_meet_and_swap_their_cpus() {
     let Some(ended) = duet(&out, &a, &b) else { return };
     ended.expect(0);
     let told = in_line(&ended);
-    assert!(told.contains("the same within 1.0 %, measured at once on CPUs "), "{told}");
+    assert!(told.contains("The same within 1.0 %, measured at once on CPUs "), "{told}");
     assert!(told.contains("over 6 swapped pairs."), "{told}");
     let results = results(&out);
     let versus = &results["versus"];

@@ -61,7 +61,7 @@ fn a_planted_region_is_found_with_ratio_and_share() {
 #[test]
 fn a_map_of_this_machine_has_an_answer() {
     let dir = tempfile::tempdir().expect("a folder");
-    let ended = end(&mut memmap(dir.path(), "--chunk 4M --max 160M --rounds 6"));
+    let ended = end(&mut memmap(dir.path(), "--chunk 4M --max 160M --rounds 6 --all"));
     sane(&ended);
     let results = results(dir.path());
     let map = &results["memory_maps"][0];

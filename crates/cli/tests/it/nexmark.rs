@@ -240,7 +240,9 @@ fn setup_says_what_it_lacks_and_leaves_alone_what_is_there() {
 fn a_dry_run_and_invented_samples_need_no_cluster() {
     let stage = Stage::new();
     let mut command = crate::assay();
-    command.args("run --only nexmark --margin 30 --pretend 7 --new --out".split(' ')).arg(stage.path("out"));
+    command
+        .args("run --only nexmark --margin 30 --all --pretend 7 --new --out".split(' '))
+        .arg(stage.path("out"));
     let ended = end(command.env("PATH", "/nowhere"));
     ended.sane();
     // It begins with its conclusion, in a terminal and in the page.

@@ -161,7 +161,7 @@ fn a_planted_slow_quarter_predicts_its_runs() {
         let dir = tempfile::tempdir().expect("a folder");
         let words = format!(
             "--component triad --cpus {cpu} --footprint 16M --iterations 1 --quick --budget {budget}s --with-map --map-max 128M \
-             --map-chunk 1M --plant slow:25%@8"
+             --map-chunk 1M --plant slow:25%@8 --all"
         );
         let ended = rate(dir.path(), &words);
         ended.measured();
@@ -177,7 +177,7 @@ fn a_planted_slow_quarter_predicts_its_runs() {
         let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         let page = fs::read_to_string(dir.path().join("report.html")).expect("a page");
         assert!(text.contains("shares of slow memory") && page.contains("chart-rate-predicted"), "{text}");
-        let (conclusion, findings) = (text.find("Conclusion"), text.find("shares of slow memory"));
+        let (conclusion, findings) = (text.find("COMPONENT"), text.find("shares of slow memory"));
         assert!(conclusion.is_some() && conclusion < findings, "{text}");
         return;
     }
@@ -206,7 +206,8 @@ fn a_footprint_is_doubled_until_the_node_is_full() {
     tree.file("/sys/devices/system/cpu/online", "0-1");
     tree.file("/proc/meminfo", "MemTotal: 409600 kB\nMemAvailable: 409600 kB\n");
     let root = tree.root().display().to_string();
-    let words = format!("--component triad --footprint 32M --escalate --quick --pretend 7 --root {root}");
+    let words =
+        format!("--component triad --footprint 32M --escalate --quick --all --pretend 7 --root {root}");
     let ended = rate(dir.path(), &words);
     ended.sane();
     assert!(ended.err.contains("once more, with 64 MiB"), "{}", ended.err);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::assay;
 
 /// Every study that samples can be invented for, with its words.
-const STUDIES: [(&str, &str); 7] = [
+const STUDIES: [(&str, &str); 9] = [
     ("smt", "smt --quick"),
     ("rate", "rate --quick --budget 5m"),
     ("memmap", "memmap --quick --max 2G"),
@@ -16,14 +16,27 @@ const STUDIES: [(&str, &str); 7] = [
     ("hackbench", "hackbench --quick --runs 8"),
     ("sweep", "sweep hackbench --quick --knob slice_ns=0.1ms..100ms:log4 --knob policy=other,batch"),
     ("nexmark", "run --quick --only nexmark.q0"),
+    ("explain-profile", "explain-profile --quick --bench hackbench --before before.conf --after after.conf"),
+    ("guard", "guard --quick --runs 8 -- true"),
 ];
 
 /// A run of a study with invented samples, into a folder.
 fn pretended(words: &str, out: &Path) -> PathBuf {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    let lists = tempfile::tempdir().expect("a folder");
+    for (name, values) in [("before.conf", ["60", "20"]), ("after.conf", ["10", "40"])] {
+        let text = format!("[sysctl]\nvm.swappiness={}\nvm.dirty_ratio={}\n", values[0], values[1]);
+        std::fs::write(lists.path().join(name), text).expect("a list of settings");
+    }
+    let (words, guarded) = words.split_once(" -- ").unwrap_or((words, ""));
     let mut command = assay();
-    command.args(words.split(' ')).args(["--force", "--new", "--pretend", "7", "--quiet", "--from"]);
-    let output = command.arg(machine).arg("--out").arg(out).output().expect("assay runs");
+    command.current_dir(lists.path()).args(words.split(' '));
+    command.args(["--force", "--new", "--pretend", "7", "--quiet", "--from"]).arg(machine);
+    command.arg("--out").arg(out);
+    if !guarded.is_empty() {
+        command.arg("--").args(guarded.split(' '));
+    }
+    let output = command.output().expect("assay runs");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words}: {error}");
     let mut files = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());

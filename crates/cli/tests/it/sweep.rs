@@ -198,7 +198,7 @@ fn a_budget_decides_the_passes_and_too_short_a_one_is_refused() {
 fn pretended(out: &Path, seed: &str) -> Ended {
     let words = "hackbench --quick --new --knob slice_ns=0.5ms,1.5ms,5ms --knob policy=other,batch --param groups=2,4";
     let mut command = sweep(words);
-    command.args(["--pretend", seed, "--from", &recorded(), "--out"]).arg(out).env("COLUMNS", "120");
+    command.args(["--all", "--pretend", seed, "--from", &recorded(), "--out"]).arg(out).env("COLUMNS", "120");
     end(&mut command)
 }
 

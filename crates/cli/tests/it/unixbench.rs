@@ -45,7 +45,11 @@ fn a_report_reads_as_it_read() {
 fn pretended(out: &Path, args: &[&str]) -> (Output, PathBuf) {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
     let mut command = assay();
-    command.args(["unixbench", "--quick", "--new", "--pretend", "7"]).args(args).arg("--from").arg(machine);
+    command
+        .args(["unixbench", "--quick", "--all", "--new", "--pretend", "7"])
+        .args(args)
+        .arg("--from")
+        .arg(machine);
     let output = command.arg("--out").arg(out).env("COLUMNS", "150").output().expect("assay runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut files = std::fs::read_dir(out).expect("a folder").flatten().map(|entry| entry.path());

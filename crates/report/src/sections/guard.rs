@@ -161,7 +161,7 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
         None => format!("{:.3}", difference.exp()),
     };
     let said = match (found.interval, found.same_within()) {
-        (None, _) => "too few runs to tell B from A".to_string(),
+        (None, _) => "Too few runs to tell B from A".to_string(),
         (Some(interval), _) if found.differs() => {
             let (low, high) = (interval.low.abs(), interval.high.abs());
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
@@ -171,9 +171,9 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
                 percent(low.max(high).exp_m1())
             )
         }
-        (Some(_), Some(margin)) => format!("the same within {}", percent(margin)),
+        (Some(_), Some(margin)) => format!("The same within {}", percent(margin)),
         (Some(interval), None) => {
-            format!("cannot tell: at most {} apart", percent(interval.high.max(-interval.low).exp_m1()))
+            format!("Cannot tell: at most {} apart", percent(interval.high.max(-interval.low).exp_m1()))
         }
     };
     let unit = match found.by {

@@ -25,19 +25,18 @@ const LINES: usize = 8;
 
 /// What to set, which effect would have been seen, and what more time buys.
 pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
-    diagnosis.swept().as_ref().map_or_else(Vec::new, sentences)
+    let Some(swept) = diagnosis.swept() else { return Vec::new() };
+    let all = swept.facets.iter().flat_map(|facet| sentences(&swept, facet));
+    all.filter(|text| !text.is_empty()).collect()
 }
 
-/// The same of a sweep that was understood.
-pub fn sentences(swept: &Swept) -> Vec<String> {
-    let of_facet = |facet: &Facet| {
-        let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
-        let all = advice::recommendations(swept.sweep, facet).into_iter();
-        let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
-        all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
-        all
-    };
-    swept.facets.iter().flat_map(of_facet).filter(|text| !text.is_empty()).collect()
+/// The same of one map.
+pub fn sentences(swept: &Swept, facet: &Facet) -> Vec<String> {
+    let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
+    let all = advice::recommendations(swept.sweep, facet).into_iter();
+    let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
+    all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
+    all
 }
 
 /// The maps that it rests on.

@@ -7,6 +7,7 @@ use super::{Answer, sentence};
 use crate::block::Block;
 use crate::screen::Tone;
 use diagnose::Diagnosis;
+use diagnose::shares::words as effect_words;
 use diagnose::swept::{Charted, Facet, Swept, advice, words};
 use model::vocabulary::sweep::rule::PROFILE_SHARES as SHARES;
 use stats::sweep::Advised;
@@ -29,12 +30,15 @@ pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
         (_, Some(name)) => (format!("DEPENDS ON {name}"), Tone::Care),
         (_, None) => (NO_CONCLUSION.to_string(), Tone::Care),
     };
-    let mut said = sweep::sentences(&swept);
-    // Where nothing is to be set, what more time buys is worth more than what else was not seen.
-    if !word.starts_with(SET) {
-        said.truncate(1);
-        said.extend(advice::seen_of(&swept, &first.target));
-    }
+    let said: Vec<String> = match swept.facets.as_slice() {
+        [one] if word.starts_with(SET) => sweep::sentences(&swept, one),
+        // Where nothing is to be set, what more time buys is worth more than what else was not seen.
+        [one] => {
+            let first = sweep::sentences(&swept, one).into_iter().take(1);
+            first.chain(advice::seen_of(&swept, &one.target)).collect()
+        }
+        all => all.iter().filter_map(|facet| sweep::sentences(&swept, facet).into_iter().next()).collect(),
+    };
     let mut answer = Answer::new(word, tone).sentences(said);
     answer.blocks.push(Block::from(sweep::map_of(&swept, first)));
     Some(answer)
@@ -72,19 +76,30 @@ pub fn profile(diagnosis: &Diagnosis) -> Option<Answer> {
         let why = "Too little was measured to share anything out.".to_string();
         return Some(Answer::new(NO_CONCLUSION, Tone::Care).sentences([why]));
     };
+    let found = diagnosis.findings.iter().find(|finding| SHARES == finding.rule);
     let strong = shared.shares.strong();
     let names: Vec<String> = strong.iter().map(|factor| shared.name(*factor).to_uppercase()).collect();
     let between = shared.shares.total.interval;
     let told = between.low > 0.0 || between.high < 0.0;
     let (word, tone) = match names.as_slice() {
-        _ if shared.is_rejected() => (NO_CONCLUSION.to_string(), Tone::Care),
+        _ if shared.is_rejected() || found.is_none() => (NO_CONCLUSION.to_string(), Tone::Care),
         [one] => (format!("{one} DECIDES"), Tone::Strong),
         [one, other] => (format!("{one} AND {other} DECIDE"), Tone::Strong),
         [one, others @ ..] => (format!("{one} AND {} MORE DECIDE", others.len()), Tone::Strong),
         [] if told => ("NO SINGLE KNOB DECIDES".to_string(), Tone::Strong),
         [] => ("NO DIFFERENCE FOUND".to_string(), Tone::Strong),
     };
-    let found = diagnosis.findings.iter().find(|finding| SHARES == finding.rule);
-    let said = found.into_iter().flat_map(|own| [own.headline.clone(), own.advice.clone()]);
-    Some(Answer::new(word, tone).sentences(said.map(|text| sentence(&text))).table(profile::table(&shared)))
+    let said = match found {
+        Some(own) => vec![own.headline.clone(), own.advice.clone()],
+        None => vec![format!(
+            "All turned, {} changes by {}: too uncertain to say more",
+            shared.metric.title,
+            effect_words(&shared.shares.total)
+        )],
+    };
+    Some(
+        Answer::new(word, tone)
+            .sentences(said.iter().map(|text| sentence(text)))
+            .table(profile::table(&shared)),
+    )
 }
