@@ -84,6 +84,10 @@ fn said_once(name: &str, run: &Path) {
     assert!(all.contains(word), "{name}: {word:?} is missing in {all}");
     for sentence in json["verdict"]["sentences"].as_array().expect("a list") {
         let sentence = plain(sentence.as_str().expect("a sentence"));
+        // A finding stands below in full.
+        if json["findings"].as_array().expect("a list").iter().any(|one| one["headline"] == *sentence) {
+            continue;
+        }
         assert_eq!(all.matches(&sentence).count(), 1, "{name}: {sentence}\n{all}");
     }
 }

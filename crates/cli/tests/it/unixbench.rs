@@ -73,9 +73,9 @@ fn the_index_is_printed_first_and_in_its_own_form() {
     let section = shown.split("\n  UnixBench\n").nth(1).expect("the section");
     let section = section.split("\n  Clock, idle").next().expect("what follows it");
     insta::assert_snapshot!("terminal", section.replace(bench::RUSTC, "rustc 1.x"));
-    // Nothing stands between it and the conditions.
+    // Its answer stands before it, and no other table of results.
     let before = shown.split("\n  UnixBench\n").next().expect("the heading");
-    assert!(before.contains("check  ") && !before.contains("median"), "{before}");
+    assert!(before.contains("  INDEX ") && !before.contains("median"), "{before}");
 
     // UnixBench's readers, ours among them, take it for a report.
     let report = dir.path().join("printed.txt");

@@ -12,8 +12,8 @@ use model::{Grade, VerdictKind};
 /// The verdict over a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputVerdict {
-    /// `HEALTHY`, `USABLE WITH CAUTION`, `FAULTY`, `NOT VALID` or `NO FAULT FOUND`; of a study what it
-    /// comes to: `A SECOND THREAD ADDS 27 %`.
+    /// `HEALTHY`, `USABLE WITH CAUTION`, `FAULTY`, `NOT VALID` or `NO FAULT FOUND`; of a study what
+    /// it comes to: `A SECOND THREAD ADDS 27 %`.
     pub word: String,
     /// At most three: what decides it, what was clean, how well the figures are known.
     pub sentences: Vec<String>,

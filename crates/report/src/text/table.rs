@@ -30,8 +30,8 @@ pub fn render(table: &Table, style: Style) -> String {
     laid.unwrap_or_else(|| rows.iter().map(|row| record(&titles, row, &right, style)).collect())
 }
 
-/// The same in columns alone: where the line is too short for them or their titles, the last ones are
-/// left out.
+/// The same in columns alone: where the line is too short for them or their titles, the last ones
+/// are left out.
 pub fn in_columns(table: &Table, style: Style) -> String {
     let mut table = table.clone();
     loop {

@@ -1,6 +1,6 @@
 //! What a knob does (`assay sweep`) and which of many does it (`assay explain-profile`). Words of a
-//! sweep: `SET SLICE TO 3 ms`, `NOTHING TO GAIN`, `NO CONCLUSION`, `DEPENDS ON groups`; of a profile:
-//! `THP DECIDES`, `NO SINGLE KNOB DECIDES`, `NO DIFFERENCE FOUND`, `NO CONCLUSION`.
+//! sweep: `SET SLICE TO 3 ms`, `NOTHING TO GAIN`, `NO CONCLUSION`, `DEPENDS ON groups`; of a
+//! profile: `THP DECIDES`, `NO SINGLE KNOB DECIDES`, `NO DIFFERENCE FOUND`, `NO CONCLUSION`.
 
 use super::super::{profile, sweep};
 use super::{Answer, sentence};
@@ -32,7 +32,7 @@ pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
     };
     let said: Vec<String> = match swept.facets.as_slice() {
         [one] if word.starts_with(SET) => sweep::sentences(&swept, one),
-        // Where nothing is to be set, what more time buys is worth more than what else was not seen.
+        // Where nothing is to be set, what more time buys says more than what else was not seen.
         [one] => {
             let first = sweep::sentences(&swept, one).into_iter().take(1);
             first.chain(advice::seen_of(&swept, &one.target)).collect()
