@@ -1,5 +1,5 @@
 //! The first screens of studies: what each family of benchmarks answers, as a verdict of a few
-//! words, at most three sentences and one table or picture. The words of each stand in its own file.
+//! words, at most three sentences and one table or picture. The words of each stand in its file.
 
 mod capacity;
 mod guarded;
