@@ -225,8 +225,9 @@ fn the_published_surface_gives_the_published_regions_and_compromise() {
     // It comes first, on the page as on the screen.
     let composed = report::sections::compose(&diagnosis).expect("a report");
     assert_eq!(composed.sections[0].id, report::block::CONCLUSION);
-    let style = report::text::Style { color: false, unicode: true, width: 100 };
-    let shown = report::text::render(&composed, style);
+    let style = report::text::Style { color: false, unicode: true, width: 140 };
+    let screen = composed.screen.as_ref().expect("a first screen");
+    let shown = report::text::screen::render(screen, Default::default(), &[], style);
     let first = shown.find("For throughput: min_granularity 15 ms to 20 ms, wakeup_granularity 6 ms to 8 ms");
     let map = shown.find("beside the setting that was there, %").expect("the map");
     assert!(first.is_some_and(|first| first < map), "{shown}");
