@@ -97,6 +97,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of a run that cannot be read: it is none that passes.
+    pub fn unreadable(file: &str, why: &str, spec: &Spec) -> Outcome {
+        Outcome {
+            host: file.to_string(),
+            file: file.to_string(),
+            about: Vec::new(),
+            spec: spec.name.clone(),
+            started: String::new(),
+            profile: String::new(),
+            verdict: Verdict::NotUsable,
+            sentences: vec![format!("It cannot be read: {}.", why.trim_end_matches('.'))],
+            demands: Vec::new(),
+        }
+    }
+
     pub fn count(&self, standing: Standing) -> usize {
         self.demands.iter().filter(|demand| demand.standing == standing).count()
     }

@@ -26,6 +26,11 @@ pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
     Ok(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{text}\n"))
 }
 
+/// A text without the characters that XML has no place for, however they are written.
+fn allowed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')).collect()
+}
+
 /// The demands, and a case for a run that cannot be judged.
 fn tests(outcome: &Outcome) -> usize {
     outcome.demands.len() + usize::from(outcome.verdict == Verdict::NotUsable)
@@ -36,7 +41,7 @@ fn suite<W: Write>(writer: &mut Writer<W>, outcome: &Outcome) -> std::io::Result
     writer
         .create_element("testsuite")
         .with_attributes([
-            ("name", outcome.host.as_str()),
+            ("name", allowed(&outcome.host).as_str()),
             ("tests", tests(outcome).to_string().as_str()),
             ("failures", outcome.count(Standing::Missed).to_string().as_str()),
             ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),
@@ -80,10 +85,10 @@ fn case<W: Write>(
     name: &str,
     inside: Option<(&str, &str, &str)>,
 ) -> std::io::Result<()> {
-    let class = format!("{}.{group}", outcome.host);
+    let (class, name) = (allowed(&format!("{}.{group}", outcome.host)), allowed(name));
     let element = writer.create_element("testcase").with_attributes([
         ("classname", class.as_str()),
-        ("name", name),
+        ("name", name.as_str()),
         ("time", "0"),
     ]);
     match inside {
@@ -93,7 +98,7 @@ fn case<W: Write>(
         }
         Some((kind, sort, text)) => element.write_inner_content(|writer| {
             let inner = writer.create_element(kind).with_attribute(("type", sort));
-            inner.write_text_content(BytesText::new(text)).map(|_| ())
+            inner.write_text_content(BytesText::new(&allowed(text))).map(|_| ())
         })?,
     };
     Ok(())

@@ -84,6 +84,10 @@ impl Limit {
         };
         let ends = [quantity("min", &self.min)?, quantity("max", &self.max)?];
         ensure!(ends.iter().any(Option::is_some), "it asks for nothing: give it a min, a max or both");
+        if let [Some(min), Some(max)] = &ends {
+            let least = min.in_unit(&max.unit)?;
+            ensure!(least <= max.value, "its min is above its max: no figure can be both");
+        }
         Ok(ends)
     }
 }

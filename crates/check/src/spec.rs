@@ -138,6 +138,7 @@ impl Asked {
                 };
                 let (min, max) = (end("min")?, end("max")?);
                 ensure!(min.is_some() || max.is_some(), "it has neither min nor max");
+                ensure!(min.zip(max).is_none_or(|(min, max)| min <= max), "its min is above its max");
                 Ok(Asked::Range { min, max })
             }
             value => Ok(Asked::OneOf(vec![scalar(value)?])),
@@ -331,6 +332,8 @@ mod tests {
             ("[findings]\nnone_of = [\"steel\"]", "did you mean steal?"),
             ("[machine]\ncpus = { least = 2 }", "neither min nor max"),
             ("[run]\nmax_age = \"soon\"\n[machine]\ncpus = 2", "35d"),
+            ("[machine]\ncpus = { min = 3, max = 2 }", "min is above its max"),
+            ("[limits]\ndram-latency = { min = \"1 µs\", max = \"2 ns\" }", "min is above its max"),
             ("[machine\n", "line 1"),
             ("[reading]\nat_least = \"good\"", "fast, normal or slow"),
         ] {

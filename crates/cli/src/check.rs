@@ -126,25 +126,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(spec) => spec,
         Err(error) => return Ok(usage(&error)),
     };
-    let subjects = subjects(&args)?;
-    let Some(spec) = spec else {
-        if args.derive {
-            return match ::check::derived(&subjects, args.margin.unwrap_or(0.05)) {
-                Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
-                Err(error) => Ok(usage(&error)),
-            };
-        }
-        let [one] = subjects.as_slice() else {
-            bail!("--init writes a spec from one run; of {LEAST_RUNS} or more: --derive");
-        };
-        output::print(&::check::initial(one, args.margin.unwrap_or(0.10)))?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    if subjects.is_empty() {
+    let found = found(&args)?;
+    let Some(spec) = spec else { return written(&args, found) };
+    if found.is_empty() {
         output::tell("assay: there is no run that can be judged");
         return Ok(ExitCode::from(Verdict::NotUsable.exit_code()));
     }
-    let outcomes = match judged(&spec, &subjects) {
+    let outcomes = match judged(&spec, &found) {
         Ok(outcomes) => outcomes,
         Err(error) => return Ok(usage(&error)),
     };
@@ -222,7 +210,7 @@ pub fn accept(
     file: &Path,
     as_json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let outcomes = judged(spec, &[of_run(diagnosis, reference, &file.display().to_string())?])?;
+    let outcomes = judged(spec, &[Ok(of_run(diagnosis, reference, &file.display().to_string())?)])?;
     match as_json {
         // Standard output is the run's.
         true => output::tell_as_is(
@@ -246,12 +234,31 @@ fn text_of(outcomes: &[Outcome], shown: Shown, brief: bool, terminal: bool) -> S
     text.collect::<Vec<_>>().join(if brief { "" } else { "\n" })
 }
 
-fn judged(spec: &Spec, subjects: &[Subject]) -> anyhow::Result<Vec<Outcome>> {
+fn judged(spec: &Spec, found: &[Found]) -> anyhow::Result<Vec<Outcome>> {
     let now = jiff::Timestamp::now().as_second() as f64;
-    subjects
-        .iter()
-        .map(|subject| ::check::check(spec, subject, now).context("the spec cannot be used"))
-        .collect()
+    let outcome = |one: &Found| match one {
+        Ok(subject) => ::check::check(spec, subject, now).context("the spec cannot be used"),
+        Err((file, why)) => Ok(Outcome::unreadable(file, why, spec)),
+    };
+    found.iter().map(outcome).collect()
+}
+
+/// Prints a spec written from runs, all of which must be readable.
+fn written(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
+    let all: Result<Vec<Subject>, _> = found.into_iter().collect();
+    let all = all.map_err(|(file, why)| anyhow::anyhow!("{file}: {why}"))?;
+    let text = match (args.derive, all.as_slice()) {
+        (true, all) => ::check::derived(all, args.margin.unwrap_or(0.05)),
+        (false, [one]) => Ok(::check::initial(one, args.margin.unwrap_or(0.10))),
+        (false, all) => Err(anyhow::anyhow!(
+            "--init writes a spec from one run, these are {}; from {LEAST_RUNS} or more: --derive",
+            all.len()
+        )),
+    };
+    match text {
+        Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
+        Err(error) => Ok(usage(&error)),
+    }
 }
 
 /// One rejected host rejects all; what cannot be judged comes before what is undecided.
@@ -266,33 +273,32 @@ fn of_run(diagnosis: &Diagnosis, reference: &ReferenceArg, file: &str) -> anyhow
     Ok(Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged)))
 }
 
-/// All runs that were named; what cannot be read is said.
-fn subjects(args: &Args) -> anyhow::Result<Vec<Subject>> {
-    let mut subjects = Vec::new();
+/// A run, or the file and why there is none.
+type Found = Result<Subject, (String, String)>;
+
+/// All runs that were named. What cannot be read is judged, too: it is no run that passes.
+fn found(args: &Args) -> anyhow::Result<Vec<Found>> {
+    let mut all = Vec::new();
     for path in results::files(&args.runs)? {
-        match subjects_in(&path, &args.reference) {
-            Ok(own) => subjects.extend(own),
-            Err(error) => output::tell(&format!("assay: {}: {error:#}", path.display())),
+        match found_in(&path, &args.reference) {
+            Ok(own) => all.extend(own),
+            Err(error) => all.push(Err((path.display().to_string(), format!("{error:#}")))),
         }
     }
-    Ok(subjects)
+    Ok(all)
 }
 
-fn subjects_in(path: &Path, reference: &ReferenceArg) -> anyhow::Result<Vec<Subject>> {
+fn found_in(path: &Path, reference: &ReferenceArg) -> anyhow::Result<Vec<Found>> {
     let shown = path.display().to_string();
     if results::is_run(path)? {
-        return Ok(vec![of_run(&diagnose::diagnose(results::run(path)?), reference, &shown)?]);
+        return Ok(vec![Ok(of_run(&diagnose::diagnose(results::run(path)?), reference, &shown)?)]);
     }
     match results::held(path)? {
         Held::Summaries(all) => {
-            let mut subjects = Vec::new();
-            for one in &all {
-                match one {
-                    Ok((summary, file)) => subjects.push(Subject::of_summary(summary, file)),
-                    Err((place, why)) => output::tell(&format!("assay: {place}: {why}")),
-                }
-            }
-            Ok(subjects)
+            let of = |one: Result<_, _>| {
+                one.map(|(summary, file): (_, String)| Subject::of_summary(&summary, &file))
+            };
+            Ok(all.into_iter().map(of).collect())
         }
         Held::Arms(_) => bail!(
             "it is the result of another tool or a saved report; a spec is held against run files and summaries"

@@ -82,7 +82,9 @@ fn about(outcome: &Outcome, style: Style) -> Vec<String> {
     };
     let mut parts = vec![HostPart::needed(outcome.host.clone())];
     parts.extend(outcome.about.iter().map(|part| HostPart::spare(part.clone())));
-    parts.extend([HostPart::needed(run), HostPart::needed(demands)]);
+    if !outcome.demands.is_empty() {
+        parts.extend([HostPart::needed(run), HostPart::needed(demands)]);
+    }
     host(&parts, style)
 }
 

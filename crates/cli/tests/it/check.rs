@@ -127,8 +127,15 @@ fn each_outcome_has_its_exit_code() {
         .arg(run.with_file_name("none.assay.jsonl"))
         .arg("--spec")
         .arg(run.with_extension("toml"));
-    let (code, _, error) = output(command);
-    assert!(code == 3 && error.contains("none.assay.jsonl"), "{code} {error}");
+    let (code, text, _) = output(command);
+    assert!(code == 3 && text.contains("NOT USABLE") && text.contains("none.assay.jsonl"), "{code} {text}");
+    // Beside a run that is accepted, too: what is missing is no pass.
+    check(&run, met, &[]);
+    let mut command = assay();
+    command.arg("check").arg(&run).arg(run.with_file_name("none.assay.jsonl"));
+    command.arg("--spec").arg(run.with_extension("toml")).arg("--brief");
+    let (code, text, _) = output(command);
+    assert!(code == 3 && text.lines().count() == 2, "{code} {text}");
 }
 
 #[test]
