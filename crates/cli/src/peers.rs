@@ -11,7 +11,10 @@ use super::results::{self, Held};
 use super::{naming, output};
 use compare::peers::{self, Fleet, Peers, Result};
 use model::Severity;
+use report::block::Report;
 use report::peers as shown;
+use report::text::Style;
+use report::text::screen::{self as first_screen, Wanted};
 use report::{csv, html, json, markdown, text};
 use sys::thread;
 
@@ -45,6 +48,9 @@ pub struct Args {
     /// Show every host, group and finding
     #[arg(long)]
     all: bool,
+    /// Show the verdict and what was found only
+    #[arg(long, conflicts_with = "all")]
+    quiet: bool,
     /// Print JSON (always with every host)
     #[arg(long)]
     json: bool,
@@ -68,18 +74,36 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         output::tell(&format!("assay: none of {} could be used{why}", output::counted(files.len(), "file")));
         return Ok(ExitCode::from(3));
     }
-    present(&args, &found)?;
+    let code = code(&args, &found);
+    present(&args, &found, code)?;
     if !unusable.is_empty() {
         output::tell(&format!("assay: {} could not be used{why}", output::counted(unusable.len(), "result")));
     }
+    Ok(ExitCode::from(code))
+}
+
+fn code(args: &Args, found: &Peers) -> u8 {
     let gravest = found.findings.iter().map(|finding| finding.severity).max();
     if args.fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
-        return Ok(ExitCode::from(1));
+        return 1;
     }
-    Ok(match found.judged() {
-        0 => ExitCode::from(NOT_JUDGED),
-        _ => ExitCode::SUCCESS,
-    })
+    if found.judged() == 0 { NOT_JUDGED } else { 0 }
+}
+
+/// The first screen, and all hosts and findings behind it where they are asked for.
+fn text_of(report: &Report, args: &Args, exit: u8, style: Style) -> String {
+    let Some(screen) = &report.screen else { return String::new() };
+    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+    let row = [
+        if args.all { String::new() } else { "each host: --all".to_string() },
+        "page: --out fleet.html".to_string(),
+        rule.map_or(String::new(), |rule| format!("why: assay explain {rule}")),
+        if exit == 0 { String::new() } else { format!("exit {exit}") },
+    ];
+    let row = row.into_iter().filter(|cell| !cell.is_empty()).collect();
+    let wanted = Wanted { quiet: args.quiet, ..Wanted::default() };
+    let first = first_screen::render(screen, wanted, &[row], style);
+    if args.all { format!("{first}{}", text::details(report, false, style)) } else { first }
 }
 
 /// The fleet whose runs a folder holds.
@@ -101,13 +125,13 @@ fn fleet_of(files: &[PathBuf]) -> Fleet {
     fleet
 }
 
-fn present(args: &Args, found: &Peers) -> anyhow::Result<()> {
+fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
     let Some(file) = &args.out else {
         return match args.json {
             true => output::print_json(&shown::output(found)),
             false => {
                 let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                output::print_text(&text::render(&shown::report(found, args.all)?, style))
+                output::print_text(&text_of(&shown::report(found, args.all)?, args, exit, style))
             }
         };
     };

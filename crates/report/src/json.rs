@@ -1,6 +1,6 @@
 //! The machine-readable contract: what `--json`, `report.json` and the page's embedded data hold.
 
-mod bottom_line;
+pub(crate) mod bottom_line;
 
 use std::collections::BTreeMap;
 

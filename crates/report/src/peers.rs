@@ -1,5 +1,7 @@
 //! Hosts beside their peers, as JSON and as a report of its own.
 
+mod screen;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
@@ -19,6 +21,8 @@ pub struct Output {
     pub schema: u32,
     /// Version of the binary that wrote this.
     pub assay: String,
+    /// The first screen's.
+    pub verdict: json::bottom_line::OutputVerdict,
     /// Results that were used, older ones of a host included.
     pub runs: usize,
     /// Hosts that were held against at least eight others of their make-up, or nearly so.
@@ -132,6 +136,7 @@ pub fn output(peers: &Peers) -> Output {
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
+        verdict: json::bottom_line::OutputVerdict::of(&screen::screen(peers)),
         runs: fleet.hosts.iter().map(|host| 1 + host.earlier.len()).sum(),
         judged: peers.judged(),
         groups: peers.groups.iter().map(group).collect(),
@@ -262,7 +267,7 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let hosts = fleet.hosts.len();
     let behind = peers.standings.iter().filter(|standing| flagged(standing)).count();
     Ok(Report {
-        screen: None,
+        screen: Some(screen::screen(peers)),
         title: format!(
             "{} beside {} peers",
             counted(hosts, "host"),

@@ -170,10 +170,12 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     assert!(warnings.contains("given twice") && warnings.contains("invented"), "{warnings}");
 
     assert_eq!(peers(&["--fail-on", "problem"], &[&made.runs()]).0, 1);
-    let (_, output) = peers(&[], &[&made.runs()]);
+    let (_, output) = peers(&["--all"], &[&made.runs()]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("Host db77 is 4") && text.contains("memory bandwidth") && !text.contains("db05 "),
+        text.contains("ONE HOST IS SLOWER THAN ITS PEERS")
+            && text.contains("Host db77 is 4")
+            && text.contains("memory bandwidth"),
         "{text}"
     );
     for (name, holds) in
@@ -184,6 +186,48 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
         let text = fs::read_to_string(&file).expect("written");
         assert!(code == 0 && text.contains(holds), "{name}");
     }
+}
+
+/// The first screens: hosts that are behind, none, and too few to tell.
+#[test]
+fn a_fleet_has_a_screen_of_forty_lines() {
+    let mut made = Made::new();
+    made.healthy(20);
+    let screen = |made: &Made, columns: usize, locale: &str, more: &[&str]| {
+        let mut command = assay();
+        command.arg("peers").arg(made.runs()).args(more).env("COLUMNS", columns.to_string());
+        let output = command.env("LC_ALL", locale).output().expect("assay runs");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let alike = screen(&made, 100, "C.UTF-8", &[]);
+    insta::assert_snapshot!("alike_100", alike);
+    for (name, memory) in [("db77", 0.5563), ("db78", 0.8)] {
+        let slow = made.host(name, "2026-11-02T00:00:00Z", memory);
+        made.put(&format!("runs/{name}.assay.jsonl"), &made.bytes(&slow));
+    }
+    let other = made.host("web1", "2026-11-03T00:00:00Z", 1.0);
+    let make_up = other.make_up.iter().map(|(label, value)| match label.as_str() {
+        "cpu_model" => (label.clone(), "Another".to_string()),
+        _ => (label.clone(), value.clone()),
+    });
+    let other = Summary { make_up: make_up.collect(), ..other };
+    made.put("runs/web1.assay.jsonl", &made.bytes(&other));
+    for columns in [60, 80, 100, 140] {
+        for locale in ["C.UTF-8", "C"] {
+            let text = screen(&made, columns, locale, &[]);
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+            let limit = if columns >= 80 { 40 } else { 60 };
+            assert!(text.lines().count() <= limit && !text.contains('…'), "{text}");
+            assert!(locale != "C" || text.is_ascii(), "{text}");
+        }
+    }
+    insta::assert_snapshot!("behind_100", screen(&made, 100, "C.UTF-8", &[]));
+    insta::assert_snapshot!("behind_80", screen(&made, 80, "C.UTF-8", &[]));
+    insta::assert_snapshot!("behind_80_ascii", screen(&made, 80, "C", &[]));
+    let quiet = screen(&made, 100, "C.UTF-8", &["--quiet"]);
+    assert!(quiet.contains("TWO HOSTS ARE SLOWER") && !quiet.contains("slowest"), "{quiet}");
+    let (_, output) = peers(&["--json"], &[&made.runs()]);
+    assert_eq!(json(&output)["verdict"]["word"], "TWO HOSTS ARE SLOWER THAN THEIR PEERS");
 }
 
 #[test]

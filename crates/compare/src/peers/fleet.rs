@@ -115,6 +115,12 @@ fn better_of(unit: &str) -> Option<Better> {
 }
 
 impl Fleet {
+    /// A host's value of a metric, in its unit; both by their places.
+    pub fn value(&self, host: usize, metric: usize) -> Option<f64> {
+        let own = self.hosts.get(host)?.values.iter().find(|value| value.metric as usize == metric)?;
+        Some(if self.metrics.get(metric)?.higher { own.ln } else { -own.ln }.exp())
+    }
+
     /// Adds a result. Of one host the newest counts, and the others are its history; one run counts
     /// once.
     pub fn add(&mut self, result: Result) {

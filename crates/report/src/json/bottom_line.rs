@@ -56,6 +56,12 @@ pub struct OutputKeyFigure {
     pub certain: bool,
 }
 
+impl OutputVerdict {
+    pub fn of(screen: &Screen) -> OutputVerdict {
+        OutputVerdict { word: screen.word.clone(), sentences: screen.sentences.clone() }
+    }
+}
+
 /// Verdict, cards and key figures of a run.
 pub fn output(
     diagnosis: &Diagnosis,
@@ -63,7 +69,7 @@ pub fn output(
     screen: &Screen,
 ) -> (OutputVerdict, Vec<OutputCard>, Vec<OutputKeyFigure>) {
     let readings = key_readings(diagnosis, references);
-    let verdict = OutputVerdict { word: screen.word.clone(), sentences: screen.sentences.clone() };
+    let verdict = OutputVerdict::of(screen);
     let cards = screen.cards.iter().map(|card| OutputCard {
         group: card.group.into(),
         key_figure: card.row.as_ref().and_then(|row| row.name).map(str::to_string),
