@@ -189,7 +189,7 @@ fn two_commands_in_turn_are_told_apart() {
     let dir = tempfile::tempdir().expect("a folder");
     let told = |time: &str| ["/bin/sh".to_string(), "-c".into(), format!("echo time: {time}")];
     let mut command = crate::assay();
-    command.arg("guard").args(["--force", "--new", "--quick", "--metric", "time[s]=time: (.*)"]);
+    command.arg("guard").args(["--force", "--new", "--quick", "--all", "--metric", "time[s]=time: (.*)"]);
     command
         .args(["--vs", "/bin/sh -c 'echo time: 1.1'", "--out"])
         .arg(dir.path())

@@ -7,7 +7,7 @@ use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::sections::screen::day;
 use crate::text::screen::bare;
 use compare::peers::{DRIFT, Group, LEAST_HOSTS, Peers, SLOW, Standing};
-use diagnose::key_figures::{self, KEY_FIGURES, KeyFigure};
+use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Finding, Severity, percent, unit_factor};
 
 /// Hosts that are behind, on the screen at most; figures of each.
@@ -119,9 +119,11 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for place in behind.iter().take(HOSTS) {
         let (host, standing) = (&peers.fleet.hosts[*place], &peers.standings[*place]);
-        let known = standing.flags.iter().filter_map(|flag| {
-            let figure = key_figures::of_key(&peers.fleet.metrics[flag.metric].key)?;
-            Some((figure, flag.metric, flag.ratio))
+        // Other series of the same benchmark are no key figures.
+        let known = KEY_FIGURES.iter().filter_map(|figure| {
+            let metric = metric_of(peers, figure)?;
+            let flag = standing.flags.iter().find(|flag| flag.metric == metric)?;
+            Some((figure, metric, flag.ratio))
         });
         let known: Vec<(&KeyFigure, usize, f64)> = known.take(FIGURES).collect();
         let mut own: Vec<[String; 4]> = Vec::new();
@@ -136,7 +138,7 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
         let more = standing.flags.len() - known.len();
         if more > 0 && !own.is_empty() {
             own.push([
-                format!("{} more", counted(more, "figure")),
+                format!("{more} more {}", if more == 1 { "figure" } else { "figures" }),
                 String::new(),
                 String::new(),
                 String::new(),
@@ -162,7 +164,7 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
         }
     }
     if behind.len() > HOSTS {
-        let more = format!("{} more", counted(behind.len() - HOSTS, "host"));
+        let more = format!("{} more", behind.len() - HOSTS);
         rows.push([Cell::Text(more)].into_iter().chain((0..4).map(|_| Cell::Empty)).collect());
     }
     let columns = vec![
@@ -191,6 +193,13 @@ fn beside(
     [own.map_or(String::new(), |own| format!("{} {}", bare(own), figure.unit)), middle]
 }
 
+/// The place of the series that a key figure is in this fleet.
+fn metric_of(peers: &Peers, figure: &KeyFigure) -> Option<usize> {
+    let metrics = &peers.fleet.metrics;
+    let own = figure.find(metrics.iter(), |metric| &metric.key)?;
+    metrics.iter().position(|metric| metric.key == own.key)
+}
+
 fn in_unit(peers: &Peers, host: usize, metric: usize, figure: &KeyFigure) -> Option<f64> {
     let factor = unit_factor(&peers.fleet.metrics[metric].unit, figure.unit)?;
     Some(peers.fleet.value(host, metric)? * factor)
@@ -200,16 +209,14 @@ fn in_unit(peers: &Peers, host: usize, metric: usize, figure: &KeyFigure) -> Opt
 fn make(peers: &Peers, group: &Group) -> Option<Block> {
     let fleet = &peers.fleet;
     let row = |figure: &'static KeyFigure| {
-        let metric = figure.find(fleet.metrics.iter(), |metric| &metric.key)?;
-        let place = fleet.metrics.iter().position(|own| own.key == metric.key)?;
+        let place = metric_of(peers, figure)?;
         let value = |host: &usize| Some((in_unit(peers, *host, place, figure)?, *host));
         let mut all: Vec<(f64, usize)> = group.hosts.iter().filter_map(value).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        if metric.higher {
+        // The slowest stands left, whichever way is better.
+        if !fleet.metrics[place].higher {
             all.reverse();
         }
-        // The slowest stands left, whichever way is better.
-        all.reverse();
         let (slowest, fastest) = (all.first()?, all.last()?);
         (all.len() >= LEAST_HOSTS).then(|| {
             vec![
@@ -228,7 +235,7 @@ fn make(peers: &Peers, group: &Group) -> Option<Block> {
         column(&title, false),
         column("slowest", false),
         column("", true),
-        column("where the middle eight of ten are", false),
+        column("■ eight of ten hosts", false),
         column("fastest", true),
         column("", false),
     ];
@@ -238,7 +245,7 @@ fn make(peers: &Peers, group: &Group) -> Option<Block> {
 /// Values in their order on a line from the first to the last: `■` from the tenth to the ninetieth
 /// of a hundred.
 fn strip(values: &[f64]) -> String {
-    const WIDTH: usize = 32;
+    const WIDTH: usize = 22;
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return String::new() };
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     let place = |value: f64| match last - first {
@@ -251,8 +258,8 @@ fn strip(values: &[f64]) -> String {
     (0..WIDTH).map(|at| if (from..=to).contains(&at) { '■' } else { '·' }).collect()
 }
 
-/// What differs about the hosts that are behind, what is to be known of the fleet, and what else was
-/// found.
+/// What differs about the hosts that are behind, what is to be known of the fleet, and what else
+/// was found.
 fn findings(peers: &Peers, behind: &[usize]) -> Vec<FindingLine> {
     let line = |severity, topic, text: String, rule: &str| FindingLine {
         severity,

@@ -85,7 +85,11 @@ pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: S
     let mut figures = Vec::new();
     if !wanted.quiet && !wanted.checks {
         figures.extend(self::figures(screen, wanted, style));
-        figures.extend(screen.blocks.iter().flat_map(|block| picture(block, style)));
+        for block in &screen.blocks {
+            let lines = picture(block, style);
+            figures.extend((!figures.is_empty() && !lines.is_empty()).then(String::new));
+            figures.extend(lines);
+        }
     }
     let checks = if wanted.checks { checks(screen, style) } else { Vec::new() };
     let closing = if wanted.quiet { Vec::new() } else { self::closing(closing, style) };

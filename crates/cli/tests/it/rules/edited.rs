@@ -207,6 +207,11 @@ impl Edit {
     pub fn shown(&self) -> String {
         on_file("diagnose", &self.file, "--all").expect(0).sane().out.clone()
     }
+
+    /// Its checks, passed or not.
+    pub fn checks(&self) -> String {
+        on_file("diagnose", &self.file, "--checks").expect(0).sane().out.clone()
+    }
 }
 
 /// Invented samples of these benchmarks on a machine made for it.

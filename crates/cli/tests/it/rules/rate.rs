@@ -47,11 +47,13 @@ fn text(found: &Value) -> String {
 }
 
 /// What the report of the run that was diagnosed last concludes, on one line.
+/// The verdict's sentences, and what stands behind them.
 fn conclusion(run: &Edit) -> String {
     let shown = run.shown();
-    let (_, after) = shown.split_once("  Conclusion\n").expect("a conclusion");
-    let (conclusion, _) = after.split_once("\n\n").expect("more follows");
-    conclusion.split_whitespace().collect::<Vec<_>>().join(" ")
+    let (first, after) = shown.split_once("\n\n  component").expect("a table below the verdict");
+    let (_, after) = after.split_once("  Conclusion\n").unwrap_or_default();
+    let (rest, _) = after.split_once("\n\n").unwrap_or_default();
+    [first, rest].concat().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub fn runs_that_lie_apart() -> Vec<Case> {
@@ -69,7 +71,6 @@ pub fn runs_that_lie_apart() -> Vec<Case> {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert_eq!(said.matches(". ").count(), 2, "three sentences: {said}");
     // Where what stays small swings as well it is not memory, whatever the order.
     edit = suite(&WRONG, &WRONG, 0.001);
     let all = edit.diagnosed();

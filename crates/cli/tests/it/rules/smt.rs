@@ -98,7 +98,8 @@ pub fn cores_that_share_nothing() -> Vec<Case> {
     let results = straight.diagnosed();
     // The check and the sentence beside it say the same.
     let shown = straight.shown();
-    assert!(shown.contains("CPU % of two cores within 3 points"), "{shown}");
+    let checks = straight.checks();
+    assert!(checks.contains("CPU % of two cores within 3 points"), "{checks}");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("CPU% says 50, one of two cores busy: 50 % ("), "{words}");
     assert!(words.contains("Capacity at 100 %: 2.00 M/s ("), "{words}");

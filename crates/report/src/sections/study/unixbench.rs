@@ -6,6 +6,7 @@ use super::Answer;
 use crate::block::{Cell, Table};
 use crate::screen::Tone;
 use diagnose::Diagnosis;
+use model::vocabulary::unixbench as ids;
 use stats::unixbench::{Form, Scores, Test, scores, usable};
 
 pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
@@ -40,7 +41,7 @@ fn tests(all: &[&Scores]) -> Table {
     columns.extend(all.iter().map(|scores| right(&format!("index, {}", copies(scores)))));
     // Of several numbers of copies there is room for what they are compared by.
     let with_scores = all.len() == 1;
-    columns.extend(with_scores.then(|| right("score")));
+    columns.extend(with_scores.then(|| right(&ids::metric::SCORE)));
     let mut titles: Vec<&'static Test> = Vec::new();
     for (test, _) in all.iter().flat_map(|scores| scores.tests()) {
         if titles.iter().all(|known| known.name != test.name) {
