@@ -217,15 +217,20 @@ fn a_stopped_watchdog_holds_nobody_up() {
 
 #[test]
 fn a_knob_that_vanishes_fails_its_cells_and_nothing_else() {
-    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
-    let running = in_the_middle(&tree, out.path());
-    fs::remove_file(tree.root().join(&GRANULARITY[1..])).expect("it was there");
-    let ended = running.end();
-    ended.sane();
-    let run = read(&run_file(out.path()));
-    let failed = run.visits.iter().filter_map(|visit| visit.reason.as_ref());
-    let failed: Vec<String> = failed.map(|reason| format!("{reason:?}")).collect();
-    assert!(!failed.is_empty() && failed.iter().all(|why| why.contains("min_granularity_ns")), "{failed:?}");
+    // On a busy machine the sweep may be over before the file is gone: then once more.
+    let vanished = || {
+        let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+        let running = in_the_middle(&tree, out.path());
+        fs::remove_file(tree.root().join(&GRANULARITY[1..])).expect("it was there");
+        running.end().sane();
+        let run = read(&run_file(out.path()));
+        let failed = run.visits.iter().filter_map(|visit| visit.reason.as_ref());
+        let failed: Vec<String> = failed.map(|reason| format!("{reason:?}")).collect();
+        (!failed.is_empty()).then_some((tree, out, run, failed))
+    };
+    let found = (0..5).find_map(|_| vanished());
+    let (tree, out, run, failed) = found.expect("in one of five sweeps cells were left");
+    assert!(failed.iter().all(|why| why.contains("min_granularity_ns")), "{failed:?}");
     assert!(run.summary.is_some() && run.visits.iter().filter(|visit| visit.reason.is_none()).count() >= 3);
     page_is_whole(out.path());
     let results = results(out.path());
