@@ -1,5 +1,5 @@
-//! Limits of a figure: a smallest and a largest value with their unit, and what a 95 % interval
-//! says of them.
+//! Limits of a figure: a smallest and a largest value with their unit, and whether a 95 % interval
+//! keeps them.
 
 use anyhow::{Context, bail, ensure};
 use model::{VerdictKind, unit_factor};

@@ -39,7 +39,7 @@ pub struct Subject {
     pub findings: Vec<SummaryFinding>,
     /// With the series that they concern; of a summary none.
     pub causes: Vec<Finding>,
-    /// A summary had no room for so many series.
+    /// Number of series that the summary had no room for.
     pub left_out: u32,
     pub invented: bool,
 }

@@ -3,6 +3,7 @@
 use super::subject::Subject;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, VerdictKind};
+use stats::order::median;
 use std::fmt::Write;
 
 /// Runs that a spec is derived from, at least.
@@ -106,12 +107,10 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     for figure in KEY_FIGURES {
         let own: Vec<&Known> = all.iter().flatten().filter(|own| own.figure.name == figure.name).collect();
         let (Some(one), true) = (own.first(), 2 * own.len() > subjects.len()) else { continue };
-        let middle = |of: fn(&Known) -> f64| {
-            let mut values: Vec<f64> = own.iter().map(|one| of(one)).collect();
-            values.sort_by(f64::total_cmp);
-            (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+        let middle = |of: fn(&Known) -> f64| median(&own.iter().map(|one| of(one)).collect::<Vec<_>>());
+        let (Some(median), Some(half)) = (middle(|one| one.median), middle(|one| one.half)) else {
+            continue;
         };
-        let (median, half) = (middle(|one| one.median), middle(|one| one.half));
         let room = (margin * median).max(HALF_WIDTHS * half);
         out += &line(&Known { figure, median, half, higher: one.higher }, room);
     }

@@ -109,7 +109,7 @@ pub fn measure(
 }
 
 /// The window of a round, ns, and the loops that all copies did in it: each copy by its own clock,
-/// as the suite adds up what each says of itself.
+/// as the suite adds up the rates that its copies print.
 fn together(laps: &[Lap]) -> (f64, f64) {
     let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
     let window = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;

@@ -58,7 +58,7 @@ fn quick(machine: &Path, out: &Path) -> PathBuf {
 }
 
 /// The first screen at a width and in a locale.
-fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
+pub fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
     let mut command = assay();
     command.arg("diagnose").arg(run).args(more).env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
     let output = command.output().expect("assay runs");

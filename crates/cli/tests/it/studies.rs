@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::assay;
+use crate::golden::screen;
 
 /// Every study that samples can be invented for, with its words.
 const STUDIES: [(&str, &str); 9] = [
@@ -41,15 +42,6 @@ fn pretended(words: &str, out: &Path) -> PathBuf {
     assert!(output.status.success(), "{words}: {error}");
     let mut files = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());
     files.find(|path| path.to_string_lossy().ends_with(".assay.jsonl")).expect("a run file")
-}
-
-/// What `diagnose` prints of it.
-fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
-    let mut command = assay();
-    command.arg("diagnose").arg(run).args(more).env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
-    let output = command.output().expect("assay runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 #[test]

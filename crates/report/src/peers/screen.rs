@@ -9,6 +9,7 @@ use crate::text::screen::bare;
 use compare::peers::{DRIFT, Group, LEAST_HOSTS, Peers, SLOW, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Finding, Severity, percent, unit_factor};
+use stats::order::median;
 
 /// Hosts that are behind, on the screen at most; figures of each.
 const HOSTS: usize = 8;
@@ -186,9 +187,8 @@ fn beside(
     figure: &KeyFigure,
 ) -> [String; 2] {
     let others = peers.groups[standing.against].hosts.iter().filter(|other| **other != place);
-    let mut others: Vec<f64> = others.filter_map(|other| in_unit(peers, *other, metric, figure)).collect();
-    others.sort_by(f64::total_cmp);
-    let middle = others.get(others.len() / 2).map_or(String::new(), |middle| bare(*middle));
+    let others: Vec<f64> = others.filter_map(|other| in_unit(peers, *other, metric, figure)).collect();
+    let middle = median(&others).map_or(String::new(), bare);
     let own = in_unit(peers, place, metric, figure);
     [own.map_or(String::new(), |own| format!("{} {}", bare(own), figure.unit)), middle]
 }

@@ -46,7 +46,7 @@ const FAMILIES: [Family; 9] = [
     Family { declared: false, answer: repeated::answer },
 ];
 
-/// A verdict has at most so many sentences.
+/// Sentences of a verdict at most.
 const SENTENCES: usize = 3;
 
 /// Rows of a table at most.
