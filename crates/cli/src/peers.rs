@@ -91,9 +91,9 @@ fn code(args: &Args, found: &Peers) -> u8 {
 }
 
 /// The first screen, and all hosts and findings behind it where they are asked for.
-fn text_of(report: &Report, args: &Args, exit: u8, style: Style) -> String {
+fn text_of(report: &Report, found: &Peers, args: &Args, exit: u8, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
-    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+    let rule = found.findings.first().map(|finding| &finding.rule);
     let row = [
         if args.all { String::new() } else { "each host: --all".to_string() },
         "page: --out fleet.html".to_string(),
@@ -131,7 +131,7 @@ fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
             true => output::print_json(&shown::output(found)),
             false => {
                 let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                output::print_text(&text_of(&shown::report(found, args.all)?, args, exit, style))
+                output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
             }
         };
     };

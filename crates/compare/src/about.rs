@@ -18,24 +18,9 @@ pub struct About {
 impl About {
     pub(super) fn of(arm: &Arm) -> About {
         let told = |label: &str| arm.told(label).map(|text| text.replace(OR, " or "));
-        let kind = told("hypervisor").map(|name| match name.as_str() {
-            "none" => "bare metal".to_string(),
-            "kvm" => "KVM guest".to_string(),
-            _ if name.contains("guest") => name,
-            _ => format!("{name} guest"),
-        });
-        let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
-        let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
-        let what = [
-            kind,
-            told("cpu_model").map(|name| processor(&name)),
-            cpus,
-            counted("memory_gib", "GiB"),
-            told("kernel").map(|release| format!("Linux {release}")),
-        ];
         let mut started = arm.started.clone();
         started.sort();
-        About { what: what.into_iter().flatten().collect(), started, profile: told("profile") }
+        About { what: what(&told), started, profile: told("profile") }
     }
 
     /// `28 Nov 02:07`, or of several runs `20 Nov` and `18 Nov to 20 Nov`; empty where nothing
@@ -49,6 +34,26 @@ impl About {
             _ => String::new(),
         }
     }
+}
+
+/// What a machine is, the most important first, from what is told of it.
+pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let kind = told("hypervisor").map(|name| match name.as_str() {
+        "none" => "bare metal".to_string(),
+        "kvm" => "KVM guest".to_string(),
+        _ if name.contains("guest") => name,
+        _ => format!("{name} guest"),
+    });
+    let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
+    let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
+    let what = [
+        kind,
+        told("cpu_model").map(|name| processor(&name)),
+        cpus,
+        counted("memory_gib", "GiB"),
+        told("kernel").map(|release| format!("Linux {release}")),
+    ];
+    what.into_iter().flatten().collect()
 }
 
 /// A processor's name without marks and clock.
@@ -75,6 +80,20 @@ impl Moment {
         let month = MONTHS.get(month.checked_sub(1)?)?;
         Some(Moment { day: format!("{day} {month}"), time: time.get(..5)?.to_string() })
     }
+}
+
+/// The days from the first date to the last (`2026-11-21`): `21 Nov 2026`, `21–24 Nov 2026`,
+/// `30 Oct to 3 Nov 2026`. `None`: one is no date.
+pub fn day_range(first: &str, last: &str) -> Option<String> {
+    let midnight = |date: &str| Moment::of(&format!("{}T00:00", date.get(..10)?)).map(|moment| moment.day);
+    let (one, other, year) = (midnight(first)?, midnight(last)?, last.get(..4)?);
+    let ((day, month), (_, other_month)) = (one.split_once(' ')?, other.split_once(' ')?);
+    Some(match (first.get(..4)? == year, month == other_month, one == other) {
+        (true, _, true) => format!("{one} {year}"),
+        (true, true, _) => format!("{day}–{other} {year}"),
+        (true, false, _) => format!("{one} to {other} {year}"),
+        _ => format!("{one} {} to {other} {year}", first.get(..4)?),
+    })
 }
 
 /// What to call results in a sentence or a title: their hosts where these differ, else with what

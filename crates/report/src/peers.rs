@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::json;
-use compare::peers::{Difference, Group, LEAST_HOSTS, Peers, Standing, limit};
+use compare::peers::{Difference, Group, LEAST_HOSTS, Peers, limit};
 use model::{Finding, SCHEMA, percent};
 
 /// Rows of a table that is not asked for as a whole; findings in a terminal.
@@ -155,10 +155,6 @@ fn difference(one: &Difference) -> OutputDifference {
     OutputDifference { label: one.label.clone(), here: one.here.clone(), peers: one.peers.clone() }
 }
 
-fn flagged(standing: &Standing) -> bool {
-    standing.worst().is_some() || !standing.flags.is_empty()
-}
-
 fn host(peers: &Peers, place: usize) -> OutputHost {
     let (host, standing) = (&peers.fleet.hosts[place], &peers.standings[place]);
     let scores = standing.scores.iter().map(|score| OutputScore {
@@ -184,7 +180,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         against: (standing.peers > 0).then(|| peers.groups[standing.against].name.clone()),
         peers: standing.peers,
         earlier: host.earlier.len(),
-        flagged: flagged(standing),
+        flagged: standing.is_behind(),
         scores: scores.collect(),
         flags: flags.collect(),
         history: standing.history.clone(),
@@ -193,6 +189,15 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
 
 /// What is to be said before any figure.
 fn warnings(peers: &Peers) -> Vec<String> {
+    let mut all = of_the_fleet(peers);
+    if !peers.groups.is_empty() && peers.judged() == 0 {
+        all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
+    }
+    all
+}
+
+/// What is to be known of the results that were given.
+fn of_the_fleet(peers: &Peers) -> Vec<String> {
     let fleet = &peers.fleet;
     let mut all = Vec::new();
     let pretended = fleet.hosts.iter().filter(|host| host.pretended).count();
@@ -225,18 +230,16 @@ fn warnings(peers: &Peers) -> Vec<String> {
         all.push(format!("summaries without room for all that was measured: {}", fleet.cut));
     }
     all.extend(shared_labels(peers));
-    if !peers.groups.is_empty() && peers.judged() == 0 {
-        all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
-    }
     all
 }
 
 /// Labels that all hosts behind their peers have and most others have not.
 fn shared_labels(peers: &Peers) -> Vec<String> {
     let hosts = || peers.fleet.hosts.iter().zip(&peers.standings);
-    let behind: Vec<_> = hosts().filter(|(_, standing)| flagged(standing)).map(|(host, _)| host).collect();
+    let behind: Vec<_> = hosts().filter(|(_, standing)| standing.is_behind()).map(|(host, _)| host).collect();
     let [first, _, ..] = behind.as_slice() else { return Vec::new() };
-    let others: Vec<_> = hosts().filter(|(_, standing)| !flagged(standing)).map(|(host, _)| host).collect();
+    let others: Vec<_> =
+        hosts().filter(|(_, standing)| !standing.is_behind()).map(|(host, _)| host).collect();
     let shared = first.labels.iter().filter_map(|(key, value)| {
         let has = |labels: &BTreeMap<String, String>| labels.get(key) == Some(value);
         let beside = others.iter().filter(|host| has(&host.labels)).count();
@@ -265,7 +268,7 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     sections.extend(hosts(peers, all));
     sections.extend(left_out(peers, all));
     let hosts = fleet.hosts.len();
-    let behind = peers.standings.iter().filter(|standing| flagged(standing)).count();
+    let behind = peers.standings.iter().filter(|standing| standing.is_behind()).count();
     Ok(Report {
         screen: Some(screen::screen(peers)),
         title: format!(
@@ -372,7 +375,7 @@ fn groups(peers: &Peers, all: bool) -> Section {
 /// The parts of the machine, a column each; the worst hosts first.
 fn hosts(peers: &Peers, all: bool) -> Option<Section> {
     let mut places: Vec<usize> = (0..peers.standings.len())
-        .filter(|place| peers.standings[*place].peers > 0 && (all || flagged(&peers.standings[*place])))
+        .filter(|place| peers.standings[*place].peers > 0 && (all || peers.standings[*place].is_behind()))
         .collect();
     if places.is_empty() {
         return None;

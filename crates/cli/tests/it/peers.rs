@@ -201,8 +201,17 @@ fn a_fleet_has_a_screen_of_forty_lines() {
     };
     let alike = screen(&made, 100, "C.UTF-8", &[]);
     insta::assert_snapshot!("alike_100", alike);
-    for (name, memory) in [("db77", 0.5563), ("db78", 0.8)] {
-        let slow = made.host(name, "2026-11-02T00:00:00Z", memory);
+    for (name, memory, setting) in [
+        ("db77", 0.5563, None),
+        ("db78", 0.8, Some("numa_balancing")),
+        ("db79", 1.0, Some("huge_page_defrag")),
+    ] {
+        let mut slow = made.host(name, "2026-11-02T00:00:00Z", memory);
+        for (label, value) in &mut slow.settings {
+            if Some(label.as_str()) == setting {
+                *value = "another".to_string();
+            }
+        }
         made.put(&format!("runs/{name}.assay.jsonl"), &made.bytes(&slow));
     }
     let other = made.host("web1", "2026-11-03T00:00:00Z", 1.0);
@@ -212,15 +221,19 @@ fn a_fleet_has_a_screen_of_forty_lines() {
     });
     let other = Summary { make_up: make_up.collect(), ..other };
     made.put("runs/web1.assay.jsonl", &made.bytes(&other));
-    for columns in [60, 80, 100, 140] {
-        for locale in ["C.UTF-8", "C"] {
-            let text = screen(&made, columns, locale, &[]);
-            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
-            let limit = if columns >= 80 { 40 } else { 60 };
-            assert!(text.lines().count() <= limit && !text.contains('…'), "{text}");
-            assert!(locale != "C" || text.is_ascii(), "{text}");
+    let fits = |made: &Made| {
+        for columns in [60, 80, 100, 140] {
+            for locale in ["C.UTF-8", "C"] {
+                let text = screen(made, columns, locale, &[]);
+                assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+                let limit = if columns >= 80 { 40 } else { 60 };
+                assert!(text.lines().count() <= limit && !text.contains('…'), "{text}");
+                assert!(locale != "C" || text.is_ascii(), "{text}");
+                assert!(text.contains("db77"), "{text}");
+            }
         }
-    }
+    };
+    fits(&made);
     insta::assert_snapshot!("behind_100", screen(&made, 100, "C.UTF-8", &[]));
     insta::assert_snapshot!("behind_80", screen(&made, 80, "C.UTF-8", &[]));
     insta::assert_snapshot!("behind_80_ascii", screen(&made, 80, "C", &[]));
@@ -228,6 +241,12 @@ fn a_fleet_has_a_screen_of_forty_lines() {
     assert!(quiet.contains("TWO HOSTS ARE SLOWER") && !quiet.contains("slowest"), "{quiet}");
     let (_, output) = peers(&["--json"], &[&made.runs()]);
     assert_eq!(json(&output)["verdict"]["word"], "TWO HOSTS ARE SLOWER THAN THEIR PEERS");
+    for number in 60..66 {
+        let slow = made.host(&format!("db{number}"), "2026-11-02T00:00:00Z", 0.7);
+        made.put(&format!("runs/db{number}.assay.jsonl"), &made.bytes(&slow));
+    }
+    fits(&made);
+    insta::assert_snapshot!("many_behind_80", screen(&made, 80, "C.UTF-8", &[]));
 }
 
 #[test]
@@ -239,6 +258,8 @@ fn fewer_than_eight_hosts_and_none_at_all() {
     let found = json(&output);
     assert_eq!((found["judged"].as_u64(), found["groups"][0]["judged"].as_bool()), (Some(0), Some(false)));
     assert!(found["warnings"].to_string().contains("no group has 8 hosts"), "{}", found["warnings"]);
+    let (_, output) = peers(&[], &[&made.runs()]);
+    insta::assert_snapshot!("cannot_tell_140", String::from_utf8(output.stdout).expect("UTF-8"));
     let empty = tempfile::tempdir().expect("a temporary directory");
     let (code, output) = peers(&[], &[empty.path()]);
     assert_eq!(code, 3, "{}", String::from_utf8_lossy(&output.stderr));

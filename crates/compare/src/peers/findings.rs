@@ -44,10 +44,18 @@ const SUSPECTS: &[(&str, &[&str])] = &[
     ("", &["kernel", "mitigation", "core_clock", "governor", "turbo", "preemption"]),
 ];
 
-pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) -> Vec<Finding> {
+/// What is said of a fleet, and what differs about each host that is behind.
+pub(super) fn findings(
+    fleet: &Fleet,
+    groups: &[Group],
+    standings: &[Standing],
+) -> (Vec<Finding>, Vec<Suspected>) {
     let mut found: Vec<(Severity, f64, Finding)> = Vec::new();
+    let mut all_suspected = Vec::new();
     for (host, standing) in fleet.hosts.iter().zip(standings) {
-        if let Some((ratio, finding)) = slow(fleet, host, standing, groups, standings) {
+        let (told, suspected) = slow(fleet, host, standing, groups, standings).unzip();
+        all_suspected.push(suspected.unwrap_or_default());
+        if let Some((ratio, finding)) = told {
             found.push((finding.severity, ratio, finding));
         }
     }
@@ -60,7 +68,7 @@ pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) 
     found.sort_by(|a, b| {
         (Reverse(a.0).cmp(&Reverse(b.0))).then(a.1.total_cmp(&b.1)).then(a.2.headline.cmp(&b.2.headline))
     });
-    found.into_iter().map(|(_, _, finding)| finding).collect()
+    (found.into_iter().map(|(_, _, finding)| finding).collect(), all_suspected)
 }
 
 /// Guests that beat a machine of their processor's class, each with the one that it beats by the
@@ -104,16 +112,28 @@ fn guests(fleet: &Fleet) -> Vec<Finding> {
     found.collect()
 }
 
-/// What differs about a host, what is likeliest to matter for this part first.
-fn suspects(host: &Host, group: &Group, against: &Group, component: &str) -> Vec<Difference> {
-    let mut found: Vec<Difference> = group.near.iter().flat_map(|near| near.differences.clone()).collect();
-    for difference in differences(host, &against.usual) {
-        if !found.iter().any(|known| known.label == difference.label) {
-            found.push(difference);
+/// What differs about a host that is behind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Suspected {
+    /// What is known to act on the part that is slow, the strongest first.
+    pub likely: Vec<Difference>,
+    /// All else.
+    pub other: Vec<Difference>,
+}
+
+impl Suspected {
+    fn of(host: &Host, group: &Group, against: &Group, component: &str, keys: &[String]) -> Suspected {
+        let mut found: Vec<Difference> =
+            group.near.iter().flat_map(|near| near.differences.clone()).collect();
+        for difference in differences(host, &against.usual) {
+            if !found.iter().any(|known| known.label == difference.label) {
+                found.push(difference);
+            }
         }
+        found.sort_by_key(|difference| place_of(&difference.label, component).unwrap_or(usize::MAX));
+        let (likely, other) = found.into_iter().partition(|one| acts(&one.label, component, keys));
+        Suspected { likely, other }
     }
-    found.sort_by_key(|difference| place_of(&difference.label, component).unwrap_or(usize::MAX));
-    found
 }
 
 /// The place of a label among what acts on a part of the machine; `None`: no effect is known.
@@ -152,7 +172,7 @@ fn slow(
     standing: &Standing,
     groups: &[Group],
     standings: &[Standing],
-) -> Option<(f64, Finding)> {
+) -> Option<((f64, Finding), Suspected)> {
     let (group, against) = (groups.get(standing.group)?, groups.get(standing.against)?);
     let (part, alone) = (standing.worst(), standing.flags.first());
     // A part is worth more than a benchmark of it; a benchmark far below its part is named for
@@ -177,12 +197,10 @@ fn slow(
         false if ratio <= PROBLEM => Severity::Warning,
         false => Severity::Note,
     };
-    let suspects = suspects(host, group, against, &component);
     let keys: Vec<String> =
         standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone()).collect();
-    let (likely, other): (Vec<Difference>, Vec<Difference>) =
-        suspects.iter().cloned().partition(|one| acts(&one.label, &component, &keys));
-    let cause = cause(host, group, against, &likely, &other, standing);
+    let suspected = Suspected::of(host, group, against, &component, &keys);
+    let cause = cause(host, group, against, &suspected, standing);
     let whose = format!("group {}", against.name);
     let mut facts = vec![
         Fact::new(
@@ -207,7 +225,7 @@ fn slow(
             whose.clone(),
         )
     };
-    facts.extend(suspects.iter().take(SHOWN).map(differing));
+    facts.extend(suspected.likely.iter().chain(&suspected.other).take(SHOWN).map(differing));
     let own = host.findings.iter().take(SHOWN);
     facts.extend(
         own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
@@ -217,41 +235,32 @@ fn slow(
         facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
     }
     let company = company(fleet, against, standings);
-    Some((
-        ratio,
-        Finding {
-            rule: SLOW.to_string(),
-            severity,
-            headline: format!(
-                "Host {} is {} behind its {peers} peers in {what}",
-                host.name,
-                percent(1.0 - ratio)
-            ),
-            cause,
-            facts,
-            confirm: confirm(host, standing, fleet, &component),
-            advice: match company.is_empty() {
-                true => String::new(),
-                false => format!(
-                    "Measure it in turns with {}, which are as they should be.",
-                    company.join(" and ")
-                ),
-            },
-            series: keys,
-            effect: Effect::None,
+    let finding = Finding {
+        rule: SLOW.to_string(),
+        severity,
+        headline: format!(
+            "Host {} is {} behind its {peers} peers in {what}",
+            host.name,
+            percent(1.0 - ratio)
+        ),
+        cause,
+        facts,
+        confirm: confirm(host, standing, fleet, &component),
+        advice: match company.is_empty() {
+            true => String::new(),
+            false => {
+                format!("Measure it in turns with {}, which are as they should be.", company.join(" and "))
+            }
         },
-    ))
+        series: keys,
+        effect: Effect::None,
+    };
+    Some(((ratio, finding), suspected))
 }
 
 /// Why, as far as what is known of the host tells.
-fn cause(
-    host: &Host,
-    group: &Group,
-    against: &Group,
-    likely: &[Difference],
-    other: &[Difference],
-    standing: &Standing,
-) -> String {
+fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, standing: &Standing) -> String {
+    let Suspected { likely, other } = suspected;
     let mut words = String::new();
     if group.near.is_some() {
         words.push_str(&format!(

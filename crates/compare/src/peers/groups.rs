@@ -81,6 +81,11 @@ impl Group {
         self.hosts.len() >= LEAST_HOSTS
     }
 
+    /// What its hosts are, the most important first: processor, CPUs, memory, kernel.
+    pub fn what(&self) -> Vec<String> {
+        crate::about::what(&|label| self.usual.get(label).cloned())
+    }
+
     fn told(&self, label: &str) -> Option<&str> {
         self.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }

@@ -14,9 +14,12 @@ mod outliers;
 mod tests;
 
 pub use bands::{Band, Bands, bands};
+pub use findings::Suspected;
 pub use fleet::{Fleet, Host, Metric, Result, Series};
 pub use groups::{Difference, Group, LEAST_HOSTS, Near};
 pub use outliers::{Flag, Score, Standing, limit};
+
+use std::collections::BTreeMap;
 
 use model::Finding;
 
@@ -66,6 +69,8 @@ pub struct Peers {
     pub groups: Vec<Group>,
     /// For each host of the fleet.
     pub standings: Vec<Standing>,
+    /// For each host of the fleet; empty of those that are not behind.
+    pub suspected: Vec<Suspected>,
     /// The slowest first.
     pub findings: Vec<Finding>,
 }
@@ -75,12 +80,28 @@ impl Peers {
     pub fn judged(&self) -> usize {
         self.standings.iter().filter(|standing| standing.peers > 0).count()
     }
+
+    /// In what hosts that are not behind differ from what is usual in their group, with how many of
+    /// them: what most differ in first.
+    pub fn idle_differences(&self) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (host, standing) in self.fleet.hosts.iter().zip(&self.standings) {
+            let group = self.groups.get(standing.group).filter(|group| group.is_judged());
+            let Some(group) = group.filter(|_| !standing.is_behind()) else { continue };
+            for difference in groups::differences(host, &group.usual) {
+                *counts.entry(difference.label).or_default() += 1;
+            }
+        }
+        let mut all: Vec<(String, usize)> = counts.into_iter().collect();
+        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        all
+    }
 }
 
 /// Holds every host of a fleet against its peers.
 pub fn judge(fleet: Fleet) -> Peers {
     let groups = groups::groups(&fleet.hosts);
     let standings = outliers::standings(&fleet, &groups);
-    let findings = findings::findings(&fleet, &groups, &standings);
-    Peers { fleet, groups, standings, findings }
+    let (findings, suspected) = findings::findings(&fleet, &groups, &standings);
+    Peers { fleet, groups, standings, suspected, findings }
 }

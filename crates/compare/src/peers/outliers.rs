@@ -86,6 +86,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Whether it is behind its peers in a part of the machine or in a benchmark.
+    pub fn is_behind(&self) -> bool {
+        self.worst().is_some() || !self.flags.is_empty()
+    }
+
     /// The part in which it is flagged, the worst of several.
     pub fn worst(&self) -> Option<&Score> {
         self.scores.iter().filter(|score| score.flagged).min_by(|a, b| a.ratio.total_cmp(&b.ratio))

@@ -1,23 +1,28 @@
 //! The first screen of a fleet. Words: `ONE HOST IS SLOWER THAN ITS PEERS`, `TWO HOSTS ARE SLOWER
 //! THAN THEIR PEERS`, `ALL HOSTS ARE ALIKE`, `CANNOT TELL` (no make-up has enough hosts).
 
-use super::{column, counted, flagged, warnings};
+use super::{column, counted, of_the_fleet};
 use crate::block::{Block, Cell, Table};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
-use crate::sections::screen::day;
 use crate::text::screen::bare;
-use compare::peers::{DRIFT, Group, LEAST_HOSTS, Peers, SLOW, Standing};
+use compare::day_range;
+use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use model::{Finding, Severity, percent, unit_factor};
+use model::{Severity, percent, unit_factor};
 use stats::order::median;
 
-/// Hosts that are behind, on the screen at most; figures of each.
-const HOSTS: usize = 8;
+/// Hosts that are behind, on the screen at most; figures of each where they are few.
+const HOSTS: usize = 6;
+const FEW: usize = 3;
 const FIGURES: usize = 2;
 
-/// Makes with a picture, and key figures of each.
-const MAKES: usize = 2;
+/// Makes that are named, those of them with a picture, and key figures in it.
+const MAKES: usize = 4;
+const PICTURES: usize = 2;
 const PICTURED: usize = 5;
+
+/// A longer description of what differs gives way to its name alone.
+const CAUSE: usize = 56;
 
 /// Lines of findings.
 const FINDINGS: usize = 5;
@@ -37,7 +42,10 @@ pub fn screen(peers: &Peers) -> Screen {
         (count, _) => (format!("{} HOSTS ARE SLOWER THAN THEIR PEERS", in_letters(count)), Tone::Bad),
     };
     let mut sentences = match (behind.len(), peers.judged()) {
-        (_, 0) => vec![format!("No make-up has {LEAST_HOSTS} hosts; among fewer none can be called slow.")],
+        (_, 0) => vec![format!(
+            "No make-up has {LEAST_HOSTS} hosts; among fewer none can be called slow. Add results of like hosts, or hold two \
+             against each other: assay compare A B."
+        )],
         (0, _) => vec![format!("{alike} were held against hosts of the same make; none is behind.")],
         _ => vec![format!("{}. {alike} are alike.", listed(&names))],
     };
@@ -47,15 +55,16 @@ pub fn screen(peers: &Peers) -> Screen {
     }
     let mut blocks: Vec<Block> = Vec::new();
     blocks.extend(table_of(peers, &behind));
-    let judged = peers.groups.iter().filter(|group| group.is_judged());
-    blocks.extend(judged.take(MAKES).filter_map(|group| make(peers, group)));
+    blocks.extend(makes(peers, &behind));
+    let pictures = if behind.len() > FEW { 1 } else { PICTURES };
+    blocks.extend(pictured(peers, &behind).take(pictures).filter_map(|group| picture(peers, group)));
     Screen {
         host: about(peers),
         word,
         tone,
         sentences,
         blocks,
-        findings: findings(peers, &behind),
+        findings: findings(peers),
         figures: peers.fleet.metrics.len(),
         ..Screen::default()
     }
@@ -83,11 +92,8 @@ fn about(peers: &Peers) -> Vec<HostPart> {
     let hosts = &peers.fleet.hosts;
     let mut days: Vec<&str> = hosts.iter().filter_map(|host| host.started.get(..10)).collect();
     days.sort_unstable();
-    let span = match (days.first().and_then(|first| day(first)), days.last().and_then(|last| day(last))) {
-        (Some(first), Some(last)) if first == last => Some(format!("newest run of each: {first}")),
-        (Some(first), Some(last)) => Some(format!("newest run of each: {first} to {last}")),
-        _ => None,
-    };
+    let days = days.first().zip(days.last()).and_then(|(first, last)| day_range(first, last));
+    let span = days.map(|days| format!("newest run of each: {days}"));
     let mut parts = vec![
         HostPart::needed(counted(hosts.len(), "host")),
         HostPart::needed(counted(peers.groups.len(), "make")),
@@ -99,7 +105,7 @@ fn about(peers: &Peers) -> Vec<HostPart> {
 /// Places of the hosts that are behind, the furthest first.
 fn behind(peers: &Peers) -> Vec<usize> {
     let mut all: Vec<usize> =
-        (0..peers.standings.len()).filter(|place| flagged(&peers.standings[*place])).collect();
+        (0..peers.standings.len()).filter(|place| peers.standings[*place].is_behind()).collect();
     all.sort_by(|a, b| lowest(&peers.standings[*a]).total_cmp(&lowest(&peers.standings[*b])).then(a.cmp(b)));
     all
 }
@@ -114,59 +120,28 @@ fn unjudged(peers: &Peers) -> Vec<&str> {
     hosts.filter(|(_, standing)| standing.peers == 0).map(|(host, _)| host.name.as_str()).collect()
 }
 
-/// A row for each key figure in which a host is behind, with the value and its peers' median; one
-/// for the rest.
+/// A row for each key figure in which a host is behind, with the value, its peers' median, and what
+/// about the host differs; one for the rest. Of many hosts each has one row.
 fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
+    let figures = if behind.len() > FEW { 1 } else { FIGURES };
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for place in behind.iter().take(HOSTS) {
-        let (host, standing) = (&peers.fleet.hosts[*place], &peers.standings[*place]);
-        // Other series of the same benchmark are no key figures.
-        let known = KEY_FIGURES.iter().filter_map(|figure| {
-            let metric = metric_of(peers, figure)?;
-            let flag = standing.flags.iter().find(|flag| flag.metric == metric)?;
-            Some((figure, metric, flag.ratio))
-        });
-        let known: Vec<(&KeyFigure, usize, f64)> = known.take(FIGURES).collect();
-        let mut own: Vec<[String; 4]> = Vec::new();
-        for (figure, metric, ratio) in &known {
-            let [value, middle] = beside(peers, standing, *place, *metric, figure);
-            own.push([figure.alone.to_string(), value, middle, percent(1.0 - ratio)]);
-        }
-        if let (true, Some(part)) = (known.is_empty(), standing.worst()) {
-            let what = format!("{}, {}", part.component, counted(part.metrics, "figure"));
-            own.push([what, String::new(), String::new(), percent(1.0 - part.ratio)]);
-        }
-        let more = standing.flags.len() - known.len();
-        if more > 0 && !own.is_empty() {
-            own.push([
-                format!("{more} more {}", if more == 1 { "figure" } else { "figures" }),
-                String::new(),
-                String::new(),
-                String::new(),
-            ]);
-        }
-        if let (true, Some(worst)) = (own.is_empty(), standing.flags.first()) {
-            own.push([
-                counted(standing.flags.len(), "figure"),
-                String::new(),
-                String::new(),
-                percent(1.0 - worst.ratio),
-            ]);
-        }
-        for (at, [what, value, middle, far]) in own.into_iter().enumerate() {
-            let name = if at == 0 { host.name.clone() } else { String::new() };
+        let mut cause = cause(peers, *place);
+        let mut name = peers.fleet.hosts[*place].name.clone();
+        for [what, value, middle, far] in slower_in(peers, *place, figures) {
             rows.push(vec![
-                Cell::Text(name),
+                Cell::Text(std::mem::take(&mut name)),
                 Cell::Text(what),
                 Cell::Number(value),
                 Cell::Number(middle),
                 Cell::Number(far),
+                Cell::Text(std::mem::take(&mut cause)),
             ]);
         }
     }
     if behind.len() > HOSTS {
         let more = format!("{} more", behind.len() - HOSTS);
-        rows.push([Cell::Text(more)].into_iter().chain((0..4).map(|_| Cell::Empty)).collect());
+        rows.push([Cell::Text(more)].into_iter().chain((0..5).map(|_| Cell::Empty)).collect());
     }
     let columns = vec![
         column("host", false),
@@ -174,8 +149,73 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
         column("value", true),
         column("peers", true),
         column("behind", true),
+        column("cause", false),
     ];
     (!rows.is_empty()).then_some(Block::Table(Table { columns, rows, folded: false }))
+}
+
+/// What a host is slower in, its value, its peers' and how far it is behind: key figures first, of
+/// all else how many there are.
+fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
+    let standing = &peers.standings[place];
+    // Other series of the same benchmark are no key figures.
+    let known = KEY_FIGURES.iter().filter_map(|figure| {
+        let metric = metric_of(peers, figure)?;
+        let flag = standing.flags.iter().find(|flag| flag.metric == metric)?;
+        Some((figure, metric, flag.ratio))
+    });
+    let mut known: Vec<(&KeyFigure, usize, f64)> = known.collect();
+    known.sort_by(|a, b| a.2.total_cmp(&b.2));
+    known.truncate(figures);
+    let mut all: Vec<[String; 4]> = Vec::new();
+    for (figure, metric, ratio) in &known {
+        let [value, middle] = beside(peers, standing, place, *metric, figure);
+        all.push([figure.alone.to_string(), value, middle, percent(1.0 - ratio)]);
+    }
+    let unsaid = |what: String, ratio: f64| [what, String::new(), String::new(), percent(1.0 - ratio)];
+    if let (true, Some(part)) = (known.is_empty(), standing.worst()) {
+        all.push(unsaid(format!("{}, {}", part.component, counted(part.metrics, "figure")), part.ratio));
+    }
+    let others: Vec<f64> = standing
+        .flags
+        .iter()
+        .filter(|flag| !known.iter().any(|(_, metric, _)| *metric == flag.metric))
+        .map(|flag| flag.ratio)
+        .collect();
+    match median(&others) {
+        // Of many hosts each has its worst figure.
+        Some(middle) if figures > 1 || all.is_empty() => {
+            let more = if all.is_empty() { "" } else { "more " };
+            let what =
+                format!("{} {more}{}", others.len(), if others.len() == 1 { "figure" } else { "figures" });
+            all.push(unsaid(what, middle));
+        }
+        _ => {}
+    }
+    all
+}
+
+/// What about a host that is behind differs from its peers, in a few words.
+fn cause(peers: &Peers, place: usize) -> String {
+    let suspected = &peers.suspected[place];
+    let told = |one: &Difference| {
+        let label = one.label.replace('_', " ");
+        let whole = format!("{label} {} (peers {})", one.here, one.peers);
+        if whole.chars().count() > CAUSE { format!("{label} differ from its peers'") } else { whole }
+    };
+    match (suspected.likely.first(), suspected.other.len()) {
+        (Some(first), _) => told(first),
+        (None, 0) if !peers.fleet.hosts[place].findings.is_empty() => {
+            "not its make-up; see its own findings".to_string()
+        }
+        (None, 0) => "unknown: nothing told differs".to_string(),
+        (None, count) => {
+            let labels: Vec<String> =
+                suspected.other.iter().take(2).map(|one| one.label.replace('_', " ")).collect();
+            let more = if count > 2 { format!(" and {} more", count - 2) } else { String::new() };
+            format!("unknown; differs in {}{more}", labels.join(", "))
+        }
+    }
 }
 
 /// A host's value of a key figure, and the median of the group that it was held against.
@@ -205,8 +245,37 @@ fn in_unit(peers: &Peers, host: usize, metric: usize, figure: &KeyFigure) -> Opt
     Some(peers.fleet.value(host, metric)? * factor)
 }
 
-/// The key figures of a make from its slowest host to its fastest: where most of them are.
-fn make(peers: &Peers, group: &Group) -> Option<Block> {
+/// The makes, what they are, and whether all of their hosts are alike.
+fn makes(peers: &Peers, behind: &[usize]) -> Option<Block> {
+    let line = |group: &Group| {
+        let what = group.what().join(", ");
+        let count = group.hosts.iter().filter(|host| behind.contains(host)).count();
+        let alike = match (group.is_judged(), count) {
+            (false, _) => format!("fewer than {LEAST_HOSTS}"),
+            (true, 0) => "all alike".to_string(),
+            (true, count) => format!("{count} behind"),
+        };
+        let hosts = format!("{}, {alike}", counted(group.hosts.len(), "host"));
+        let told = if what.is_empty() { hosts } else { format!("{hosts} · {what}") };
+        (format!("make {}", group.name), told)
+    };
+    let mut all: Vec<(String, String)> = peers.groups.iter().take(MAKES).map(line).collect();
+    if let Some(more @ 1..) = peers.groups.len().checked_sub(MAKES) {
+        all.push((format!("{more} more"), String::new()));
+    }
+    (!all.is_empty()).then_some(Block::Facts(all))
+}
+
+/// Makes in which a host is behind, else the largest.
+fn pictured<'a>(peers: &'a Peers, behind: &[usize]) -> impl Iterator<Item = &'a Group> {
+    let judged: Vec<&Group> = peers.groups.iter().filter(|group| group.is_judged()).collect();
+    let with_behind = |group: &&&Group| group.hosts.iter().any(|host| behind.contains(host));
+    let some: Vec<&Group> = judged.iter().filter(with_behind).copied().collect();
+    if some.is_empty() { judged.into_iter().take(1).collect::<Vec<_>>() } else { some }.into_iter()
+}
+
+/// The key figures of a make from slowest to fastest: who is behind, and where the others are.
+fn picture(peers: &Peers, group: &Group) -> Option<Block> {
     let fleet = &peers.fleet;
     let row = |figure: &'static KeyFigure| {
         let place = metric_of(peers, figure)?;
@@ -217,50 +286,60 @@ fn make(peers: &Peers, group: &Group) -> Option<Block> {
         if !fleet.metrics[place].higher {
             all.reverse();
         }
-        let (slowest, fastest) = (all.first()?, all.last()?);
+        let flagged = |host: usize| peers.standings[host].flags.iter().any(|flag| flag.metric == place);
+        let (slowest, fastest) = (*all.first()?, all.last()?.0);
+        let who = if flagged(slowest.1) { fleet.hosts[slowest.1].name.clone() } else { String::new() };
+        let others: Vec<f64> =
+            all.iter().filter(|(_, host)| !flagged(*host)).map(|(value, _)| *value).collect();
         (all.len() >= LEAST_HOSTS).then(|| {
             vec![
                 Cell::Text(figure.alone.to_string()),
-                Cell::Text(fleet.hosts[slowest.1].name.clone()),
+                Cell::Text(if who.is_empty() { who } else { format!("● {who}") }),
                 Cell::Number(bare(slowest.0)),
-                Cell::Text(strip(&all.iter().map(|(value, _)| *value).collect::<Vec<_>>())),
-                Cell::Number(bare(fastest.0)),
+                Cell::Text(strip(&others, slowest.0)),
+                Cell::Number(bare(fastest)),
                 Cell::Text(figure.unit.to_string()),
             ]
         })
     };
-    let rows: Vec<Vec<Cell>> = KEY_FIGURES.iter().filter_map(row).take(PICTURED).collect();
-    let title = format!("make {}, {}", group.name, counted(group.hosts.len(), "host"));
-    let columns = vec![
-        column(&title, false),
+    let mut rows: Vec<Vec<Cell>> = KEY_FIGURES.iter().filter_map(row).collect();
+    // Those in which somebody is behind come first where there are more.
+    rows.sort_by_key(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
+    rows.truncate(PICTURED);
+    let mut columns = vec![
+        column(&format!("make {}", group.name), false),
         column("slowest", false),
         column("", true),
-        column("■ eight of ten hosts", false),
+        column("■ eight of ten others", false),
         column("fastest", true),
         column("", false),
     ];
+    if rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty())) {
+        columns.remove(1);
+        columns[1].title = "slowest".to_string();
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
     (!rows.is_empty()).then_some(Block::Table(Table { columns, rows, folded: false }))
 }
 
-/// Values in their order on a line from the first to the last: `■` from the tenth to the ninetieth
-/// of a hundred.
-fn strip(values: &[f64]) -> String {
+/// A line from the slowest value to the last of these in their order: `■` from the tenth to the
+/// ninetieth of a hundred.
+fn strip(values: &[f64], slowest: f64) -> String {
     const WIDTH: usize = 22;
-    let (Some(first), Some(last)) = (values.first(), values.last()) else { return String::new() };
+    let Some(last) = values.last() else { return "·".repeat(WIDTH) };
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-    let place = |value: f64| match last - first {
+    let place = |value: f64| match last - slowest {
         0.0 => 0,
         range => {
-            ((value - first) / range * (WIDTH - 1) as f64).round().clamp(0.0, (WIDTH - 1) as f64) as usize
+            ((value - slowest) / range * (WIDTH - 1) as f64).round().clamp(0.0, (WIDTH - 1) as f64) as usize
         }
     };
     let (from, to) = (place(at(0.1)), place(at(0.9)));
     (0..WIDTH).map(|at| if (from..=to).contains(&at) { '■' } else { '·' }).collect()
 }
 
-/// What differs about the hosts that are behind, what is to be known of the fleet, and what else
-/// was found.
-fn findings(peers: &Peers, behind: &[usize]) -> Vec<FindingLine> {
+/// What is to be known of the fleet, and what else was found.
+fn findings(peers: &Peers) -> Vec<FindingLine> {
     let line = |severity, topic, text: String, rule: &str| FindingLine {
         severity,
         topic,
@@ -269,17 +348,7 @@ fn findings(peers: &Peers, behind: &[usize]) -> Vec<FindingLine> {
         advice: String::new(),
         more: 0,
     };
-    let about = |finding: &Finding, host: &str| {
-        let own = finding.rule == SLOW && finding.headline.starts_with(&format!("Host {host} is "));
-        own.then(|| (finding.severity, finding.cause.clone()))
-    };
-    let hosts = behind.iter().map(|place| peers.fleet.hosts[*place].name.as_str());
-    let causes = hosts.filter_map(|host| {
-        let (severity, cause) = peers.findings.iter().find_map(|finding| about(finding, host))?;
-        let cause = cause.split(". ").next().unwrap_or_default().trim_end_matches('.').to_string();
-        Some(line(severity, "why", format!("{host}: {cause}."), SLOW))
-    });
-    let fleet = warnings(peers).into_iter().map(|text| {
+    let fleet = of_the_fleet(peers).into_iter().map(|text| {
         let mut letters = text.chars();
         let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
         line(Severity::Warning, "results", format!("{first}{}.", letters.as_str()), "")
@@ -292,7 +361,18 @@ fn findings(peers: &Peers, behind: &[usize]) -> Vec<FindingLine> {
         let text = format!("{}.", finding.headline.trim_end_matches('.'));
         line(finding.severity, topic, text, &finding.rule)
     });
-    let mut all: Vec<FindingLine> = causes.take(NAMED).chain(fleet).chain(others).collect();
+    let idle = peers.idle_differences();
+    let named: Vec<String> = idle
+        .iter()
+        .take(NAMED)
+        .map(|(label, hosts)| format!("{} ({})", label.replace('_', " "), counted(*hosts, "host")))
+        .collect();
+    let more = if idle.len() > NAMED { format!(" and {} more", idle.len() - NAMED) } else { String::new() };
+    let idle = (!named.is_empty()).then(|| {
+        let text = format!("Hosts of a make differ in {}{more}; none is behind for it.", named.join(", "));
+        line(Severity::Note, "differs", text, "")
+    });
+    let mut all: Vec<FindingLine> = fleet.chain(others).chain(idle).collect();
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all.truncate(FINDINGS);
     all
