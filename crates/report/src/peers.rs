@@ -217,9 +217,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
     let boots = fleet.one_boot();
     if let Some([one, other]) = boots.first() {
         let more = if boots.len() > 1 { format!(" (and {} more)", boots.len() - 1) } else { String::new() };
-        all.push(format!(
-            "{one} and {other} ran in one boot{more}: one machine under two names counts as two"
-        ));
+        all.push(format!("one boot for {one} and {other}{more}: one machine under two names counts as two"));
     }
     let versions: BTreeSet<&str> = fleet.hosts.iter().map(|host| host.assay.as_str()).collect();
     let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
@@ -264,13 +262,15 @@ fn counted(count: usize, what: &str) -> String {
 pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let fleet = &peers.fleet;
     let checks = warnings(peers).into_iter().map(|text| Check { mark: Mark::Care, text }).collect();
-    let mut sections = vec![findings(peers, all), groups(peers, all)];
+    let screen = screen::screen(peers);
+    let overview = section("overview", "Who is behind", "", screen.blocks.clone());
+    let mut sections = vec![Section { long: true, ..overview }, findings(peers, all), groups(peers, all)];
     sections.extend(hosts(peers, all));
     sections.extend(left_out(peers, all));
     let hosts = fleet.hosts.len();
     let behind = peers.standings.iter().filter(|standing| standing.is_behind()).count();
     Ok(Report {
-        screen: Some(screen::screen(peers)),
+        screen: Some(screen),
         title: format!(
             "{} beside {} peers",
             counted(hosts, "host"),
@@ -291,6 +291,21 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
 
 fn column(title: &str, right: bool) -> Column {
     Column { title: title.to_string(), right }
+}
+
+/// A table without the columns in which nothing stands: they take room from the others.
+fn filled(mut columns: Vec<Column>, mut rows: Vec<Vec<Cell>>) -> Table {
+    for place in (0..columns.len()).rev() {
+        let is_empty = |row: &Vec<Cell>| match &row[place] {
+            Cell::Text(text) | Cell::Number(text) => text.is_empty(),
+            cell => matches!(cell, Cell::Empty),
+        };
+        if !rows.is_empty() && rows.iter().all(is_empty) {
+            columns.remove(place);
+            rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        }
+    }
+    Table { columns, rows, folded: false }
 }
 
 fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
@@ -322,8 +337,11 @@ fn findings(peers: &Peers, all: bool) -> Section {
 
 fn groups(peers: &Peers, all: bool) -> Section {
     let row = |group: &Group| {
-        let make_up: Vec<String> =
-            group.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
+        let make_up: Vec<String> = group
+            .make_up
+            .iter()
+            .map(|(label, value)| format!("{} {value}", label.replace('_', " ")))
+            .collect();
         let said = match (&group.near, group.is_judged()) {
             (_, true) => match group.untold.as_slice() {
                 [] => String::new(),
@@ -351,23 +369,14 @@ fn groups(peers: &Peers, all: bool) -> Section {
             Cell::Text(make_up.join(", ")),
         ]
     };
-    let (mut rows, more) = cut(peers.groups.iter().map(row).collect(), all);
-    let mut columns = vec![
+    let (rows, more) = cut(peers.groups.iter().map(row).collect(), all);
+    let columns = vec![
         column("group", false),
         column("hosts", true),
         column("judged", false),
         column("make-up", false),
     ];
-    // A column in which nothing stands takes room from the others.
-    for place in (0..columns.len()).rev() {
-        let is_empty = |row: &Vec<Cell>| matches!(&row[place], Cell::Text(text) if text.is_empty());
-        if !rows.is_empty() && rows.iter().all(is_empty) {
-            columns.remove(place);
-            rows.iter_mut().for_each(|row| drop(row.remove(place)));
-        }
-    }
-    let blocks =
-        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    let blocks = [Some(Block::Table(filled(columns, rows))), more].into_iter().flatten().collect();
     let about = "Hosts of one make-up are peers; what makes no group (settings, firmware) is looked at where one falls behind.";
     section("groups", "Groups", about, blocks)
 }

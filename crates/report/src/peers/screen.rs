@@ -174,7 +174,7 @@ fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
     }
     let unsaid = |what: String, ratio: f64| [what, String::new(), String::new(), percent(1.0 - ratio)];
     if let (true, Some(part)) = (known.is_empty(), standing.worst()) {
-        all.push(unsaid(format!("{}, {}", part.component, counted(part.metrics, "figure")), part.ratio));
+        all.push(unsaid(format!("{}: {}", part.component, counted(part.metrics, "figure")), part.ratio));
     }
     let others: Vec<f64> = standing
         .flags
@@ -296,7 +296,7 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
                 Cell::Text(figure.alone.to_string()),
                 Cell::Text(if who.is_empty() { who } else { format!("● {who}") }),
                 Cell::Number(bare(slowest.0)),
-                Cell::Text(strip(&others, slowest.0)),
+                Cell::Code(strip(&others, slowest.0)),
                 Cell::Number(bare(fastest)),
                 Cell::Text(figure.unit.to_string()),
             ]
@@ -309,10 +309,10 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
     let mut columns = vec![
         column(&format!("make {}", group.name), false),
         column("slowest", false),
-        column("", true),
+        column("value", true),
         column("■ eight of ten others", false),
         column("fastest", true),
-        column("", false),
+        column("unit", false),
     ];
     if rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty())) {
         columns.remove(1);
@@ -328,12 +328,12 @@ fn strip(values: &[f64], slowest: f64) -> String {
     const WIDTH: usize = 22;
     let Some(last) = values.last() else { return "·".repeat(WIDTH) };
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-    let place = |value: f64| match last - slowest {
-        0.0 => 0,
-        range => {
-            ((value - slowest) / range * (WIDTH - 1) as f64).round().clamp(0.0, (WIDTH - 1) as f64) as usize
-        }
-    };
+    let end = (WIDTH - 1) as f64;
+    let place = |value: f64| ((value - slowest) / (last - slowest) * end).round().clamp(0.0, end) as usize;
+    // All of one value are everywhere between the slowest and the fastest.
+    if *last == slowest {
+        return "■".repeat(WIDTH);
+    }
     let (from, to) = (place(at(0.1)), place(at(0.9)));
     (0..WIDTH).map(|at| if (from..=to).contains(&at) { '■' } else { '·' }).collect()
 }
