@@ -1,8 +1,8 @@
 //! The first screen of a fleet. Words: `ONE HOST IS SLOWER THAN ITS PEERS`, `TWO HOSTS ARE SLOWER
 //! THAN THEIR PEERS`, `ALL HOSTS ARE ALIKE`, `CANNOT TELL` (no make-up has enough hosts).
 
-use super::{column, counted, of_the_fleet};
-use crate::block::{Block, Cell, Table};
+use super::{column, counted, filled, of_the_fleet};
+use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::text::screen::bare;
 use compare::day_range;
@@ -151,7 +151,7 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
         column("behind", true),
         column("cause", false),
     ];
-    (!rows.is_empty()).then_some(Block::Table(Table { columns, rows, folded: false }))
+    (!rows.is_empty()).then(|| Block::Table(filled(columns, rows)))
 }
 
 /// What a host is slower in, its value, its peers' and how far it is behind: key figures first, of
@@ -306,20 +306,16 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
     // Those in which somebody is behind come first where there are more.
     rows.sort_by_key(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
     rows.truncate(PICTURED);
-    let mut columns = vec![
+    let nobody = rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
+    let columns = vec![
         column(&format!("make {}", group.name), false),
         column("slowest", false),
-        column("value", true),
+        column(if nobody { "slowest" } else { "value" }, true),
         column("■ eight of ten others", false),
         column("fastest", true),
         column("unit", false),
     ];
-    if rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty())) {
-        columns.remove(1);
-        columns[1].title = "slowest".to_string();
-        rows.iter_mut().for_each(|row| drop(row.remove(1)));
-    }
-    (!rows.is_empty()).then_some(Block::Table(Table { columns, rows, folded: false }))
+    (!rows.is_empty()).then(|| Block::Table(filled(columns, rows)))
 }
 
 /// A line from the slowest value to the last of these in their order: `■` from the tenth to the
