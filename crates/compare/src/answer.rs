@@ -66,8 +66,10 @@ impl Comparison {
         let headlines = self.metrics.iter().filter(|one| one.headline).count();
         let both = headlines + refused;
         let counted = self.index.as_ref().map_or(0, |index| index.metrics);
-        let said =
-            self.index.as_ref().filter(|_| 2 * refused <= both).map(|index| (index, self.concluded(index).0));
+        // A few of many figures are no sample of the whole: they are those that happened to be
+        // known.
+        let speaks = 2 * refused <= both && FEWEST * counted >= both;
+        let said = self.index.as_ref().filter(|_| speaks).map(|index| (index, self.concluded(index).0));
         let outcome = said.map_or(Outcome::NoConclusion, |(_, word)| match word {
             Word::Faster => Outcome::Faster,
             Word::Slower => Outcome::Slower,
@@ -263,7 +265,12 @@ impl Comparison {
                 )
             }
             (None, both) => {
-                format!("No conclusion: none of the {both} figures that both have is known well enough.")
+                let known = match of.counted {
+                    0 => format!("none of the {both} figures that both have is"),
+                    1 => format!("only 1 of the {both} figures that both have is"),
+                    many => format!("only {many} of the {both} figures that both have are"),
+                };
+                format!("No conclusion: {known} known well enough.")
             }
         });
         if let Some(index) = self.index.as_ref().filter(|_| reason.is_some()) {
@@ -338,6 +345,9 @@ impl Comparison {
         all
     }
 }
+
+/// Nothing is said of the whole by less than one in so many of the figures that both have.
+const FEWEST: usize = 4;
 
 /// The factor of figures whose tasks were elsewhere.
 const PLACEMENT: &str = "placement";

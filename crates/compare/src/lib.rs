@@ -332,6 +332,9 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
         let what = if shared == 1 { "1 run is" } else { &format!("{shared} runs are") };
         warnings.push(format!("{what} in A and in B: that makes the two more alike than they are"));
     }
+    if a.pretended && b.pretended {
+        warnings.push("the samples of A and B were invented (--pretend)".to_string());
+    }
     warnings.extend(changes::told([a, b]));
     for (name, arm) in [("A", Some(a)), ("B", Some(b)), ("A2", options.again.as_ref())] {
         let planted = arm.and_then(|arm| arm.environment.iter().find(|(label, _)| label == PLANTED));

@@ -53,8 +53,8 @@ pub struct KeyReading {
     pub measured: Measured,
     /// `None` without a reference for this kind of host.
     pub reading: Option<Reading>,
-    /// The better end of the interval has the same reading or a worse one, and the reference is of
-    /// this very class of hosts.
+    /// There is an interval, its better end has the same reading or a worse one, and the reference
+    /// is of this very class of hosts.
     pub certain: bool,
 }
 
@@ -69,6 +69,15 @@ impl KeyReading {
     fn certainly(&self) -> Option<Word> {
         let word = self.reading.as_ref().filter(|_| self.certain).map(|reading| reading.word);
         word.filter(|word| *word <= Word::Bad)
+    }
+
+    /// A cache of which one task can use more than the kernel reports, beyond what reading it off a
+    /// curve errs by.
+    pub fn is_large(&self) -> bool {
+        const BEYOND: f64 = 1.25;
+        let low = self.measured.low_high.map(|[low, _]| low);
+        self.measured.figure.is_size()
+            && self.measured.reported.zip(low).is_some_and(|(reported, low)| low > BEYOND * reported)
     }
 
     /// A cache of which one task can use less than the kernel reports.
@@ -104,7 +113,7 @@ fn read(measured: Measured, references: &References, class: &HostClass) -> KeyRe
     let certain = own.as_ref().is_some_and(|own| {
         let ends = measured.low_high.into_iter().flatten().filter(|end| end.is_finite());
         let better = ends.filter_map(|end| reading(end, None)).map(|reading| reading.word).min();
-        own.is_certain() && better.is_none_or(|better| better >= own.word)
+        measured.low_high.is_some() && own.is_certain() && better.is_none_or(|better| better >= own.word)
     });
     KeyReading { measured, reading: own, certain }
 }
@@ -112,7 +121,9 @@ fn read(measured: Measured, references: &References, class: &HostClass) -> KeyRe
 /// What a run comes to.
 pub fn bottom_line(diagnosis: &Diagnosis, figures: &[KeyReading]) -> BottomLine {
     let verdict = verdict(diagnosis, figures);
-    let sentences = [Some(decides(diagnosis, figures, verdict)), clean(diagnosis), known(diagnosis)];
+    // Of what is not valid nobody asks how well it is known.
+    let known = known(diagnosis).filter(|_| verdict != RunVerdict::NotValid);
+    let sentences = [Some(decides(diagnosis, figures, verdict)), clean(diagnosis), known];
     BottomLine { verdict, sentences: sentences.into_iter().flatten().collect() }
 }
 
@@ -120,7 +131,7 @@ fn verdict(diagnosis: &Diagnosis, figures: &[KeyReading]) -> RunVerdict {
     let rejected = figures.iter().filter(|figure| figure.is_rejected()).count();
     let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
     let worst = figures.iter().filter_map(KeyReading::certainly).max();
-    let wrong = diagnosis.findings.iter().any(|finding| rules::WRONG_ANSWER == finding.rule);
+    let wrong = found(diagnosis, rules::WRONG_ANSWER);
     match () {
         () if wrong || 2 * rejected > figures.len() || !diagnosis.has_usable_numbers() => {
             RunVerdict::NotValid
@@ -168,6 +179,11 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
             let problems = topics(Severity::Problem);
             let faults = match problems.len() {
                 0 => bad_words(figures, Word::Bad),
+                _ if only_other_work(diagnosis) => {
+                    return format!(
+                        "The host was busy with other work, so that figures may be too slow. {AGAIN}"
+                    );
+                }
                 1 => format!("One fault holds this host back: {}.", problems[0]),
                 count => format!("{} faults hold this host back: {}.", counted(count), listed(&problems)),
             };
@@ -192,15 +208,32 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
     }
 }
 
+/// What to do about other work.
+const AGAIN: &str = "Measure again on a quiet host: assay run --wait-idle.";
+
+fn found(diagnosis: &Diagnosis, rule: RuleId) -> bool {
+    diagnosis.findings.iter().any(|finding| rule == finding.rule)
+}
+
+/// Whether all problems are of other work beside the measuring: nothing is said of the host then.
+fn only_other_work(diagnosis: &Diagnosis) -> bool {
+    let mut problems = diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Problem);
+    problems.all(|finding| rules::BACKGROUND_LOAD == finding.rule)
+}
+
 fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
-    let wrong = diagnosis.findings.iter().find(|finding| rules::WRONG_ANSWER == finding.rule);
+    let wrong = found(diagnosis, rules::WRONG_ANSWER);
     let rejected = figures.iter().filter(|figure| figure.is_rejected()).count();
     match wrong {
-        Some(_) => "A benchmark computed a wrong answer: suspect the core or the memory first.".into(),
-        None if rejected > 0 => {
-            format!("{rejected} of {} key figures were rejected: measuring was too disturbed.", figures.len())
+        true => "A benchmark computed a wrong answer: suspect the core or the memory first.".into(),
+        false if rejected > 0 => {
+            let what = format!("{rejected} of {} key figures were rejected", figures.len());
+            match found(diagnosis, rules::BACKGROUND_LOAD) {
+                true => format!("{what}: other work disturbed the measuring. {AGAIN}"),
+                false => format!("{what}: measuring was too disturbed."),
+            }
         }
-        None => match unmet(diagnosis) {
+        false => match unmet(diagnosis) {
             Some(why) => format!("Nothing could be measured: {why}."),
             None => "Nothing could be measured validly.".into(),
         },

@@ -210,12 +210,18 @@ const MOVING: Rule = Rule {
     check: moving,
 };
 
-fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
+/// The 5th percentile, the median and the 95th of the core clock beside windows, GHz; `None` of
+/// fewer than 60 windows.
+pub fn movement(evidence: &Evidence) -> Option<[f64; 3]> {
     let clocks = evidence.clocks_ghz();
     if clocks.len() < 60 {
         return None;
     }
-    let (low, middle, high) = (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
+    Some([quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?])
+}
+
+fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let [low, middle, high] = movement(evidence)?;
     let spread = (high - low) / middle;
     let step = largest_step(&tracks::visit_clocks(evidence.run));
     let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
@@ -236,7 +242,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut facts = vec![
         Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
         Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
-        Fact::new("windows", clocks.len(), "visits"),
+        Fact::new("windows", evidence.clocks_ghz().len(), "visits"),
     ];
     facts.extend(stepped.map(|step| {
         let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);

@@ -4,6 +4,7 @@ use super::words::{counted, percent};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
 use model::{Case, Effect, Fact, Finding, Severity, Visit};
+use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
 
@@ -131,7 +132,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             effect,
         }
     };
-    Some(graded(told, rejected, finding))
+    Some(graded(evidence, told, rejected, finding))
 }
 
 /// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read
@@ -146,6 +147,7 @@ const LEAST_SEEN_CPUS: f64 = 0.005;
 /// One finding for the series that must not be believed and one for those that only carry the
 /// cause; the latter also where neither list has any, since the disturbance was there.
 pub(super) fn graded(
+    evidence: &Evidence,
     told: Vec<String>,
     rejected: Vec<String>,
     finding: impl Fn(Effect, Vec<String>) -> Finding,
@@ -154,14 +156,23 @@ pub(super) fn graded(
         finding.headline.push_str(&ending);
         finding
     };
+    // Screens count headline figures; what else those passes gave goes with them.
+    let figures = |keys: &[String]| {
+        let is_figure =
+            |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
+        evidence.series.iter().filter(is_figure).filter(|judged| keys.contains(&judged.series.key)).count()
+    };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        let verb = if rejected.len() == 1 { "does" } else { "do" };
-        let words = format!(". {} {verb} not count.", counted(rejected.len(), "figure"));
+        let words = match figures(&rejected) {
+            0 => String::new(),
+            1 => ". 1 figure does not count.".to_string(),
+            count => format!(". {} do not count.", counted(count, "figure")),
+        };
         findings.push(ending(finding(Effect::Rejects, rejected), words));
     }
     if !told.is_empty() || findings.is_empty() {
-        let words = match told.len() {
+        let words = match figures(&told) {
             0 => String::new(),
             count => format!(". {} may be too slow.", counted(count, "figure")),
         };
@@ -217,7 +228,7 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
         series,
         effect,
     };
-    Some(graded(told, rejected, finding))
+    Some(graded(evidence, told, rejected, finding))
 }
 
 const QUOTA: Rule = Rule {

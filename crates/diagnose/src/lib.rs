@@ -194,6 +194,13 @@ impl Diagnosis {
         readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
+    /// By which share of its median the core clock moved, from the 5th to the 95th percentile of
+    /// what was read beside windows; `None` where too few were read.
+    pub fn clock_movement(&self) -> Option<f64> {
+        clock::movement(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+            .map(|[low, middle, high]| (high - low) / middle)
+    }
+
     /// The core clock after each length of idling, shortest first; empty where none was measured.
     pub fn wakes(&self) -> Vec<Wake> {
         frequency_ramp::wakes(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))

@@ -137,6 +137,11 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     Some((ratio, finding))
 }
 
+/// The value as every screen quotes it: where it is given at the run's clock, that one.
+fn quoted(judged: &Judged, measured: f64) -> f64 {
+    judged.analysis.figure().map_or(measured, |figure| figure.median)
+}
+
 /// The better of the two first.
 fn headline(evidence: &Evidence, free: &Judged, mut ends: [(&Judged, f64); 2]) -> String {
     let metric = &free.series.metric;
@@ -158,8 +163,8 @@ fn headline(evidence: &Evidence, free: &Judged, mut ends: [(&Judged, f64); 2]) -
     format!(
         "{} {does} {} {there}, {} {elsewhere}. Never quote one alone.",
         capital(&clipped(&evidence.title(&free.series.case.bench))),
-        shown(one, &metric.unit),
-        shown(other, &metric.unit)
+        shown(quoted(better, one), &metric.unit),
+        shown(quoted(worse, other), &metric.unit)
     )
 }
 

@@ -162,5 +162,5 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
         effect,
     }
     };
-    Some(graded(told, rejected, finding))
+    Some(graded(evidence, told, rejected, finding))
 }

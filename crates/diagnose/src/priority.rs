@@ -88,7 +88,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
             effect,
         }
     };
-    Some(graded(told, rejected, finding))
+    Some(graded(evidence, told, rejected, finding))
 }
 
 /// Who or what held the CPUs of a case that nobody should have held; `None`: nothing did that can

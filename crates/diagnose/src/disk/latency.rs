@@ -15,7 +15,8 @@ pub const TAIL: Rule = Rule {
     about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
             cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
     method: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
-             A percentile stands only where ten I/Os lie beyond it. (A disk that turns has a 99.9th near 10 \
+             A percentile stands only where ten I/Os lie beyond it, and counts where at least half of two or more visits had it so \
+             long: one bad visit is no tail. (A disk that turns has a 99.9th near 10 \
              times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
     calm: "disk latency without a long tail",
     looked_at: "percentiles",
@@ -36,7 +37,7 @@ enum Slow {
 
 impl Slow {
     fn of(point: &Point) -> Option<Slow> {
-        let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.median(ids::metric::LATENCY_P999));
+        let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.usual(ids::metric::LATENCY_P999));
         let longest =
             point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= STALL_US).map(Slow::Longest);
         // A stall of half a second is the graver one, whatever a thousandth takes.
@@ -89,7 +90,8 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         .take(5)
         .map(|(point, how)| {
             let part = |label: &str, metric: MetricId| {
-                Some(format!("{label} {}", figure(point.median(metric)?, "us")))
+                let us = point.usual(metric).or_else(|| point.median(metric))?;
+                Some(format!("{label} {}", figure(us, "us")))
             };
             let parts = [
                 part("median", ids::metric::LATENCY_P50),

@@ -9,6 +9,7 @@ use model::vocabulary::disk as ids;
 use model::vocabulary::{MetricId, ParamId};
 use model::{Case, Fact, Params};
 use stats::analysis::Judged;
+use stats::order::median;
 
 /// Rows about the disk, by the beginning of their names.
 const GROUP: &str = "disk.";
@@ -52,6 +53,14 @@ impl<'a> Point<'a> {
     pub fn median(&self, metric: MetricId) -> Option<f64> {
         let median = self.judged(metric)?.analysis.estimate.as_ref()?.median;
         (median.is_finite() && median >= 0.0).then_some(median)
+    }
+
+    /// What at least half of its visits reached, of two or more: the lower one of the middle two.
+    pub fn usual(&self, metric: MetricId) -> Option<f64> {
+        let visits = self.judged(metric)?.series.processes.iter();
+        let mut values: Vec<f64> = visits.filter_map(|visit| median(&visit.values)).collect();
+        values.sort_by(f64::total_cmp);
+        (values.len() >= 2).then(|| values[(values.len() - 1) / 2]).filter(|value| *value >= 0.0)
     }
 
     pub fn key(&self, metric: MetricId) -> String {

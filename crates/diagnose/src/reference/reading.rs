@@ -110,6 +110,13 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Of a value that is normal for certain and outside of the band, by which share it may be.
+    pub fn tolerated(&self, value: f64) -> Option<f64> {
+        let inside =
+            self.band.low.is_none_or(|low| value >= low) && self.band.high.is_none_or(|high| value <= high);
+        (self.word == Word::Normal && self.unsure.is_none() && !inside).then_some(self.band.ends.tolerance)
+    }
+
     /// Whether a verdict may rest on it: a band of its own class that is sure, and an interval
     /// within one word.
     pub fn is_certain(&self) -> bool {

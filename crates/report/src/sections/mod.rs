@@ -3,6 +3,7 @@
 
 pub mod believed;
 mod beside;
+mod cards;
 mod conditions;
 mod curves;
 mod figures;

@@ -1,8 +1,9 @@
 //! The first screen of a run: from a diagnosis to what is said of it.
 
+use super::cards::cards;
 use super::names::label;
 use super::{study, unapplied};
-use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
+use crate::screen::{FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use crate::text::screen::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
@@ -10,11 +11,17 @@ use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
 use diagnose::words::bytes;
 use diagnose::{Diagnosis, Rule};
 use machine::{Hypervisor, Machine};
-use model::{Severity, VerdictKind, unit_factor};
+use model::{Severity, VerdictKind, percent, unit_factor};
 use stats::analysis::Judged;
 
 /// Rows at most.
 const ROWS: usize = 16;
+
+/// How a reason begins that is want of time.
+const NO_TIME: &str = "budget";
+
+/// What stands behind a size that the kernel reports.
+const REPORTED: &str = " reported";
 
 /// Where published figures say little.
 const OWN_REFERENCE: &str =
@@ -31,6 +38,7 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
     rows.sort_by_key(|row| Group::ALL.iter().position(|group| group.word() == row.group));
     let unread = rows.iter().filter(|row| row.reading.sign == '–').count();
     let mut remarks = network(diagnosis);
+    remarks.extend(skipped(diagnosis, &readings));
     if 2 * unread > rows.len() && rows.len() > 2 {
         remarks.push((String::new(), OWN_REFERENCE.into()));
     }
@@ -185,15 +193,16 @@ fn elapsed(seconds: f64) -> String {
 fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
     let (measured, figure) = (&own.measured, own.measured.figure);
     let typical = match (&own.reading, measured.reported) {
-        (_, Some(reported)) => format!("{} reported", bare(reported)),
+        (_, Some(reported)) => format!("{}{REPORTED}", bare(reported)),
         (Some(reading), None) => typical(&reading.band),
         (None, None) => String::new(),
     };
     let mut reading = match &own.reading {
         _ if own.is_rejected() => rejected(),
         _ if own.is_small() => sign(Word::Slow, Quality::Size),
+        _ if own.is_large() => sign(Word::Fast, Quality::Size),
         _ if figure.is_size() && measured.reported.is_some() => sign(Word::Normal, Quality::Size),
-        Some(reading) => row_reading(reading),
+        Some(reading) => row_reading(reading, measured.low_high),
         None => RowReading::default(),
     };
     reading.extra = extra(own, all, diagnosis);
@@ -224,7 +233,7 @@ fn extra(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> String 
     /// A clock that moves by more is no steady one.
     const UNSTEADY: f64 = 0.05;
     let name = own.measured.figure.name;
-    let moved = diagnosis.clock.as_ref().map_or(0.0, |clock| clock.moved_by());
+    let moved = diagnosis.clock_movement().unwrap_or(0.0);
     if let Some(suspicion) = own.reading.as_ref().and_then(|reading| reading.suspicion.clone()) {
         return suspicion;
     }
@@ -241,15 +250,24 @@ fn extra(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> String 
         ("read-all-cpus", Some(all), Some(one)) if own.reading.is_none() => {
             format!("{:.1} × one CPU", all / one)
         }
-        _ => String::new(),
+        _ => own
+            .reading
+            .as_ref()
+            .zip(own.measured.value)
+            .map_or(String::new(), |(own, value)| near(own, value)),
     }
+}
+
+/// `±15 %`: of a value that is normal, and outside of the band that is shown.
+fn near(reading: &Reading, value: f64) -> String {
+    reading.tolerated(value).map_or(String::new(), |share| format!("±{}", percent(share)))
 }
 
 fn rejected() -> RowReading {
     RowReading { sign: '✗', word: "rejected".into(), tone: Tone::Bad, wide: false, extra: String::new() }
 }
 
-fn sign(word: Word, quality: Quality) -> RowReading {
+pub(super) fn sign(word: Word, quality: Quality) -> RowReading {
     let (sign, tone) = match word {
         Word::Fast => ('▲', Tone::Good),
         Word::Normal => ('●', Tone::Plain),
@@ -259,8 +277,12 @@ fn sign(word: Word, quality: Quality) -> RowReading {
     RowReading { sign, word: word.words(quality).into(), tone, wide: false, extra: String::new() }
 }
 
-fn row_reading(reading: &Reading) -> RowReading {
+/// A figure without an interval has no certain word.
+fn row_reading(reading: &Reading, interval: Option<[f64; 2]>) -> RowReading {
     let mut own = sign(reading.word, Quality::Speed);
+    if interval.is_none() && reading.word != Word::TooGoodToBeTrue {
+        own.sign = '?';
+    }
     if reading.word == Word::TooGoodToBeTrue {
         own.word = "too good".into();
     }
@@ -273,9 +295,13 @@ fn row_reading(reading: &Reading) -> RowReading {
     }
 }
 
-/// `102–139`, `up to 3.9`, `from 891`.
 fn typical(band: &Band) -> String {
-    match (band.low, band.high) {
+    band_words([band.low, band.high])
+}
+
+/// `102–139`, `up to 3.9`, `from 891`.
+fn band_words([low, high]: [Option<f64>; 2]) -> String {
+    match (low, high) {
         (Some(low), Some(high)) if low == high => bare(low),
         (Some(low), Some(high)) => format!("{}–{}", bare(low), bare(high)),
         (None, Some(high)) => format!("up to {}", bare(high)),
@@ -339,7 +365,7 @@ pub fn read(row: &mut Row, judged: &Judged, references: &References, class: &Hos
     if let Some(reading) = &reading {
         row.typical = typical(&reading.band);
         row.band = [reading.band.low, reading.band.high];
-        row.reading = row_reading(reading);
+        row.reading = row_reading(reading, row.low_high);
     }
     let verdict = &judged.analysis.verdict;
     row.reading.extra = match (reading.as_ref().and_then(|own| own.suspicion.clone()), verdict.kind) {
@@ -366,10 +392,25 @@ pub fn in_units(row: &mut Row, units: &[String]) {
         row.value = row.value.map(|value| value * factor);
         row.low_high = row.low_high.map(|ends| ends.map(|end| end * factor));
         row.unit = unit.replace("us", "µs");
-        // Bands and claims are words of another unit by now.
-        row.typical = String::new();
         row.band = row.band.map(|end| end.map(|end| end * factor));
+        let reported = if row.typical.ends_with(REPORTED) { REPORTED } else { "" };
+        row.typical = format!("{}{reported}", band_words(row.band));
     }
+}
+
+/// Key figures for which there was no time.
+fn skipped(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Option<(String, String)> {
+    let mut figures: Vec<&'static str> = Vec::new();
+    for judged in diagnosis.series.iter().filter(|judged| judged.series.metric.headline) {
+        let verdict = &judged.analysis.verdict;
+        let Some(figure) = key_figures::of_key(&judged.series.key) else { continue };
+        let has_row = readings.iter().any(|own| own.measured.figure.name == figure.name);
+        let is_late = verdict.kind == VerdictKind::Skipped && verdict.reason.starts_with(NO_TIME);
+        if is_late && !has_row && !figures.contains(&figure.alone) {
+            figures.push(figure.alone);
+        }
+    }
+    (!figures.is_empty()).then(|| (String::new(), format!("no time was left for: {}", figures.join("; "))))
 }
 
 /// Why there is no figure between hosts.
@@ -411,56 +452,4 @@ fn findings(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Vec<FindingLine> 
 
 fn passed(rule: &Rule) -> PassedCheck {
     PassedCheck { text: rule.calm.into(), looked_at: rule.looked_at.into(), rule: rule.id.to_string() }
-}
-
-/// A group's grade is that of its worst key figure that is certain; it is fast where all that have
-/// a reference are.
-fn cards(rows: &[Row], readings: &[KeyReading], diagnosis: &Diagnosis) -> Vec<Card> {
-    let word = |row: &Row| {
-        let own = readings.iter().find(|own| Some(own.measured.figure.name) == row.name)?;
-        let small = own.is_small().then_some(Word::Slow);
-        small.or_else(|| own.reading.as_ref().filter(|_| own.certain).map(|reading| reading.word))
-    };
-    let card = |group: Group| {
-        let own = || rows.iter().filter(|row| row.group == group.word() && row.name.is_some());
-        let graded: Vec<(Word, &Row)> = own().filter_map(|row| Some((word(row)?, row))).collect();
-        let worst = graded.iter().max_by_key(|(word, _)| *word);
-        let all_fast = graded.iter().all(|(word, _)| *word == Word::Fast);
-        let reading = worst.map(|(word, row)| match word {
-            Word::Fast if !all_fast => sign(Word::Normal, Quality::Speed),
-            _ => row.reading.clone(),
-        });
-        let row = worst.map(|(_, row)| *row).or_else(|| own().next()).cloned();
-        Card { group: group.word(), row, reading }
-    };
-    let untested =
-        |card: &Card| card.row.is_some() || (card.group == Group::Network.word() && !rows.is_empty());
-    let groups = Group::ALL.into_iter().map(card).filter(untested);
-    groups.chain(stability(diagnosis)).collect()
-}
-
-/// How steady the core clock was.
-fn stability(diagnosis: &Diagnosis) -> Option<Card> {
-    const STEADY: f64 = 0.05;
-    const UNSTABLE: f64 = 0.20;
-    let moved = diagnosis.clock.as_ref()?.moved_by();
-    let word = match moved {
-        moved if moved <= STEADY => Word::Normal,
-        moved if moved <= UNSTABLE => Word::Slow,
-        _ => Word::Bad,
-    };
-    let reading = sign(word, Quality::Stability);
-    let label = "movement of the core clock".to_string();
-    let row = Row {
-        group: "stability",
-        alone: label.clone(),
-        label,
-        value: Some(100.0 * moved),
-        unit: "%".into(),
-        typical: format!("0–{:.0}", 100.0 * STEADY),
-        band: [Some(0.0), Some(100.0 * STEADY)],
-        reading: reading.clone(),
-        ..Row::default()
-    };
-    Some(Card { group: "stability", row: Some(row), reading: Some(reading) })
 }
