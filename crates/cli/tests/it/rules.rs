@@ -12,6 +12,7 @@ use testkit::headline_faults;
 mod crafted;
 mod edited;
 mod live;
+mod verdicts;
 
 /// What one run was made of, and its results.
 pub struct Case {

@@ -361,7 +361,24 @@ pub fn one_in_a_thousand() -> Vec<Case> {
 }
 
 pub fn all_of_a_thousand() -> Vec<Case> {
-    vec![case("close together", tail(400.0, 3000.0)), case("far apart and short", tail(3000.0, 9000.0))]
+    let figures: Figures = &[("iops", &[9000.0]), ("latency_p50", &[100.0]), ("latency_p999", &[400.0])];
+    let rows = [row("disk.random", direct("read"), vec![(at(4096, 1), figures)])];
+    let visits = |bad: u64| {
+        let mut two = run_of(Edit::of(&pretended("selftest.steady")), NVME, &rows);
+        two.keep_visits(|visit| visit["pass"].as_u64() < Some(2));
+        two.samples(|number, samples| {
+            if samples["metrics"] == json!(["latency_p999"]) && (number as u64) < bad {
+                samples["work"] = json!(vec![31_000.0; 8]);
+            }
+        });
+        two.diagnosed()
+    };
+    assert_eq!(findings(&visits(2), "disk-latency-tail").len(), 1, "both visits are bad");
+    vec![
+        case("close together", tail(400.0, 3000.0)),
+        case("far apart and short", tail(3000.0, 9000.0)),
+        case("in one of two visits", visits(1)),
+    ]
 }
 
 /// Depth, operations a second and median latency, us.
