@@ -51,6 +51,11 @@ pub fn is_run(path: &Path) -> anyhow::Result<bool> {
     Ok(begins_run(&begin(run_file::open(path)?)?.0))
 }
 
+/// Whether a file holds summaries, one a line.
+pub fn is_summaries(path: &Path) -> anyhow::Result<bool> {
+    Ok(begin(run_file::open(path)?)?.0.trim_ascii_start().starts_with(SUMMARY))
+}
+
 fn begins_run(begun: &[u8]) -> bool {
     let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
     marks.copied().eq(*b"{\"header\"")

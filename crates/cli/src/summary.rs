@@ -1,6 +1,6 @@
 //! `assay summary`: what runs come to, a line each, for those who read results of many hosts.
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ Each line is {\"summary\": …, \"file\": …, \"sha256\": …}: host, labels, m
 the run file with the checksum of its bytes. Lines of several such files may be put together.
 Exit codes: 0 printed, 2 usage, 3 no run has a summary")]
 pub struct Args {
-    /// Run files (.assay.jsonl, .gz) and folders of them
+    /// Run files (.assay.jsonl, .gz), folders of them, and files of summaries
     #[arg(value_name = "RUN", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// File for the lines [default: standard output]
@@ -34,9 +34,12 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut lines = Vec::new();
     for path in results::files(&args.runs)? {
-        match summarised(&path) {
-            Ok(line) => lines.push(serde_json::to_string(&line)? + "\n"),
-            Err(error) => output::tell(&format!("assay: {}: {error:#}", path.display())),
+        let all = lines_of(&path).unwrap_or_else(|error| vec![Err(error)]);
+        for line in all {
+            match line {
+                Ok(line) => lines.push(serde_json::to_string(&line)? + "\n"),
+                Err(error) => output::tell(&format!("assay: {}: {error:#}", path.display())),
+            }
         }
     }
     if lines.is_empty() {
@@ -51,6 +54,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The summary of a run file; of a file of summaries all, each with the run file and the checksum
+/// that it names.
+fn lines_of(path: &Path) -> anyhow::Result<Vec<anyhow::Result<SummaryLine>>> {
+    if !results::is_summaries(path)? {
+        return Ok(vec![summarised(path)]);
+    }
+    let all = run_file::summaries(BufReader::new(run_file::open(path)?))?;
+    Ok(all.into_iter().map(|(number, line)| line.with_context(|| format!("line {number}"))).collect())
 }
 
 fn summarised(path: &Path) -> anyhow::Result<SummaryLine> {

@@ -214,11 +214,6 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
     if fleet.twice > 0 {
         all.push(format!("given twice, counted once: {}", counted(fleet.twice, "result")));
     }
-    let boots = fleet.one_boot();
-    if let Some([one, other]) = boots.first() {
-        let more = if boots.len() > 1 { format!(" (and {} more)", boots.len() - 1) } else { String::new() };
-        all.push(format!("one boot for {one} and {other}{more}: one machine under two names counts as two"));
-    }
     let versions: BTreeSet<&str> = fleet.hosts.iter().map(|host| host.assay.as_str()).collect();
     let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
     if versions.len() > 1 {
@@ -226,6 +221,9 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
     }
     if fleet.cut > 0 {
         all.push(format!("summaries without room for all that was measured: {}", fleet.cut));
+    }
+    if let Some((_, why)) = fleet.left_out.first() {
+        all.push(format!("left out: {}, the first as {why}", counted(fleet.left_out.len(), "result")));
     }
     all.extend(shared_labels(peers));
     all

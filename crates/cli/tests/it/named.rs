@@ -76,6 +76,12 @@ fn summaries_stand_for_their_runs() {
             .collect::<Vec<_>>()
     };
     assert_eq!(hosts(&[&fleet]), hosts(&[&one, &other]));
+    // A file of summaries goes through as it is: all its lines, each with its run's checksum.
+    let through = verb(&["summary"], &[&fleet]).expect(0).out.clone();
+    assert_eq!(
+        through.lines().map(json).collect::<Vec<_>>(),
+        lines.iter().map(|line| json(line)).collect::<Vec<_>>()
+    );
     // A run file's own last line is such a line, too.
     let text = fs::read_to_string(&one).expect("a run");
     let tail = folder.path().join("tail.ndjson");

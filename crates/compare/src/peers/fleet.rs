@@ -184,22 +184,38 @@ impl Fleet {
         *known = newest;
     }
 
-    /// Hosts of different names that tell one boot: one machine under several names counts as
-    /// several.
-    pub fn one_boot(&self) -> Vec<[&str; 2]> {
-        let mut seen: HashMap<&str, &str> = HashMap::new();
-        let mut found = Vec::new();
-        for host in &self.hosts {
-            let Some(boot) = host.boot_id.as_deref().filter(|boot| !boot.is_empty()) else { continue };
-            match seen.get(boot) {
-                Some(other) if *other != host.name => found.push([*other, host.name.as_str()]),
-                Some(_) => {}
-                None => {
-                    seen.insert(boot, &host.name);
+    /// One machine under several names counts once, by its newest result: hosts that ran in one boot,
+    /// and hosts that hold the very same numbers. The others are left out, and said to be.
+    pub(super) fn without_doubles(mut self) -> Fleet {
+        let mut newest_first: Vec<usize> = (0..self.hosts.len()).collect();
+        let age = |place: &usize| (&self.hosts[*place].started, &self.hosts[*place].file);
+        newest_first.sort_by(|one, other| age(other).cmp(&age(one)));
+        let mut seen: HashMap<String, &str> = HashMap::new();
+        let mut doubles: BTreeMap<usize, String> = BTreeMap::new();
+        for place in newest_first {
+            let host = &self.hosts[place];
+            let numbers = host.values.iter().map(|value| (value.metric, value.ln.to_bits()));
+            let numbers = format!("{:?}", numbers.collect::<Vec<_>>());
+            // Invented runs tell the boot of the machine that invented them.
+            let boot = host.boot_id.clone().filter(|boot| !boot.is_empty() && !host.pretended);
+            let why = match (boot.as_ref().and_then(|boot| seen.get(boot)), seen.get(&numbers)) {
+                (Some(other), _) => format!("it ran in one boot with {other}"),
+                (None, Some(other)) => format!("it holds the very same numbers as {other}"),
+                (None, None) => {
+                    seen.extend(boot.into_iter().chain([numbers]).map(|mark| (mark, host.name.as_str())));
+                    continue;
                 }
-            }
+            };
+            doubles.insert(place, format!("{why}: one machine under two names counts once"));
         }
-        found
+        let mut place = 0;
+        self.hosts.retain(|host| {
+            let double = doubles.get(&place);
+            self.left_out.extend(double.map(|why| (host.file.clone(), why.clone())));
+            place += 1;
+            double.is_none()
+        });
+        self
     }
 
     fn values(&mut self, series: &[Series]) -> Vec<Value> {

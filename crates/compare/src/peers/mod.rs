@@ -100,6 +100,7 @@ impl Peers {
 
 /// Holds every host of a fleet against its peers.
 pub fn judge(fleet: Fleet) -> Peers {
+    let fleet = fleet.without_doubles();
     let groups = groups::groups(&fleet.hosts);
     let standings = outliers::standings(&fleet, &groups);
     let (findings, suspected) = findings::findings(&fleet, &groups, &standings);

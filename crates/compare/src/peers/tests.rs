@@ -117,6 +117,32 @@ fn the_host_with_the_wrong_slot_stands_out() {
     assert!((score.ratio / 0.5563 - 1.0).abs() < 0.03, "{}", score.ratio);
 }
 
+/// A machine under several names is one, whatever order its results come in.
+#[test]
+fn one_machine_under_many_names_counts_once() {
+    let mut rng = Rng::with_seed(3);
+    let named = |name: &str, result: &Result| Result {
+        host: name.to_string(),
+        file: format!("{name}.assay.jsonl"),
+        ..result.clone()
+    };
+    let one = host(1, &mut rng, ("", 1.0));
+    let copies =
+        (0..9).map(|at| Result { boot_id: Some(format!("boot {at}")), ..named(&format!("copy{at}"), &one) });
+    let boots = (0..9).map(|at| Result {
+        boot_id: Some("one boot".to_string()),
+        ..named(&format!("pod{at}"), &host(at, &mut rng, ("", 1.0)))
+    });
+    for mut results in [copies.collect::<Vec<_>>(), boots.collect()] {
+        let peers = fleet(results.clone());
+        let kept: Vec<&str> = peers.fleet.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((kept.len(), peers.fleet.left_out.len(), peers.judged()), (1, 8, 0), "{kept:?}");
+        results.reverse();
+        let again = fleet(results);
+        assert_eq!(again.fleet.hosts[0].name, kept[0]);
+    }
+}
+
 /// The same inside its group: hosts that tell nothing of their slots, with another setting.
 #[test]
 fn inside_a_group_settings_are_the_suspects() {
