@@ -184,8 +184,8 @@ impl Fleet {
         *known = newest;
     }
 
-    /// One machine under several names counts once, by its newest result: hosts that ran in one boot,
-    /// and hosts that hold the very same numbers. The others are left out, and said to be.
+    /// One machine under several names counts once, by its newest result: hosts that ran in one
+    /// boot, and hosts that hold the very same numbers. The others are left out, and said to be.
     pub(super) fn without_doubles(mut self) -> Fleet {
         let mut newest_first: Vec<usize> = (0..self.hosts.len()).collect();
         let age = |place: &usize| (&self.hosts[*place].started, &self.hosts[*place].file);
