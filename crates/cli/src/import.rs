@@ -6,10 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::output;
+use super::{output, references};
 use import::{self, Imported};
 use model::run_file;
+use report::text::screen::{self as first_screen, Wanted};
 use report::{imported, text};
+
+/// A file's name that is longer stands on no closing line.
+const NAME: usize = 32;
 
 /// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017,
 /// fio, iperf3, sockperf) into series of our own
@@ -17,6 +21,7 @@ use report::{imported, text};
 #[command(after_help = "\
 Examples:
   assay import summary.out                       what lmbench's `make summary` printed
+  assay import fio.json --all                    every figure, its key, and how it differs from Assay's
   assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
@@ -30,6 +35,12 @@ pub struct Args {
     /// text), iperf3 (JSON) and sockperf
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Every figure with its key and how it differs, behind the first screen
+    #[arg(long, conflicts_with = "quiet")]
+    all: bool,
+    /// The verdict and the findings only
+    #[arg(long)]
+    quiet: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -40,22 +51,57 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for path in &args.files {
         results.extend(read(path)?.into_iter().map(|one| (path.display().to_string(), one)));
     }
+    let figures = || results.iter().flat_map(|(_, one)| &one.figures);
+    let usable = figures().any(|figure| figure.judged.analysis.estimate.is_some());
+    let exit = if usable { 0 } else { 3 };
     match args.json {
         true => output::print_json(&imported::output(&results))?,
-        false => {
-            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-            let shown = results.iter().map(|(file, one)| text::render(&imported::report(file, one), style));
-            let repeats = imported::repeats_reports(&results);
-            let repeats = repeats.iter().map(|report| text::render(report, style));
-            // What several runs come to stands before each of them.
-            output::print_text(&repeats.chain(shown).collect::<Vec<_>>().join("\n"))?;
+        false => output::print_text(&text_of(&results, &args, exit)?)?,
+    }
+    Ok(ExitCode::from(exit))
+}
+
+/// The first screen, and every figure of every result behind it where that is asked for.
+fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Result<String> {
+    let screen = imported::screen::screen(results, &references::kept()?);
+    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+    let differs = screen.rows.iter().any(|row| row.reading.extra == imported::screen::DIFFERS);
+    let wide = screen.rows.iter().any(|row| row.reading.wide);
+    let legend = match (differs, wide) {
+        (true, _) => "differs: measured in another way than by Assay",
+        (false, true) => "~ = wide reference class",
+        (false, false) => "",
+    };
+    let file = match results {
+        [(file, _)] if file.chars().count() <= NAME => diagnose::words::shell(file),
+        _ => "FILE".to_string(),
+    };
+    let all = if args.all { "" } else { "--all prints them, each with its key" };
+    let closing = vec![
+        vec![
+            output::counted(screen.figures, "figure"),
+            all.to_string(),
+            if exit == 0 { legend.to_string() } else { format!("exit {exit}") },
+        ],
+        vec![
+            format!("assay compare {file} RUN"),
+            format!("assay report RUN --beside {file}"),
+            rule.map_or(String::new(), |rule| format!("assay explain {rule}")),
+        ],
+    ];
+    let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+    let wanted = Wanted { quiet: args.quiet, ..Wanted::default() };
+    let mut text = first_screen::render(&screen, wanted, &closing, style);
+    if args.all {
+        // What several runs come to stands before each of them.
+        let reports = imported::repeats_reports(results).into_iter();
+        let reports = reports.chain(results.iter().map(|(file, one)| imported::report(file, one)));
+        for report in reports {
+            text.push('\n');
+            text.push_str(&text::render(&report, style));
         }
     }
-    let usable = results
-        .iter()
-        .flat_map(|(_, one)| &one.figures)
-        .any(|figure| figure.judged.analysis.estimate.is_some());
-    Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    Ok(text)
 }
 
 /// The results of all hosts in a file.

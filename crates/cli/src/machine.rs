@@ -16,16 +16,17 @@ use bench::network_path;
 use machine::{self, Machine, Summary};
 use model::run_file::{self, Limits};
 use model::vocabulary::{host as ids, network::probe as network};
-use model::{BLANKED, Entry, Header, Snapshot};
+use model::{BLANKED, Entry, Header, Severity, Snapshot};
+use report::text::screen::{self as first_screen, Wanted};
 use report::text_machine::{self, Style};
 use snapshot::disk;
 
-/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock,
-/// power, limits, network
+/// Show what a machine is, and what of it will disturb a measurement
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay machine                          this host
+  assay machine                          this host, and what of it will disturb a measurement
+  assay machine --all                    drawn, with every fact
   assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
   assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
@@ -33,6 +34,12 @@ Examples:
   sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
   assay machine --dmi db7.txt            balanced, and what to move")]
 pub struct Args {
+    /// The drawing of its packages, cores and caches, and every fact, behind the first screen
+    #[arg(long, conflicts_with = "quiet")]
+    all: bool,
+    /// The verdict and the findings only
+    #[arg(long)]
+    quiet: bool,
     /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
     #[arg(long)]
     json: bool,
@@ -82,18 +89,48 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let machine = Machine::from(&snapshot);
     let blank = machine.is_blank();
+    let exit = if blank { 3 } else { 0 };
     match args.json {
         true => {
             let report = Report { summary: machine.summary(), machine };
             output::print_json(&report)?;
         }
-        false => output::print_text(&text_machine::draw(&machine, style(args.ascii)))?,
+        false => output::print_text(&text_of(&machine, &args, exit))?,
     }
     if blank {
         output::tell(&format!("assay: {}", nothing_read(&args)));
-        return Ok(ExitCode::from(3));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(exit))
+}
+
+/// The first screen, and the drawing with every fact behind it where that is asked for.
+fn text_of(machine: &Machine, args: &Args, exit: u8) -> String {
+    let screen = text_machine::screen(machine);
+    let mut counts: Vec<String> = Vec::new();
+    for severity in Severity::ALL.iter().rev() {
+        match screen.count(*severity) {
+            0 => {}
+            some => counts.push(output::counted(some, severity.word())),
+        }
+    }
+    let counts = if counts.is_empty() { "nothing found".to_string() } else { counts.join(", ") };
+    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+    let closing = vec![
+        vec![
+            counts,
+            rule.map_or(String::new(), |rule| format!("assay explain {rule}")),
+            if exit == 0 { String::new() } else { format!("exit {exit}") },
+        ],
+        vec![
+            if args.all { "" } else { "--all draws it, with every fact" }.to_string(),
+            "keep it: --save FILE".to_string(),
+            "measure it: assay run".to_string(),
+        ],
+    ];
+    let style = style(args.ascii);
+    let wanted = Wanted { quiet: args.quiet, ..Wanted::default() };
+    let first = first_screen::render(&screen, wanted, &closing, style);
+    if args.all { format!("{first}\n{}", text_machine::draw(machine, style)) } else { first }
 }
 
 fn read(args: &Args) -> anyhow::Result<Snapshot> {

@@ -79,9 +79,9 @@ pub fn show(
     Ok(report)
 }
 
-/// The first screen, with all that is behind it where that is asked for; of a study all of it.
+/// The first screen, with all that is behind it where that is asked for.
 fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> String {
-    let Some(screen) = &report.screen else { return text::render(report, style) };
+    let Some(screen) = &report.screen else { return String::new() };
     let wanted = Wanted { quiet: args.quiet, checks: args.checks, keys: args.keys };
     let first = first_screen::render(screen, wanted, &closing(screen, args, page), style);
     if args.all { format!("{first}{}", text::details(report, args.keys, style)) } else { first }

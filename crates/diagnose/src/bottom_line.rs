@@ -7,7 +7,7 @@ use super::Diagnosis;
 use super::finding_lines::{FindingLine, screen_order};
 use super::key_figures::{self, Measured};
 use super::reference::{HostClass, Reading, References, Word};
-use super::words::percent;
+use super::words::{capital, listed, number_word, percent};
 use model::vocabulary::RuleId;
 use model::vocabulary::host::rule as rules;
 use model::{Finding, Grade, Severity, VerdictKind};
@@ -185,7 +185,10 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
                     );
                 }
                 1 => format!("One fault holds this host back: {}.", problems[0]),
-                count => format!("{} faults hold this host back: {}.", counted(count), listed(&problems)),
+                count => {
+                    let many = capital(&number_word(count));
+                    format!("{many} faults hold this host back: {}.", listed(&problems))
+                }
             };
             format!("{faults} Do not accept or compare it before this is mended.")
         }
@@ -301,27 +304,4 @@ fn known(diagnosis: &Diagnosis) -> Option<String> {
             if diagnosis.run.header.profile == "quick" { " (assay run: 10 min)" } else { "" }
         ),
     })
-}
-
-/// `steal, placement and L3 cache`; of many the first three and how many more there are.
-fn listed(names: &[&str]) -> String {
-    const MOST: usize = 3;
-    match names {
-        [] => String::new(),
-        [one] => one.to_string(),
-        names if names.len() > MOST => {
-            format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
-        }
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
-    }
-}
-
-fn counted(count: usize) -> String {
-    const WORDS: [&str; 10] = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
-    WORDS.get(count).map_or(count.to_string(), |word| word.to_string())
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

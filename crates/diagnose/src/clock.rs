@@ -3,6 +3,7 @@
 use super::tracks;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
+use machine::Frequency;
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
 use model::{Effect, Event, Fact, Finding, Form, Grade, Severity, Visit};
@@ -26,7 +27,7 @@ const CLOCKSOURCE: Rule = Rule {
     check: clocksource,
 };
 
-const SLOW_SOURCES: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
+pub const SLOW_SOURCES: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
 
 fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -82,6 +83,15 @@ const GOVERNOR: Rule = Rule {
     check: governor,
 };
 
+/// Governors that hold the clock where it is low, unless the driver takes them for its own policy.
+pub const HOLDING: [&str; 2] = ["powersave", "userspace"];
+
+/// Whether the driver has a policy of its own that it calls powersave.
+pub fn is_dynamic(frequency: &Frequency) -> bool {
+    let driver = frequency.driver.as_deref().unwrap_or("unknown");
+    driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq"
+}
+
 fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let frequency = &evidence.machine.frequency;
     if frequency.governors.is_empty() {
@@ -91,7 +101,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let seats = measured.flat_map(|planned| planned.case.placement.cpus().iter().collect::<Vec<u32>>());
     let cpus: model::CpuSet = seats.collect();
     let driver = frequency.driver.as_deref().unwrap_or("unknown");
-    let dynamic = driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq";
+    let dynamic = is_dynamic(frequency);
     let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);
     let highest_khz = frequency.max_khz.map(|khz| khz as f64);
     let slow = match (clock_khz, highest_khz) {
@@ -101,7 +111,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for (name, governed) in &frequency.governors {
         let affected = governed.intersection(&cpus);
-        let literal = matches!(name.as_str(), "powersave" | "userspace") && !dynamic;
+        let literal = HOLDING.contains(&name.as_str()) && !dynamic;
         let late = matches!(name.as_str(), "powersave" | "ondemand" | "conservative" | "schedutil") && slow;
         if affected.is_empty() || !(literal || late) {
             continue;

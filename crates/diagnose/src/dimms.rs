@@ -2,7 +2,7 @@
 
 use super::words::capital;
 use super::{Evidence, Rule};
-use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Population};
+use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Machine, Population};
 use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity};
 
@@ -29,7 +29,11 @@ const POPULATION: Rule = Rule {
 };
 
 fn population(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let machine = evidence.machine;
+    found(evidence.machine)
+}
+
+/// What a machine's modules show, without a run.
+pub fn found(machine: &Machine) -> Option<Vec<Finding>> {
     if matches!(machine.hypervisor, Hypervisor::Guest(_)) {
         return None;
     }

@@ -11,6 +11,7 @@ mod points;
 mod steady;
 
 use super::Rule;
+pub use filesystem::FULL;
 
 pub const RULES: &[Rule] = &[
     failed::FAILED_IO,

@@ -33,6 +33,7 @@ mod mix;
 pub mod neighbours;
 mod others;
 pub mod placed;
+pub mod readiness;
 pub mod readings;
 pub mod reference;
 pub mod shares;

@@ -59,6 +59,25 @@ pub fn counted(count: usize, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
+/// `two`; from ten on the digits.
+pub fn number_word(count: usize) -> String {
+    const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    WORDS.get(count).map_or_else(|| count.to_string(), |word| word.to_string())
+}
+
+/// `steal, placement and L3 cache`; of many the first three and how many more there are.
+pub fn listed(names: &[&str]) -> String {
+    const MOST: usize = 3;
+    match names {
+        [] => String::new(),
+        [one] => one.to_string(),
+        names if names.len() > MOST => {
+            format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
+        }
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
 /// A figure as screens show it: microseconds with the Greek letter.
 pub fn shown(value: f64, unit: &str) -> String {
     figure(value, if unit == "us" { "µs" } else { unit })
@@ -166,6 +185,9 @@ mod tests {
         assert_eq!((counted(1, "figure"), counted(12, "figure")), ("1 figure".into(), "12 figures".into()));
         let times = [0.05, 78.2, 9_999.0, 84_000.0, 12e6].map(duration_us);
         assert_eq!(times, ["50.0 ns", "78.2 µs", "9999 µs", "84.0 ms", "12.0 s"]);
+        assert_eq!((number_word(2), number_word(12)), ("two".into(), "12".into()));
+        let lists = [&["a"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e"]].map(listed);
+        assert_eq!(lists, ["a", "a, b and c", "a, b, c and 2 more"]);
         assert_eq!((placement("same-cpu"), placement("nodes-0-3")), ("on one CPU", "nodes-0-3"));
     }
 

@@ -23,6 +23,7 @@ use model::{Finding, Title};
 use stats::Judged;
 
 pub use key::{Keyed, keyed};
+pub use own::topic;
 
 /// A larger file is none of those that are known here: the largest of them has some hundred
 /// kilobytes.

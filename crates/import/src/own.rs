@@ -1,6 +1,7 @@
 //! What the figures and words of an imported file say against it: rules that need no run. `assay
 //! explain` has their texts.
 
+use super::{repeats, speccpu};
 use model::{Effect, Fact, Finding, Severity};
 
 pub const FAILED_IO: &str = "failed-io";
@@ -63,6 +64,20 @@ pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
+/// What the findings of imported files are about, in a word or two.
+pub fn topic(rule: &str) -> Option<&'static str> {
+    Some(match rule {
+        FAILED_IO => "I/O errors",
+        FIGURES_DISAGREE => "contradiction",
+        INTERRUPTED => "interrupted",
+        GENERATOR_BOUND => "CPU-bound",
+        repeats::RULE => "runs",
+        speccpu::HEADLINE_DIFFERS => "headline",
+        speccpu::INVALID_RESULT => "estimate",
+        _ => return None,
+    })
+}
+
 /// What an imported file has against itself, gathered while it is read.
 #[derive(Clone, Debug, Default)]
 pub struct Against {
@@ -107,7 +122,7 @@ impl Against {
             finding(
                 FAILED_IO,
                 Severity::Problem,
-                "I/O failed, or read back what had not been written",
+                "I/O failed, or read back wrong data. Do not use the figures.",
                 "A device, its cable or its driver is faulty, the file system is full, or another program wrote to the same blocks.",
                 "Look at the kernel's log of that time, and don't use the figures.",
                 failed,
@@ -115,7 +130,7 @@ impl Against {
             finding(
                 FIGURES_DISAGREE,
                 Severity::Problem,
-                "its figures contradict each other",
+                "The file's figures contradict each other. Ask for the file as the tool wrote it.",
                 "A rate is an amount over a time. Where the three don't fit, one of them was edited, or the file was put together from \
                  two.",
                 "Ask for the file as the tool wrote it.",
@@ -124,7 +139,7 @@ impl Against {
             finding(
                 INTERRUPTED,
                 Severity::Warning,
-                "the run was stopped before its end",
+                "The run was stopped before its end. Its figures are those until then.",
                 "Its figures are of what was done until then.",
                 "Run it to its end before comparing it.",
                 self.interrupted,
@@ -132,7 +147,7 @@ impl Against {
             finding(
                 GENERATOR_BOUND,
                 Severity::Warning,
-                "an end used up its CPU: this is what a CPU can do and not what the network can carry",
+                "One end used up its CPU. The figures are those of a CPU, not of the network.",
                 "iperf3 before 3.16 runs all streams of a test on one thread, and of later versions each stream on one.",
                 "Use several processes or streams on CPUs of their own, larger messages or offloads, and see whether more arrives.",
                 self.bound,
@@ -178,7 +193,7 @@ pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) ->
     let beyond = n * percent.min(100.0 - percent).max(0.0) / 100.0 + 1e-6;
     (beyond < 10.0).then(|| {
         format!(
-            "{beyond:.1} of {n} observations lie beyond it, and a percentile wants 10: what it prints ({printed}) is an extreme"
+            "fewer than 10 observations lie beyond it ({beyond:.1} of {n}): what it prints ({printed}) is an extreme"
         )
     })
 }

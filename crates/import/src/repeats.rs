@@ -321,10 +321,9 @@ fn finding(group: &Repeats, moving: &Moving) -> Option<Finding> {
         rule: RULE.to_string(),
         severity: Severity::Warning,
         headline: format!(
-            "{} of {} figures differ by more than 5 % between runs on {}: {} by {}",
+            "{} of {} figures differ by more than 5 % between the runs, {} by {}",
             far.len(),
             group.rows.len(),
-            group.host,
             worst.title,
             model::percent(worst.apart)
         ),

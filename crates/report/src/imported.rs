@@ -1,5 +1,7 @@
 //! Imported results as a report of their own and as JSON.
 
+pub mod screen;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;

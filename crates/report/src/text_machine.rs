@@ -7,12 +7,14 @@ mod disk;
 mod facts;
 mod line;
 mod network;
+mod screen;
 
 use machine::{Hypervisor, Machine};
 
 use super::plain::plain;
 use boxes::Drawing;
 use line::{Line, Role};
+pub use screen::screen;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug)]

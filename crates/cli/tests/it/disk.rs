@@ -488,7 +488,7 @@ fn the_machine_tells_of_its_disk() {
             assert_eq!((&disk["raw"], &disk["path"]), (&Value::Bool(true), &Value::from(device.path())));
             assert_eq!(disk["stack"][0]["kind"], "loop");
             assert_eq!(disk["stack"][0]["size_bytes"], 64 * MIB);
-            let text = end(crate::assay().args(["machine", "--device", device.path()]));
+            let text = end(crate::assay().args(["machine", "--all", "--device", device.path()]));
             assert!(text.expect(0).out.contains(&format!("{}: loop", device.name())), "{}", text.out);
         }
         Err(why) => skipped("the_machine_tells_of_its_disk (a device)", why),

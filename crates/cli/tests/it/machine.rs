@@ -27,8 +27,18 @@ fn json(source: &str, path: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// Everything that is shown of a source, the drawing too.
 fn text(source: &str, path: &Path) -> String {
-    let output = run(&[source, path.to_str().expect("a plain path")]);
+    shown(source, path, &["--all"])
+}
+
+/// Lines of the first screen.
+fn lines(source: &str, path: &Path) -> usize {
+    shown(source, path, &[]).lines().count()
+}
+
+fn shown(source: &str, path: &Path, more: &[&str]) -> String {
+    let output = run(&[&[source, path.to_str().expect("a plain path")], more].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }

@@ -52,18 +52,23 @@ fn every_study_begins_with_its_answer() {
         for columns in [80, 100] {
             insta::assert_snapshot!(format!("{name}_{columns}"), screen(&run, columns, "C.UTF-8", &[]));
         }
-        for columns in [60, 80, 100, 140] {
-            for locale in ["C.UTF-8", "C"] {
-                let text = screen(&run, columns, locale, &[]);
-                let most = if columns < 80 { 60 } else { 40 };
-                assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
-                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
-                assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
-                assert!(!text.contains('…'), "{name}:\n{text}");
-                assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
-            }
-        }
+        is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
         said_once(name, &run);
+    }
+}
+
+/// What holds of every first screen, at all widths and in both character sets.
+pub fn is_a_first_screen(name: &str, screen: impl Fn(usize, &str) -> String) {
+    for columns in [60, 80, 100, 140] {
+        for locale in ["C.UTF-8", "C"] {
+            let text = screen(columns, locale);
+            let most = if columns < 80 { 60 } else { 40 };
+            assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
+            let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+            assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
+            assert!(!text.contains('…'), "{name}:\n{text}");
+            assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
+        }
     }
 }
 

@@ -22,7 +22,7 @@ fn text(output: &Output) -> String {
 fn a_report_reads_as_it_read() {
     let import =
         |args: &[&str]| assay().args(args).arg(example()).env("COLUMNS", "160").output().expect("assay runs");
-    let shown = text(&import(&["import"])).replace(&example().display().to_string(), "FILE");
+    let shown = text(&import(&["import", "--all"])).replace(&example().display().to_string(), "FILE");
     insta::assert_snapshot!("import", shown);
     let json: Value = serde_json::from_str(&text(&import(&["import", "--json"]))).expect("JSON");
     let problems: Vec<String> =

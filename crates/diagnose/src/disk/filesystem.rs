@@ -23,7 +23,8 @@ pub const NEARLY_FULL: Rule = Rule {
     check: nearly_full,
 };
 
-const FULL: f64 = 0.9;
+/// A filesystem that is fuller is slower to write to.
+pub const FULL: f64 = 0.9;
 
 fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;

@@ -214,7 +214,7 @@ impl Sheet {
             builder.fact(label, value);
         }
         builder.remarks.push(
-            "fio gives one figure of a whole run: nothing is known of its spread; its jobs run wherever the scheduler puts them, \
+            "fio gives one figure of a whole run, so no spread is known; its jobs run wherever the scheduler puts them, \
              unless an option says otherwise"
                 .to_string(),
         );

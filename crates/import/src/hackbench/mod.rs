@@ -33,7 +33,7 @@ const MOST_VALUES: usize = 200;
 /// More results in one file are one, too.
 const MOST_RESULTS: usize = 200;
 
-const TIMES: &str = "a run gives one time, from when all its tasks were made until the last has ended, cut \
+const TIMES: &str = "hackbench gives one time a run; it counts from when all tasks were made until the last has ended and is cut \
                      off to milliseconds; its tasks run wherever the scheduler puts them";
 const OPERATIONS: &str =
     "perf gives one mean of all its operations; its two tasks run wherever the scheduler puts them";

@@ -47,7 +47,7 @@ fn read(text: &str) -> Vec<Imported> {
             order.push(host.clone());
             let mut builder = Builder::new(FORMAT, &host);
             builder.remarks.push(
-                "iperf3 tells nothing of where its tasks ran; its intervals are of one connection, and so not independent"
+                "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not independent"
                     .to_string(),
             );
             (builder, Against::default())

@@ -34,7 +34,7 @@ pub fn above_memory(one: &Imported) -> Vec<Finding> {
             rule: ids::host::rule::ABOVE_CEILING.into(),
             severity: Severity::Warning,
             headline: format!(
-                "{} is {}, but this host read memory at {}",
+                "{} reaches {} where memory gives {}. It was the page cache.",
                 file.wording,
                 figure(read, "GB/s"),
                 figure(memory, "GB/s")
@@ -47,7 +47,7 @@ pub fn above_memory(one: &Imported) -> Vec<Finding> {
                 Fact::new("memory, the largest block", figure(memory, "GB/s"), of_memory),
             ],
             confirm: "assay run --only memory.bandwidth,file.mmap,file.read".to_string(),
-            advice: "Take it for no figure of a disk.".to_string(),
+            advice: "Do not take it for a figure of a disk.".to_string(),
             series: vec![key.clone()],
             effect: Effect::None,
         })

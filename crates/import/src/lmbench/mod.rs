@@ -26,8 +26,8 @@ pub(crate) const RAW: Format = Format("lmbench raw results");
 pub(crate) const LAT_MEM_RD: Format = Format("lat_mem_rd curves");
 
 /// What is said of every result of lmbench.
-const GENERAL: &str = "lmbench keeps one number of each measurement (its median of eleven), so that nothing is known of its \
-                       spread; it does not pin its processes unless LMBENCH_SCHED says so";
+const GENERAL: &str = "lmbench keeps the median of eleven measurements, so no spread is known; it does not pin its processes \
+                       unless LMBENCH_SCHED says so";
 
 /// The results in a text, one for each host; none where it holds nothing that lmbench prints.
 fn read(text: &str) -> Vec<Imported> {

@@ -128,7 +128,10 @@ fn differs(checked: &Checked) -> Option<Finding> {
     Some(Finding {
         rule: HEADLINE_DIFFERS.to_string(),
         severity: Severity::Problem,
-        headline: format!("{title} says {score:.1}, its own rows give {found:.1}; {:+.2} %", apart.exp_m1() * 100.0),
+        headline: format!(
+            "{title} prints {score:.1}, its own rows give {found:.1} ({:+.2} %)",
+            apart.exp_m1() * 100.0
+        ),
         cause: "A headline is the geometric mean of the rows above it. One of the two was edited, or the file was put \
                 together from two results."
             .to_string(),
@@ -151,7 +154,7 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
     }
     let how = match sheet.valid {
         Some(false) => "SPEC's tools marked the run as invalid",
-        _ => "the columns are called estimates",
+        _ => "The columns are called estimates",
     };
     let mut facts = vec![Fact::new("marked", how, "the file")];
     facts.extend(sheet.banner.iter().take(QUOTED).map(|line| Fact::new("banner", line, "the file")));
@@ -161,7 +164,7 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
     Some(Finding {
         rule: INVALID_RESULT.to_string(),
         severity: Severity::Warning,
-        headline: format!("{how}: its figures are estimates"),
+        headline: format!("{how}. Its figures are estimates."),
         cause: "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
                 its figures may be right all the same."
             .to_string(),

@@ -19,8 +19,8 @@ pub(crate) const TOOL: Tool =
 const FORMAT: Format = Format("UnixBench report");
 
 /// What is said of every report.
-const GENERAL: &str = "UnixBench drops the worst third of a test's passes and prints the geometric mean of the rest, so that \
-                       nothing is known of its spread and what disturbed it has left; its tests run wherever the scheduler puts them";
+const GENERAL: &str = "UnixBench drops the worst third of a test's passes, so no spread is known; it prints the geometric mean of \
+                       the rest, and its tests run wherever the scheduler puts them";
 
 /// More hosts, sections, or lines of a kind in one section are a mistake or an attack.
 const MOST: usize = 200;

@@ -8,6 +8,7 @@ use crate::text::screen::bare;
 use compare::day_range;
 use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
+use diagnose::words::{listed, number_word};
 use model::{Severity, percent, unit_factor};
 use stats::order::median;
 
@@ -27,7 +28,7 @@ const CAUSE: usize = 56;
 /// Lines of findings.
 const FINDINGS: usize = 5;
 
-/// Names that a sentence lists.
+/// Hosts whose cause has a line.
 const NAMED: usize = 3;
 
 pub fn screen(peers: &Peers) -> Screen {
@@ -39,7 +40,9 @@ pub fn screen(peers: &Peers) -> Screen {
         (_, 0) => ("CANNOT TELL".to_string(), Tone::Care),
         (0, _) => ("ALL HOSTS ARE ALIKE".to_string(), Tone::Good),
         (1, _) => ("ONE HOST IS SLOWER THAN ITS PEERS".to_string(), Tone::Bad),
-        (count, _) => (format!("{} HOSTS ARE SLOWER THAN THEIR PEERS", in_letters(count)), Tone::Bad),
+        (count, _) => {
+            (format!("{} HOSTS ARE SLOWER THAN THEIR PEERS", number_word(count).to_uppercase()), Tone::Bad)
+        }
     };
     let mut sentences = match (behind.len(), peers.judged()) {
         (_, 0) => vec![format!(
@@ -67,23 +70,6 @@ pub fn screen(peers: &Peers) -> Screen {
         findings: findings(peers),
         figures: peers.fleet.metrics.len(),
         ..Screen::default()
-    }
-}
-
-fn in_letters(count: usize) -> String {
-    const WORDS: [&str; 10] = ["NO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE"];
-    WORDS.get(count).map_or_else(|| count.to_string(), |word| word.to_string())
-}
-
-/// `db-07, db-31 and db-40`; of more than three how many besides.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.to_string(),
-        names if names.len() <= NAMED => {
-            format!("{} and {}", names[..names.len() - 1].join(", "), names[names.len() - 1])
-        }
-        names => format!("{} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
     }
 }
 

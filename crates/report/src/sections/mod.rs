@@ -39,6 +39,8 @@ mod unapplied;
 mod unixbench;
 mod wide;
 
+pub(crate) use study::shortened;
+
 use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
 use compare::Comparison;

@@ -81,21 +81,9 @@ fn measured(judged: &&Judged) -> bool {
 
 /// Host, what it is, how long it took.
 fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
-    let (machine, header) = (&diagnosis.machine, &diagnosis.run.header);
+    let header = &diagnosis.run.header;
     let mut parts = vec![HostPart::needed(header.host.clone())];
-    parts.extend(match &machine.hypervisor {
-        Hypervisor::Unknown => None,
-        Hypervisor::None => Some(HostPart::spare("bare metal")),
-        Hypervisor::Guest(name) if name.contains("guest") => Some(HostPart::needed(name.clone())),
-        Hypervisor::Guest(name) => Some(HostPart::needed(format!("{} guest", hypervisor(name)))),
-    });
-    parts.push(cpus(diagnosis));
-    parts.extend(machine.memory.total_bytes.map(|total| HostPart::spare(bytes(total as f64))));
-    let release = machine.kernel.release.as_deref().map(|release| {
-        let ends = release.match_indices(|c: char| !c.is_ascii_digit()).map(|(at, _)| at).nth(1);
-        &release[..ends.unwrap_or(release.len())]
-    });
-    parts.extend(release.map(|release| HostPart::spare(format!("Linux {release}"))));
+    parts.extend(about(&diagnosis.machine));
     parts.extend(header.labels.iter().map(|(key, value)| HostPart::spare(format!("{key}={value}"))));
     let elapsed = elapsed(diagnosis.elapsed_s());
     let text = match day(&header.started) {
@@ -103,6 +91,25 @@ fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
         None => elapsed.clone(),
     };
     parts.push(HostPart { text, short: elapsed, spare: false });
+    parts
+}
+
+/// What a machine is: guest or not, CPUs, memory, kernel.
+pub(crate) fn about(machine: &Machine) -> Vec<HostPart> {
+    let mut parts = Vec::new();
+    parts.extend(match &machine.hypervisor {
+        Hypervisor::Unknown => None,
+        Hypervisor::None => Some(HostPart::spare("bare metal")),
+        Hypervisor::Guest(name) if name.contains("guest") => Some(HostPart::needed(name.clone())),
+        Hypervisor::Guest(name) => Some(HostPart::needed(format!("{} guest", hypervisor(name)))),
+    });
+    parts.extend(cpus(machine));
+    parts.extend(machine.memory.total_bytes.map(|total| HostPart::spare(bytes(total as f64))));
+    let release = machine.kernel.release.as_deref().map(|release| {
+        let ends = release.match_indices(|c: char| !c.is_ascii_digit()).map(|(at, _)| at).nth(1);
+        &release[..ends.unwrap_or(release.len())]
+    });
+    parts.extend(release.map(|release| HostPart::spare(format!("Linux {release}"))));
     parts
 }
 
@@ -129,15 +136,15 @@ fn hypervisor(name: &str) -> String {
 }
 
 /// `2 CPUs of an AMD EPYC`, shorter `2 CPUs, AMD EPYC`.
-fn cpus(diagnosis: &Diagnosis) -> HostPart {
-    let machine = &diagnosis.machine;
+fn cpus(machine: &Machine) -> Option<HostPart> {
     let cpus = &machine.cpus;
     let count = match cpus.online.len() {
+        0 => return None,
         1 => "1 CPU".to_string(),
         count => format!("{count} CPUs"),
     };
     let packages = cpus.packages.as_ref().map_or(1, Vec::len);
-    match processor(machine) {
+    Some(match processor(machine) {
         None => HostPart::needed(count),
         Some(name) if packages > 1 => HostPart {
             text: format!("{count} of {packages} × {name}"),
@@ -149,7 +156,7 @@ fn cpus(diagnosis: &Diagnosis) -> HostPart {
             short: format!("{count}, {name}"),
             spare: false,
         },
-    }
+    })
 }
 
 /// The processor by its name, with its maker's name of the design: `Intel Xeon 6 (Granite Rapids)`.

@@ -12,11 +12,13 @@ pub fn picture(block: &Block, style: Style) -> Vec<String> {
     // Colours take no columns.
     let bare = drawn(Style { color: false, ..style });
     let lines = || bare.lines().map(str::trim_end);
-    match lines().count() <= PICTURE && lines().all(|line| line.chars().count() <= style.width) {
+    let most = if style.width < NARROW { PICTURE * 3 / 2 } else { PICTURE };
+    match lines().count() <= most && lines().all(|line| line.chars().count() <= style.width) {
         true => drawn(style).lines().map(|line| line.trim_end().to_string()).collect(),
         false => Vec::new(),
     }
 }
 
-/// Lines of a study's table or picture at most.
+/// Lines of a table or picture at most; on a terminal narrower than `NARROW` half as many again.
 const PICTURE: usize = 22;
+const NARROW: usize = 78;

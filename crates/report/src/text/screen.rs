@@ -376,7 +376,10 @@ fn findings(screen: &Screen, most: usize, style: Style) -> Vec<String> {
         let own = finding(line, style);
         let left = screen.findings.len() - at;
         if at == limit || (all.len() + own.len() + usize::from(left > 1) > most && at > 0) {
-            all.push(paint(&format!("    {left} more: --checks lists them"), Tone::Dim, style));
+            // Where no checks were made, the long form has them.
+            let checked = !screen.passed.is_empty() || !screen.not_applicable.is_empty();
+            let option = if checked { "--checks" } else { "--all" };
+            all.push(paint(&format!("    {left} more: {option} lists them"), Tone::Dim, style));
             break;
         }
         all.extend(own);

@@ -143,7 +143,7 @@ fn hardware(machine: &Machine) -> Option<String> {
     joined(vec![made, board, bios.map(|bios| format!("firmware {bios}")), Some(hypervisor)], ", ")
 }
 
-fn processor(machine: &Machine) -> Option<String> {
+pub(super) fn processor(machine: &Machine) -> Option<String> {
     let cpus = &machine.cpus;
     // The other answers mean that there is nothing to switch.
     let smt = cpus.smt_control.as_deref().filter(|smt| matches!(*smt, "on" | "off" | "forceoff"));
@@ -164,7 +164,7 @@ fn usable(machine: &Machine) -> Option<String> {
     joined(vec![part, list("isolated", &cpus.isolated), list("without tick", &cpus.nohz_full)], ", ")
 }
 
-fn memory(machine: &Machine) -> Option<String> {
+pub(super) fn memory(machine: &Machine) -> Option<String> {
     let memory = &machine.memory;
     let swap = match memory.swap_total_bytes {
         Some(0) => Some("no swap".to_string()),
@@ -196,7 +196,7 @@ fn on_off(on: bool) -> &'static str {
 }
 
 /// Memory modules, counted by size and speed.
-fn modules(machine: &Machine) -> Option<String> {
+pub(super) fn modules(machine: &Machine) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for dimm in &machine.dimms {
         let words = match (dimm.size_bytes, dimm.configured_mts.or(dimm.speed_mts)) {
@@ -214,7 +214,7 @@ fn modules(machine: &Machine) -> Option<String> {
     joined(counts.into_iter().map(|(words, count)| Some(format!("{count} × {words}"))).collect(), ", ")
 }
 
-fn huge_pages(machine: &Machine) -> Option<String> {
+pub(super) fn huge_pages(machine: &Machine) -> Option<String> {
     let memory = &machine.memory;
     let bytes =
         memory.transparent_huge_page_bytes.map(|bytes| format!(" of {}", size(bytes))).unwrap_or_default();
@@ -230,7 +230,7 @@ fn huge_pages(machine: &Machine) -> Option<String> {
     joined(vec![transparent, pools.or(none)], ", ")
 }
 
-fn kernel(machine: &Machine) -> Option<String> {
+pub(super) fn kernel(machine: &Machine) -> Option<String> {
     let kernel = &machine.kernel;
     let release = short(&kernel.release).map(|release| format!("Linux {release}"));
     let preemption = short(&kernel.preemption).map(|preemption| format!("preemption {preemption}"));
@@ -239,7 +239,7 @@ fn kernel(machine: &Machine) -> Option<String> {
     joined(vec![Some(release.unwrap_or("unknown".to_string())), preemption, slice, autogroup], ", ")
 }
 
-fn clock(machine: &Machine) -> Option<String> {
+pub(super) fn clock(machine: &Machine) -> Option<String> {
     let clock = &machine.clock;
     let current = short(&clock.current)?;
     let others: Vec<&String> =
@@ -253,7 +253,7 @@ fn clock(machine: &Machine) -> Option<String> {
     joined(vec![Some(current), others, steady], "; ")
 }
 
-fn frequencies(machine: &Machine) -> Option<String> {
+pub(super) fn frequencies(machine: &Machine) -> Option<String> {
     let told = &machine.frequency;
     let governors = match told.governors.len() {
         1 => told.governors.keys().next().map(|name| format!("governor {}", plain(name, 30))),
@@ -279,7 +279,7 @@ fn idle_states(states: &[IdleState]) -> Option<String> {
     joined(states.iter().take(12).map(state).collect(), ", ")
 }
 
-fn limits(machine: &Machine) -> Option<String> {
+pub(super) fn limits(machine: &Machine) -> Option<String> {
     let limits = &machine.limits;
     let at = |place: &Option<String>| short(place).map(|place| format!(" at {place}")).unwrap_or_default();
     let quota =
@@ -333,7 +333,7 @@ fn mitigations(told: &BTreeMap<String, String>) -> Option<String> {
     )
 }
 
-fn load(machine: &Machine) -> Option<String> {
+pub(super) fn load(machine: &Machine) -> Option<String> {
     let load = &machine.load;
     let average = load
         .average

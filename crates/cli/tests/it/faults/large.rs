@@ -231,7 +231,7 @@ fn brackets_without_end_are_given_up() {
         let real = testkit::root().join("tests/imports").join(name);
         let text = fs::read_to_string(real).expect("readable");
         fs::write(&file, format!("{text}\n{}", line.repeat(600_000))).expect("written");
-        let ended = end(crate::assay().arg("import").arg(&file));
+        let ended = end(crate::assay().args(["import", "--all"]).arg(&file));
         ended.expect(0).sane();
         assert!(ended.out.contains("were left out: the file has too many"), "{name}: {}", ended.out);
     }

@@ -53,14 +53,14 @@ fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
     assert!(metrics.len() > 20 && metrics.iter().all(|one| one["ratio"] == 1.0), "{same}");
     let other = verb(&["compare", "--json"], &[paths[0], paths[3]]);
     assert_eq!(other.status.code(), Some(4), "{}", String::from_utf8_lossy(&other.stderr));
-    let shown = text(&verb(&["import"], &[paths[3]]));
+    let shown = text(&verb(&["import", "--all"], &[paths[3]]));
     assert!(shown.contains("used up its CPU") && shown.contains("over loopback"), "{shown}");
 }
 
 #[test]
 fn what_a_file_has_against_itself_is_shown_with_what_it_rests_on() {
     let file = testkit::root().join("tests/imports/fio-full.txt");
-    let shown = text(&verb(&["import"], &[&file]));
+    let shown = text(&verb(&["import", "--all"], &[&file]));
     assert!(shown.contains("assay explain failed-io"), "{shown}");
     assert!(shown.contains("No space left on device: write offset=1048576"), "{shown}");
     assert!(shown.contains("error 28"), "{shown}");

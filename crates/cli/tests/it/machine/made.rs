@@ -6,7 +6,7 @@ use super::{check_consistency, json as machine_of, run, set, text};
 use crate::synthetic::{Shape, Tree, mask};
 
 fn lines(tree: &Tree) -> usize {
-    text("--root", tree.root()).lines().count()
+    super::lines("--root", tree.root())
 }
 
 #[test]

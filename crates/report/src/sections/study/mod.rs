@@ -96,7 +96,7 @@ impl Answer {
 }
 
 /// A table of no more rows than a screen has; what is left out is counted.
-fn shortened(mut table: Table) -> Table {
+pub(crate) fn shortened(mut table: Table) -> Table {
     if table.rows.len() > ROWS {
         let more = table.rows.len() + 1 - ROWS;
         table.rows.truncate(ROWS - 1);

@@ -1,0 +1,102 @@
+//! What `assay import` prints first: what was read, what was left out and why, key figures, how to
+//! compare it.
+
+use std::path::{Path, PathBuf};
+
+use crate::assay;
+use crate::studies::is_a_first_screen;
+
+/// Files of this project: a name, and the verdict.
+const OURS: [(&str, &str); 6] = [
+    ("lmbench-summary.txt", "READ IN PART"),
+    ("unixbench-report.txt", "READ IN PART"),
+    ("hackbench.log", "READ WHOLE"),
+    ("fio-jobs.json", "READ IN PART"),
+    ("fio-full.txt", "READ, BUT FAULTY"),
+    ("iperf3-tcp.json", "READ WHOLE"),
+];
+
+/// Collected ones, which not every clone has.
+const COLLECTED: [(&str, &str); 6] = [
+    ("lmbench/lmbench_example_results_2.txt", "READ IN PART"),
+    ("lmbench/raw_hygon_regular_cpu0_iter1.txt", "READ IN PART"),
+    ("unixbench/amd64-xeon_e5_2696_v3-6.6.13-gentoo-musl-homebuilt-sophia.txt", "READ WHOLE"),
+    ("speccpu2017/SpecCpuFpRateExample.csv", "READ WHOLE"),
+    ("hackbench/local_rt-tests-2.4_four_modes.log", "READ WHOLE"),
+    ("fio/vc_fiotest_fio-3.13.json", "READ, BUT FAULTY"),
+];
+
+fn screen(file: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
+    let mut command = assay();
+    command.arg("import").arg(file.file_name().expect("a name")).args(more);
+    command.current_dir(file.parent().expect("a folder"));
+    command.env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
+    let output = command.output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn begins(file: &Path, name: &str, verdict: &str) {
+    let at = |columns: usize, locale: &str| screen(file, columns, locale, &[]);
+    for columns in [80, 100] {
+        insta::assert_snapshot!(format!("{name}_{columns}"), at(columns, "C.UTF-8"));
+    }
+    is_a_first_screen(name, at);
+    let first = at(100, "C.UTF-8");
+    assert!(first.contains(&format!("  {verdict}  ")), "{name}: {verdict}:\n{first}");
+    assert!(first.contains("assay compare ") && first.contains("--all"), "{first}");
+    let quiet = screen(file, 100, "C.UTF-8", &["--quiet"]);
+    assert!(quiet.contains(verdict) && !quiet.contains("assay compare "), "{quiet}");
+}
+
+#[test]
+fn an_import_begins_with_what_was_read() {
+    let folder = testkit::root().join("tests/imports");
+    for (file, verdict) in OURS {
+        let name = file.split('.').next().expect("a name");
+        begins(&folder.join(file), &format!("ours_{name}"), verdict);
+    }
+}
+
+#[test]
+fn collected_results_begin_with_what_was_read() {
+    let folder: PathBuf = testkit::root().join("../shared/fixtures/results");
+    if !folder.is_dir() {
+        return eprintln!("SKIPPED collected_results_begin_with_what_was_read: no {}", folder.display());
+    }
+    for (file, verdict) in COLLECTED {
+        let name = file.split(['/', '.']).nth(1).expect("a name");
+        let short: String = name.chars().take(24).collect();
+        begins(&folder.join(file), &format!("collected_{short}"), verdict);
+    }
+}
+
+/// A file of which nothing has a value is not called read, and the exit code says so.
+#[test]
+fn what_has_no_figure_is_not_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("host.0");
+    let text = "[lmbench3.0 results for Linux host 3.10.0 #1 SMP x86_64 GNU/Linux]\n\nlat_rpc: built with NO_RPC (musl); skipping\n";
+    std::fs::write(&file, text).expect("written");
+    let output = assay().arg("import").arg(&file).output().expect("assay runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{shown}");
+    assert!(shown.contains("NOTHING COMPLETE") && shown.contains("exit 3"), "{shown}");
+}
+
+/// Several results stand on one screen, a line each.
+#[test]
+fn several_results_share_a_screen() {
+    let folder = testkit::root().join("tests/imports");
+    let files = ["lmbench-summary.txt", "iperf3-tcp.json", "sockperf.txt", "fio-jobs.txt"];
+    let several = |columns: usize, locale: &str| {
+        let mut command = assay();
+        command.arg("import").args(files).current_dir(&folder);
+        command.env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
+        String::from_utf8(command.output().expect("assay runs").stdout).expect("UTF-8")
+    };
+    for columns in [80, 100] {
+        insta::assert_snapshot!(format!("several_{columns}"), several(columns, "C.UTF-8"));
+    }
+    is_a_first_screen("several", several);
+}

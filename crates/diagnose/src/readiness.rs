@@ -1,0 +1,391 @@
+//! What of a machine as it is will disturb a measurement on it, before anything is measured: a line
+//! each, the gravest first.
+
+use super::finding_lines::FindingLine;
+use super::words::{bytes, capital, clipped, counted, listed};
+use super::{clock, dimms, disk};
+use machine::{Hypervisor, Machine};
+use model::Severity;
+use model::vocabulary::RuleId;
+use model::vocabulary::disk::rule as disk_rules;
+use model::vocabulary::host::rule as rules;
+
+/// What measuring on a machine comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Nothing is known of it that a measurement depends on.
+    CannotTell,
+    /// A limit or a fault that every figure would show.
+    NotReady,
+    /// Something disturbs some of the figures.
+    WithCare,
+    /// Nothing was found that does.
+    Ready,
+}
+
+impl Readiness {
+    pub fn words(self) -> &'static str {
+        match self {
+            Readiness::CannotTell => "CANNOT TELL",
+            Readiness::NotReady => "NOT READY TO MEASURE",
+            Readiness::WithCare => "MEASURE WITH CARE",
+            Readiness::Ready => "READY TO MEASURE",
+        }
+    }
+
+    /// By the lines of a machine.
+    pub fn of(machine: &Machine, lines: &[FindingLine]) -> Readiness {
+        match lines.iter().map(|line| line.severity).max() {
+            _ if machine.cpus.online.is_empty() => Readiness::CannotTell,
+            Some(Severity::Problem) => Readiness::NotReady,
+            Some(Severity::Warning) => Readiness::WithCare,
+            _ => Readiness::Ready,
+        }
+    }
+}
+
+/// Tasks that run or wait, as a share of the CPUs, above which others disturb.
+const BUSY: f64 = 0.2;
+
+/// Per cent of the time in which tasks waited for memory or I/O.
+const WAITING: f64 = 1.0;
+
+/// A core that sleeps this deep, in microseconds, is late at every wake-up.
+const DEEP_US: u64 = 100;
+
+/// All that disturbs, the gravest first.
+pub fn lines(machine: &Machine) -> Vec<FindingLine> {
+    let mut all: Vec<FindingLine> = [
+        quota(machine),
+        busy(machine),
+        pressure(machine),
+        affinity(machine),
+        memory_limit(machine),
+        modules(machine),
+        governor(machine),
+        clock_cap(machine),
+        clock_source(machine),
+        turbo(machine),
+        balancing(machine),
+        disk_limits(machine),
+        disk_space(machine),
+        disk_in_memory(machine),
+        swap(machine),
+        contradictions(machine),
+        guest(machine),
+        threads(machine),
+        mitigations(machine),
+        sleeping(machine),
+        offline(machine),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    all.sort_by_key(|line| std::cmp::Reverse(line.severity));
+    all
+}
+
+/// What was looked at and found in order, of what disturbs most often.
+pub fn clean(machine: &Machine) -> Vec<&'static str> {
+    let limits = !machine.limits.versions.is_empty();
+    let is_known = [
+        (limits && quota(machine).is_none(), "no CPU quota"),
+        (machine.load.average.is_some() && busy(machine).is_none(), "no other work"),
+        (limits && memory_limit(machine).is_none(), "no memory limit"),
+        (machine.memory.swap_free_bytes.is_some() && swap(machine).is_none(), "no swap in use"),
+    ];
+    is_known.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect()
+}
+
+fn line(severity: Severity, topic: &'static str, rule: Option<RuleId>, text: String) -> FindingLine {
+    let rule = rule.map_or(String::new(), |rule| rule.to_string());
+    FindingLine { severity, topic, text, rule, advice: String::new(), more: 0 }
+}
+
+fn cpus(machine: &Machine) -> f64 {
+    machine.cpus.online.len() as f64
+}
+
+fn quota(machine: &Machine) -> Option<FindingLine> {
+    let quota = machine.limits.cpu_quota.filter(|quota| *quota < cpus(machine))?;
+    let text = format!("The CPU quota is {quota:.2} of {} CPUs: tasks will stand still.", cpus(machine));
+    let advice = "Raise cpu.max of this control group, or measure outside of it.".to_string();
+    Some(FindingLine { advice, ..line(Severity::Problem, "CPU quota", Some(rules::CPU_QUOTA), text) })
+}
+
+fn busy(machine: &Machine) -> Option<FindingLine> {
+    let load = machine.load.average?[0];
+    (cpus(machine) > 0.0 && load > BUSY * cpus(machine)).then(|| {
+        let text = format!(
+            "The load is {load:.2} on {}. Stop other work before measuring.",
+            counted(cpus(machine) as usize, "CPU")
+        );
+        line(Severity::Warning, "other work", Some(rules::BACKGROUND_LOAD), text)
+    })
+}
+
+fn pressure(machine: &Machine) -> Option<FindingLine> {
+    let waited = |share: Option<f64>| share.filter(|share| *share > WAITING);
+    let (share, what, rule) = match (waited(machine.load.psi_memory), waited(machine.load.psi_io)) {
+        (Some(share), _) => (share, "memory", Some(rules::MEMORY_PRESSURE)),
+        (None, Some(share)) => (share, "I/O", None),
+        (None, None) => return None,
+    };
+    let text = format!("Tasks waited for {what} in {share:.1} % of the last seconds. Find out which.");
+    Some(line(Severity::Warning, if rule.is_some() { "memory short" } else { "disk traffic" }, rule, text))
+}
+
+fn affinity(machine: &Machine) -> Option<FindingLine> {
+    let (allowed, online) = (&machine.cpus.allowed, &machine.cpus.online);
+    (!allowed.is_empty() && allowed != online).then(|| {
+        let text = format!(
+            "Only {} of {} CPUs may be used here. Figures of all CPUs are of those alone.",
+            allowed.len(),
+            online.len()
+        );
+        line(Severity::Warning, "affinity", None, text)
+    })
+}
+
+fn memory_limit(machine: &Machine) -> Option<FindingLine> {
+    let (limit, total) = (machine.limits.memory_bytes?, machine.memory.total_bytes?);
+    (limit < total).then(|| {
+        let text = format!(
+            "The control group may use {} of {} of memory. Large blocks may not fit.",
+            bytes(limit as f64),
+            bytes(total as f64)
+        );
+        line(Severity::Warning, "memory limit", None, text)
+    })
+}
+
+/// What the rule of a run says of the modules.
+fn modules(machine: &Machine) -> Option<FindingLine> {
+    let found = dimms::found(machine)?;
+    let gravest = found.iter().max_by_key(|finding| finding.severity)?;
+    let text = gravest.headline.clone();
+    let own = line(gravest.severity, "modules", Some(rules::DIMM_POPULATION), text);
+    Some(FindingLine { advice: gravest.advice.clone(), more: found.len() - 1, ..own })
+}
+
+fn governor(machine: &Machine) -> Option<FindingLine> {
+    const LATE: [&str; 3] = ["ondemand", "conservative", "schedutil"];
+    let frequency = &machine.frequency;
+    let is_slow =
+        |name: &str| LATE.contains(&name) || clock::HOLDING.contains(&name) && !clock::is_dynamic(frequency);
+    let (name, of) = frequency.governors.iter().find(|(name, _)| is_slow(name))?;
+    let text = format!("Governor {name} rules {}. Use performance to measure.", counted(of.len(), "CPU"));
+    Some(line(Severity::Warning, "governor", Some(rules::SLOW_GOVERNOR), text))
+}
+
+fn clock_cap(machine: &Machine) -> Option<FindingLine> {
+    let (now, hardware) = (machine.frequency.max_khz?, machine.frequency.hardware_max_khz?);
+    (now < hardware).then(|| {
+        let ghz = |khz: u64| khz as f64 / 1e6;
+        let text = format!(
+            "The clock is limited to {:.2} GHz of {:.2} GHz. Lift scaling_max_freq.",
+            ghz(now),
+            ghz(hardware)
+        );
+        line(Severity::Warning, "clock", Some(rules::SLOW_CLOCK), text)
+    })
+}
+
+fn clock_source(machine: &Machine) -> Option<FindingLine> {
+    let current = machine.clock.current.as_deref()?;
+    clock::SLOW_SOURCES.contains(&current).then(|| {
+        let text = format!("The kernel reads the time from {current}: every reading is slow.");
+        line(Severity::Warning, "clock source", Some(rules::UNSTABLE_CLOCKSOURCE), text)
+    })
+}
+
+fn turbo(machine: &Machine) -> Option<FindingLine> {
+    let text = match machine.frequency.turbo? {
+        true => "Turbo is on: the clock moves with heat and with the number of busy cores.",
+        false => "Turbo is off: figures are those of the nominal clock.",
+    };
+    Some(line(Severity::Note, "turbo", Some(rules::TURBO_OFF), text.to_string()))
+}
+
+fn balancing(machine: &Machine) -> Option<FindingLine> {
+    (machine.memory.numa_balancing == Some(true) && machine.nodes.len() > 1).then(|| {
+        let text = format!(
+            "NUMA balancing is on: the kernel moves pages between {} nodes while tasks run.",
+            machine.nodes.len()
+        );
+        line(Severity::Note, "NUMA", Some(rules::NUMA_BALANCING), text)
+    })
+}
+
+fn disk_limits(machine: &Machine) -> Option<FindingLine> {
+    let throttles = &machine.disk.as_ref()?.throttles;
+    (!throttles.is_empty()).then(|| {
+        let text = format!(
+            "The control group has {} for the disk: its figures are those of the limit.",
+            counted(throttles.len(), "limit")
+        );
+        line(Severity::Warning, "disk limit", Some(disk_rules::DISK_THROTTLED), text)
+    })
+}
+
+fn disk_space(machine: &Machine) -> Option<FindingLine> {
+    let share = machine.disk.as_ref()?.used_share().filter(|share| *share >= disk::FULL)?;
+    let text =
+        format!("The filesystem is {:.0} % full: writes are slower than on an empty one.", 100.0 * share);
+    Some(line(Severity::Warning, "disk space", Some(disk_rules::DISK_NEARLY_FULL), text))
+}
+
+fn disk_in_memory(machine: &Machine) -> Option<FindingLine> {
+    let disk = machine.disk.as_ref().filter(|disk| disk.is_memory())?;
+    let text = format!("{} is in memory, so no disk is measured there. Name one with --dir.", disk.path);
+    Some(line(Severity::Warning, "disk", None, text))
+}
+
+fn swap(machine: &Machine) -> Option<FindingLine> {
+    let memory = &machine.memory;
+    let used = memory.swap_total_bytes?.checked_sub(memory.swap_free_bytes?).filter(|used| *used > 0)?;
+    let text = format!("{} of swap are in use: pages may come back from the disk.", bytes(used as f64));
+    Some(line(Severity::Note, "swapping", Some(rules::SWAPPING), text))
+}
+
+fn contradictions(machine: &Machine) -> Option<FindingLine> {
+    let first = clipped(machine.remarks.first()?);
+    let text = format!("{}.", capital(first.trim_end_matches('.')));
+    let more = machine.remarks.len() - 1;
+    Some(FindingLine { more, ..line(Severity::Note, "kernel files", None, text) })
+}
+
+fn guest(machine: &Machine) -> Option<FindingLine> {
+    let Hypervisor::Guest(_) = &machine.hypervisor else { return None };
+    let text = "A guest: its host may take CPU time (steal), and what it reports of caches may not hold.";
+    Some(line(Severity::Note, "guest", Some(rules::STEAL), text.to_string()))
+}
+
+fn threads(machine: &Machine) -> Option<FindingLine> {
+    let most = machine.cpus.cores.as_ref()?.iter().map(|core| core.cpus.len()).max()?;
+    (most > 1).then(|| {
+        let text = format!("A core has {most} threads: work on one slows what is measured on another.");
+        line(Severity::Note, "SMT", Some(rules::SHARED_CORE), text)
+    })
+}
+
+fn mitigations(machine: &Machine) -> Option<FindingLine> {
+    let told = &machine.kernel.mitigations;
+    let open: Vec<&str> = told
+        .iter()
+        .filter(|(_, answer)| answer.starts_with("Vulnerable"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    (!open.is_empty()).then(|| {
+        let text = format!("Not mitigated: {}. The kernel is faster than one that does.", listed(&open));
+        line(Severity::Note, "mitigations", None, text)
+    })
+}
+
+fn sleeping(machine: &Machine) -> Option<FindingLine> {
+    let used = machine.idle_states.iter().filter(|state| state.disabled != Some(true));
+    let deepest =
+        used.max_by_key(|state| state.latency_us).filter(|state| state.latency_us >= Some(DEEP_US))?;
+    let text = format!(
+        "Idle state {} takes {} µs to leave: wake-ups after a pause are late by that.",
+        deepest.name, deepest.latency_us?
+    );
+    Some(line(Severity::Note, "idle states", Some(rules::CLOCK_AFTER_IDLE), text))
+}
+
+fn offline(machine: &Machine) -> Option<FindingLine> {
+    let count = machine.cpus.offline.len();
+    let are = if count == 1 { "is" } else { "are" };
+    let text = format!("{} {are} offline.", counted(count, "CPU"));
+    (count > 0).then(|| line(Severity::Note, "offline", None, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{CpuSet, Snapshot};
+
+    fn idle() -> Machine {
+        let mut machine = Machine::from(&Snapshot::default());
+        machine.remarks.clear();
+        machine.cpus.online = CpuSet::parse_list("0-3").expect("a list");
+        machine.cpus.allowed = machine.cpus.online.clone();
+        machine
+    }
+
+    /// The verdict, and topics with their severities.
+    fn of(change: impl Fn(&mut Machine)) -> (Readiness, Vec<(Severity, &'static str)>) {
+        let mut machine = idle();
+        change(&mut machine);
+        let lines = lines(&machine);
+        let verdict = Readiness::of(&machine, &lines);
+        for line in &lines {
+            assert!(line.topic.len() <= 12 && line.text.ends_with('.'), "{line:?}");
+            assert!(line.rule.is_empty() || crate::rules().any(|rule| rule.id == *line.rule), "{line:?}");
+        }
+        (verdict, lines.iter().map(|line| (line.severity, line.topic)).collect())
+    }
+
+    #[test]
+    fn a_machine_of_which_nothing_is_known_is_not_called_ready() {
+        let nothing = Machine::from(&Snapshot::default());
+        assert_eq!(Readiness::of(&nothing, &lines(&nothing)), Readiness::CannotTell);
+        assert_eq!(of(|_| ()), (Readiness::Ready, vec![]));
+        // What was not looked at is not called clean either.
+        assert!(clean(&nothing).is_empty());
+    }
+
+    #[test]
+    fn a_quota_is_a_problem_and_other_work_a_warning() {
+        let found = of(|machine| {
+            machine.limits.cpu_quota = Some(1.5);
+            machine.load.average = Some([3.0, 1.0, 1.0]);
+        });
+        let topics = vec![(Severity::Problem, "CPU quota"), (Severity::Warning, "other work")];
+        assert_eq!(found, (Readiness::NotReady, topics));
+        // As much as the CPUs are is no limit, and a load of a tenth of a CPU no other work.
+        let none = of(|machine| {
+            machine.limits.cpu_quota = Some(4.0);
+            machine.load.average = Some([0.1, 3.0, 3.0]);
+        });
+        assert_eq!(none, (Readiness::Ready, vec![]));
+    }
+
+    #[test]
+    fn governors_are_judged_by_their_driver() {
+        let with = |driver: &'static str, governor: &'static str| {
+            of(move |machine| {
+                machine.frequency.driver = Some(driver.to_string());
+                machine.frequency.governors.insert(governor.to_string(), machine.cpus.online.clone());
+            })
+        };
+        let warned = (Readiness::WithCare, vec![(Severity::Warning, "governor")]);
+        assert_eq!(with("acpi-cpufreq", "powersave"), warned);
+        assert_eq!(with("intel_cpufreq", "schedutil"), warned);
+        assert_eq!(with("intel_pstate", "powersave"), (Readiness::Ready, vec![]));
+        assert_eq!(with("acpi-cpufreq", "performance"), (Readiness::Ready, vec![]));
+    }
+
+    #[test]
+    fn what_only_has_to_be_known_leaves_a_machine_ready() {
+        let found = of(|machine| {
+            machine.hypervisor = Hypervisor::Guest("kvm".to_string());
+            machine.frequency.turbo = Some(true);
+            machine.kernel.mitigations.insert("mds".to_string(), "Vulnerable".to_string());
+        });
+        let topics = ["turbo", "guest", "mitigations"].map(|topic| (Severity::Note, topic));
+        assert_eq!(found, (Readiness::Ready, topics.to_vec()));
+    }
+
+    #[test]
+    fn part_of_the_cpus_or_of_the_memory_is_warned_of() {
+        let found = of(|machine| {
+            machine.cpus.allowed = CpuSet::one(2);
+            machine.memory.total_bytes = Some(8 << 30);
+            machine.limits.memory_bytes = Some(1 << 30);
+            machine.clock.current = Some("hpet".to_string());
+        });
+        let topics = ["affinity", "memory limit", "clock source"].map(|topic| (Severity::Warning, topic));
+        assert_eq!(found, (Readiness::WithCare, topics.to_vec()));
+    }
+}
