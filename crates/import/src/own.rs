@@ -124,7 +124,7 @@ impl Against {
                 Severity::Problem,
                 "I/O failed, or read back wrong data. Do not use the figures.",
                 "A device, its cable or its driver is faulty, the file system is full, or another program wrote to the same blocks.",
-                "Look at the kernel's log of that time, and don't use the figures.",
+                "Look at the kernel's log of that time.",
                 failed,
             ),
             finding(

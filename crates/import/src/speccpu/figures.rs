@@ -7,7 +7,7 @@ use crate::{Imported, keyed};
 use model::Better;
 
 /// What is said of every result.
-const GENERAL: &str = "SPEC's score of a component is its median iteration (of three; the slower of two), so that nothing is known of \
+const GENERAL: &str = "SPEC's score of a component is its median iteration; of two it is the slower one, so that nothing is known of \
                        its spread but from the iterations; compilers, flags and copies are the tester's choice";
 
 /// What ride along: SPEC's score is the headline of a component.

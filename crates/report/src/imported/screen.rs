@@ -118,7 +118,7 @@ fn what(results: &[(String, Imported)], counts: &Counts) -> String {
         count => format!(", {count} have none"),
     };
     let has = if counts.with == 1 { "has" } else { "have" };
-    format!("{}: {} {has} a value{left_out}.", capital(&of), counted(counts.with, "figure"))
+    format!("{of}: {} {has} a value{left_out}.", counted(counts.with, "figure"))
 }
 
 /// Host, tool and what the file says of the machine; what a format cut off stands without its mark.
@@ -300,7 +300,9 @@ fn findings(results: &[(String, Imported)], found: &[Finding]) -> Vec<FindingLin
     // What a format always says comes first in a file, and once where several have it.
     let mut said: BTreeSet<String> = BTreeSet::new();
     for (at, remark) in results.iter().flat_map(|(_, one)| one.remarks.iter().enumerate()) {
-        let text = format!("{}.", capital(head(remark, &["; "]).trim_end_matches('.')));
+        let text = head(remark, &["; "]).trim_end_matches('.');
+        // A tool keeps the name that it has.
+        let text = format!("{}.", if at == 0 { text.to_string() } else { capital(text) });
         if said.insert(text.clone()) {
             all.push(note(if at == 0 { "tool" } else { "file" }, uncut(&text), 0));
         }
@@ -318,7 +320,10 @@ fn uncut(text: &str) -> String {
 fn left_out<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<String> {
     let mut reasons: Vec<(String, String, usize)> = Vec::new();
     for figure in figures.filter(|figure| !has_value(figure)) {
-        let reason = head(&figure.judged.analysis.verdict.reason, &[": ", " (", "; "]);
+        let whole = figure.judged.analysis.verdict.reason.as_str();
+        let reason = head(whole, &[": ", " (", "; "]);
+        // `bind: Address in use`: one word is what failed, and not why.
+        let reason = if reason.contains(' ') { reason } else { head(whole, &[" (", "; "]) };
         let masked: String = reason.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
         match reasons.iter_mut().find(|(known, ..)| *known == masked) {
             Some((.., count)) => *count += 1,
