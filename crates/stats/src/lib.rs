@@ -52,6 +52,7 @@ pub mod quads;
 pub mod ranks;
 pub mod repeat;
 pub mod series;
+pub mod shifts;
 pub mod siblings;
 pub mod smt;
 pub mod spend;
