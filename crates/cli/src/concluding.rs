@@ -9,7 +9,7 @@ use anyhow::bail;
 
 use super::measure_args::MeasureArgs;
 use super::screen::{self, Page};
-use super::{files, output};
+use super::{output, reports};
 use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use model::Record;
@@ -90,7 +90,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
-    let page = output::beside(writer.path(), &None).join("report.html");
+    let page = reports::general(&output::beside(writer.path(), &None), "html");
     // A reference that went meanwhile costs no result.
     let references = args.screen.reference.references(&diagnosis).unwrap_or_else(|error| {
         output::tell(&format!("  {error:#}"));
@@ -123,7 +123,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     Ok(Finished { code, diagnosis: Some(diagnosis) })
 }
 
-/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how the
+/// Writes the page and the JSON of a run into `dir`, and says what was saved and how the
 /// measurement ended.
 fn write_reports(
     args: &MeasureArgs,
@@ -133,9 +133,9 @@ fn write_reports(
     run_file: &Path,
     stopped: bool,
 ) -> anyhow::Result<ExitCode> {
-    let (page, data) = (dir.join("report.html"), dir.join("report.json"));
-    let written = files::write_own(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
-    files::write_own(&page, |file| html::write(report, file)).and(written)?;
+    let data = reports::write(dir, run_file, "json", |file| Ok(file.write_all(report.json.as_bytes())?));
+    let page = reports::write(dir, run_file, "html", |file| html::write(report, file))?;
+    let data = data?;
     let (code, words) = match stopped {
         true => (130, "interrupted"),
         false => output::exit(diagnosis, args.fail_on),

@@ -137,8 +137,8 @@ pub fn show(
         list => plain(&list.join(", "), 600),
     };
     text.push_str(&format!(
-        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, report.html and report.json \
-         into {}{}\n",
+        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, its page and its JSON \
+         (report.html, report.json) into {}{}\n",
         listed(&by_root),
         listed(&dry.changes),
         out.display(),

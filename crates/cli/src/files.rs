@@ -59,6 +59,17 @@ pub fn write_named(
     put(path, &give_way, write).with_context(advice)
 }
 
+/// Whether a file of this name is a report as Assay wrote it, or empty; an error where it holds
+/// measurements.
+pub fn is_own(path: &Path) -> anyhow::Result<bool> {
+    replaceable(path)?.map_or(Ok(false), |mut file| Kind::of(path).wrote(&mut file))
+}
+
+/// Puts a copy of a report in the place of what `gives_way`.
+pub fn copy(report: &Path, to: &Path, gives_way: &dyn Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    put(to, gives_way, |out| Ok(io::copy(&mut File::open(report)?, out).map(|_| ())?))
+}
+
 /// `give_way` tells whether something is there that may be replaced, and an error of what may not:
 /// asked before anything is written, and again right before it is put there.
 fn put(

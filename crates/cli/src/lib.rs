@@ -39,6 +39,7 @@ mod reference;
 mod references;
 mod report;
 mod report_file;
+mod reports;
 mod restore;
 mod results;
 mod run;
@@ -52,6 +53,7 @@ mod smt;
 mod start;
 mod summary;
 mod sweep;
+mod trend;
 mod unixbench;
 mod utilization;
 
@@ -104,6 +106,7 @@ enum Verb {
     Compare(compare::Args),
     Check(check::Args),
     Peers(peers::Args),
+    Trend(trend::Args),
     Reference(reference::Args),
     Summary(summary::Args),
     Schema(schema::Args),
@@ -138,6 +141,7 @@ impl Cli {
             Verb::Compare(args) => compare::run(args),
             Verb::Check(args) => check::run(args),
             Verb::Peers(args) => peers::run(args),
+            Verb::Trend(args) => trend::run(args),
             Verb::Reference(args) => reference::run(args),
             Verb::Summary(args) => summary::run(args),
             Verb::Schema(args) => schema::run(args),

@@ -111,6 +111,11 @@ pub fn results() -> impl TypedValueParser<Value = PathBuf> {
         .try_map(|text| named_runs(&text, Path::new(OUT)).map(|own| own.unwrap_or(PathBuf::from(text))))
 }
 
+/// The place that one such argument names.
+pub fn place(text: &str) -> Result<PathBuf, String> {
+    Ok(named_runs(OsStr::new(text), Path::new(OUT))?.unwrap_or_else(|| PathBuf::from(text)))
+}
+
 /// Reads an argument that names one run; `@NAME` is the newest of that name.
 pub fn run() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|text: OsString| match named_runs(&text, Path::new(OUT))? {

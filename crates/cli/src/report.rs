@@ -9,7 +9,7 @@ use ::compare::{Arm, Comparison};
 
 use super::report_file::{Form, ReportFile};
 use super::screen::{self, Page, ScreenArgs};
-use super::{compare, files, naming, output, results};
+use super::{compare, files, naming, output, reports, results};
 use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
@@ -18,7 +18,7 @@ use report::{csv, html, json, lmbench, markdown, sections, svg};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay report assay-out/HOST-TIME.assay.jsonl                  report.html beside the run file
+  assay report assay-out/HOST-TIME.assay.jsonl                  a page beside the run file
   assay report RUN --format markdown > comment.md               for an issue or a pull request
   assay report RUN --format csv > samples.csv                   every sample, for R or pandas
   assay report RUN --format lmbench                             in the form of lmbench's summary
@@ -43,7 +43,7 @@ pub struct Args {
     beside: Vec<PathBuf>,
     #[command(flatten)]
     screen: ScreenArgs,
-    /// File for the report: .html, .md, .json, .csv [default: report.html
+    /// File for the report: .html, .md, .json, .csv [default: RUN.report.html
     /// beside the run file; other forms on standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -111,15 +111,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "lmbench" => "lmbench.txt",
         other => other,
     };
-    let file = dir.join(format!("report.{extension}"));
     if args.out.is_some() {
+        let file = reports::general(&dir, extension);
         output::tell(&format!(
             "assay: --out names a file now; a folder is taken in this version only: write --out {}",
             file.display()
         ));
     }
-    files::write_own(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
-    shown(&file)
+    shown(&reports::write(&dir, &args.run, extension, |out| Ok(out.write_all(text.as_bytes())?))?)
 }
 
 /// What `--out` named before it named a file.

@@ -47,6 +47,10 @@ impl ReportFile {
         Ok(ReportFile { path, form })
     }
 
+    pub fn shown(&self) -> std::path::Display<'_> {
+        self.path.display()
+    }
+
     /// Writes it, and says so.
     pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
         files::write_named(&self.path, write)?;

@@ -8,15 +8,15 @@ use super::{check, dry_run, list, machine, output, utilization};
 use model::Line;
 use model::run_file::SummaryLine;
 use report::json::Output;
-use report::{comparison, imported, peers};
+use report::{comparison, imported, peers, trending};
 
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
     /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, check, peers, summary (a line of it) or utilization
+    /// import, compare, check, peers, trend, summary (a line of it) or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "peers", "summary", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "peers", "trend", "summary", "utilization"])]
     format: String,
 }
 
@@ -28,6 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "compare" => schema_for!(comparison::Output),
         "check" => schema_for!(check::Report),
         "peers" => schema_for!(peers::Output),
+        "trend" => schema_for!(trending::Output),
         "summary" => schema_for!(SummaryLine),
         "import" => schema_for!(imported::Output),
         "utilization" => schema_for!(utilization::Report),

@@ -96,6 +96,11 @@ pub fn day_range(first: &str, last: &str) -> Option<String> {
     })
 }
 
+/// Day and time of an RFC 3339 text: `28 Nov`, `02:07`.
+pub fn moment(rfc3339: &str) -> Option<[String; 2]> {
+    Moment::of(rfc3339).map(|at| [at.day, at.time])
+}
+
 /// What to call results in a sentence or a title: their hosts where these differ, else with what
 /// tells them apart, the date or the file.
 pub fn names(sides: &[(&str, &str, &About)]) -> Vec<String> {

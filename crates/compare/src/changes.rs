@@ -18,6 +18,27 @@ struct Change {
 /// The newest last. 0.1.0 is the first version, so that nothing stands here yet.
 const CHANGES: &[Change] = &[];
 
+/// Whether two versions, given by what they call themselves, measure a figure in the same way; what
+/// does not tell its version is taken to.
+pub(super) fn measured_alike(one: &str, other: &str, key: &str) -> bool {
+    alike(CHANGES, [one, other].map(numbers), key)
+}
+
+fn alike(changes: &[Change], [one, other]: [Vec<u32>; 2], key: &str) -> bool {
+    one.is_empty()
+        || other.is_empty()
+        || !changes
+            .iter()
+            .any(|change| change.is_between(&one, &other) && Pattern::of(change.series).matches(key))
+}
+
+impl Change {
+    fn is_between(&self, one: &[u32], other: &[u32]) -> bool {
+        let since = numbers(self.since);
+        (*one < *since) != (*other < *since)
+    }
+}
+
 /// What is to be said of two results that two versions measured.
 pub(super) fn told(arms: [&Arm; 2]) -> Vec<String> {
     said(CHANGES, arms)
@@ -25,10 +46,7 @@ pub(super) fn told(arms: [&Arm; 2]) -> Vec<String> {
 
 fn said(changes: &[Change], [a, b]: [&Arm; 2]) -> Vec<String> {
     let (Some(of_a), Some(of_b)) = (version(a), version(b)) else { return Vec::new() };
-    let between = |change: &&Change| {
-        let since = numbers(change.since);
-        (of_a.numbers < since) != (of_b.numbers < since)
-    };
+    let between = |change: &&Change| change.is_between(&of_a.numbers, &of_b.numbers);
     let both = |change: &&Change| {
         let pattern = Pattern::of(change.series);
         [a, b].iter().all(|arm| arm.valued().any(|member| pattern.matches(&member.key)))
@@ -93,6 +111,9 @@ mod tests {
             assert!(told(&of(a, key), &of(b, key)).is_empty(), "{a} {b}");
         }
         assert!(told(&of("0.9.1", key), &of("0.10.0", "syscall.read@one-cpu#latency")).is_empty());
+        let same = |one: &str, other: &str, key: &str| alike(&changes, [one, other].map(numbers), key);
+        assert!(!same("0.9.1", "0.10.0", key) && same("0.9.1", "0.9.2", key) && same("", "0.10.0", key));
+        assert!(same("0.9.1", "0.10.0", "syscall.read@one-cpu#latency"));
     }
 
     #[test]

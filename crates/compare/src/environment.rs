@@ -107,7 +107,7 @@ fn alike(label: &str, a: &str, b: &str) -> bool {
     a.split(OR).all(|one| among(one, b)) && b.split(OR).all(|one| among(one, a))
 }
 
-fn value_alike(label: &str, a: &str, b: &str) -> bool {
+pub(super) fn value_alike(label: &str, a: &str, b: &str) -> bool {
     let number = |text: &str| text.split(' ').next().and_then(|number| number.parse::<f64>().ok());
     if let (Some(x), Some(y)) = (number(a), number(b)) {
         match label {

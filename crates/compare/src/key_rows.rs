@@ -139,11 +139,15 @@ const LOCAL: [&str; 9] = [
     "other-package",
 ];
 
+/// Whether one end of what a key names is on another host.
+pub fn between_hosts(key: &str) -> bool {
+    !LOCAL.contains(&KeyParts::of(key).placement)
+}
+
 /// The rows in the order of the screen, up to a limit: those that differ stay where there are
 /// more.
 pub fn rows(comparison: &Comparison, most: usize) -> Vec<Row> {
     let (metrics, refused) = (&comparison.metrics, &comparison.refused);
-    let between_hosts = |key: &str| !LOCAL.contains(&KeyParts::of(key).placement);
     let key_row = |figure: &KeyFigure| {
         let fits = |key: &str| !figure.between_hosts || between_hosts(key);
         let counted = metrics.iter().filter(|one| fits(&one.key));

@@ -29,6 +29,7 @@ pub mod rows;
 mod saved;
 #[cfg(test)]
 mod tests;
+pub mod trend;
 mod unixbench;
 mod words;
 
@@ -37,12 +38,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use about::{About, day_range, names};
+pub use about::{About, day_range, moment, names};
 pub use answer::{Answer, GroupAnswer, MOST_ROWS, Outcome, ranking, ratio_words};
 pub use arm::{Arm, AtOneClock, Member};
 pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
-pub use key_rows::{Row, Said};
+pub use key_rows::{Row, Said, between_hosts};
 pub use matching::unit_scale;
 
 use clock::Common;

@@ -18,7 +18,7 @@ pub use reader::{check_columns, last_summary, parse, parse_within, read, summary
 pub use resume::{Candidates, candidates};
 pub use source::{Exceeded, GZIP, Source, open, unpacked, was_read};
 pub use summaries::{SUMMARY, SummaryLine, summaries};
-pub use writer::Writer;
+pub use writer::{Writer, stem};
 
 /// What a run file's name ends in.
 pub const EXTENSION: &str = ".assay.jsonl";

@@ -123,7 +123,7 @@ fn verdict_word(judged: &stats::analysis::Judged) -> String {
 
 /// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run
 /// file may have called anything so. Where a semicolon separates cells, one begins behind each.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East
     // Asia.
     const BEGINS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];

@@ -29,3 +29,4 @@ mod swept;
 pub mod text;
 pub mod text_machine;
 mod tree;
+pub mod trending;

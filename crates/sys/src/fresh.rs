@@ -33,10 +33,7 @@ impl Fresh {
     }
 
     fn with(path: &Path, nameless: fn(&OwnedFd) -> Option<OwnedFd>) -> anyhow::Result<Fresh> {
-        let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().map(OsStr::to_owned).context("this names no file")?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(directory, flags, Mode::empty())?;
+        let (directory, folder, name) = place(path)?;
         let (file, own) = match nameless(&folder) {
             Some(file) => (file, None),
             None => {
@@ -68,25 +65,69 @@ impl Fresh {
                 linked => return Ok(linked.map(|()| true)?),
             },
         };
-        if replace {
-            rustix::fs::renameat(own.folder(), WHOLE, &self.folder, &self.name)?;
-            return Ok(true);
-        }
-        let renamed =
-            rustix::fs::renameat_with(own.folder(), WHOLE, &self.folder, &self.name, RenameFlags::NOREPLACE);
-        let put = match renamed {
-            // Some filesystems, as those of networks, can only give it a second name.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                rustix::fs::linkat(own.folder(), WHOLE, &self.folder, &self.name, AtFlags::empty())
-                    .and_then(|()| rustix::fs::unlinkat(own.folder(), WHOLE, AtFlags::empty()))
-            }
-            renamed => renamed,
-        };
-        match put {
-            Err(Errno::EXIST) => Ok(false),
-            put => Ok(put.map(|()| true)?),
-        }
+        move_whole(own, &self.folder, &self.name, replace)
     }
+}
+
+/// Moves what is whole in a directory of our own to its place; false where something has the name
+/// and is not to be replaced.
+fn move_whole(own: &Scratch, folder: &OwnedFd, name: &OsStr, replace: bool) -> anyhow::Result<bool> {
+    if replace {
+        rustix::fs::renameat(own.folder(), WHOLE, folder, name)?;
+        return Ok(true);
+    }
+    match move_unless_taken(own.folder(), OsStr::new(WHOLE), folder, name) {
+        Err(Errno::EXIST) => Ok(false),
+        put => Ok(put.map(|()| true)?),
+    }
+}
+
+fn move_unless_taken(from: &OwnedFd, old: &OsStr, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    match rustix::fs::renameat_with(from, old, folder, name, RenameFlags::NOREPLACE) {
+        // Some filesystems, as those of networks, can only give it a second name.
+        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::linkat(from, old, folder, name, AtFlags::empty())
+            .and_then(|()| rustix::fs::unlinkat(from, old, AtFlags::empty())),
+        renamed => renamed,
+    }
+}
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linked {
+    Put,
+    /// Something has the name, and was not to be replaced.
+    Taken,
+    /// The filesystem has no such links.
+    Impossible,
+}
+
+/// Puts a link there that leads to a name of the same folder; with `replace` what has the name, a
+/// link itself and not what it points to, has it no more.
+pub fn put_link(path: &Path, target: &OsStr, replace: bool) -> anyhow::Result<Linked> {
+    let (directory, folder, name) = place(path)?;
+    let own = Scratch::new(directory, &[WHOLE])?;
+    match rustix::fs::symlinkat(target, own.folder(), WHOLE) {
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => return Ok(Linked::Impossible),
+        made => made?,
+    }
+    Ok(if move_whole(&own, &folder, &name, replace)? { Linked::Put } else { Linked::Taken })
+}
+
+/// Gives a file another name in its folder; false where something has it.
+pub fn rename(path: &Path, name: &OsStr) -> anyhow::Result<bool> {
+    let (_, folder, old) = place(path)?;
+    match move_unless_taken(&folder, &old, &folder, name) {
+        Err(Errno::EXIST) => Ok(false),
+        renamed => Ok(renamed.map(|()| true)?),
+    }
+}
+
+/// A path's folder, opened, and its name there.
+fn place(path: &Path) -> anyhow::Result<(&Path, OwnedFd, OsString)> {
+    let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(OsStr::to_owned).context("this names no file")?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok((directory, rustix::fs::open(directory, flags, Mode::empty())?, name))
 }
 
 /// A file in this directory that nobody finds and that goes with us.
@@ -177,6 +218,24 @@ mod tests {
             assert_eq!(std::io::read_to_string(&file).expect("read"), "some");
             assert!(names(folder.path()).is_empty());
         }
+    }
+
+    #[test]
+    fn a_link_is_put_and_replaced_and_a_name_that_is_taken_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let put =
+            |target: &str, replace| put_link(&path("newest"), OsStr::new(target), replace).expect("a link");
+        fs::write(path("one"), "1").expect("a file");
+        fs::write(path("two"), "2").expect("a file");
+        assert_eq!(put("one", false), Linked::Put);
+        assert_eq!(put("two", false), Linked::Taken);
+        assert_eq!(fs::read_to_string(path("newest")).expect("a file"), "1");
+        assert_eq!(put("two", true), Linked::Put);
+        assert_eq!(fs::read_to_string(path("newest")).expect("a file"), "2");
+        assert!(!rename(&path("one"), OsStr::new("two")).expect("asked"));
+        assert!(rename(&path("one"), OsStr::new("three")).expect("renamed"));
+        assert_eq!(names(folder.path()), ["newest", "three", "two"]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Result {
     pub started: String,
     pub boot_id: Option<String>,
     pub assay: String,
+    /// The profile that measured it; empty where none did.
+    pub profile: String,
     pub pretended: bool,
     /// Nobody watched while it was measured.
     pub imported: bool,
@@ -106,7 +108,7 @@ pub struct Fleet {
 }
 
 /// The better side by the unit, where an old summary does not tell; `None` of what could be either.
-fn better_of(unit: &str) -> Option<Better> {
+pub(crate) fn better_of(unit: &str) -> Option<Better> {
     match unit {
         "ns" | "us" | "µs" | "ms" | "s" | "cycles" => Some(Better::Lower),
         unit if unit.ends_with("/s") || unit.ends_with("Hz") => Some(Better::Higher),
@@ -130,6 +132,7 @@ impl Fleet {
             started,
             boot_id,
             assay,
+            profile: _,
             pretended,
             imported,
             make_up,
@@ -279,6 +282,7 @@ impl From<(Summary, String)> for Result {
             started: summary.started,
             boot_id: summary.boot_id,
             assay: summary.assay,
+            profile: summary.profile,
             pretended: summary.pretended,
             imported: false,
             make_up: summary.make_up.into_iter().chain(summary.settings).collect(),
@@ -318,6 +322,7 @@ impl From<&Arm> for Result {
             started: started.unwrap_or_default().to_string(),
             boot_id: None,
             assay: told("assay").unwrap_or_default(),
+            profile: told("profile").unwrap_or_default(),
             pretended: arm.pretended,
             imported: arm.imported,
             make_up: arm.environment.clone(),

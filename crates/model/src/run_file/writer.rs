@@ -33,7 +33,7 @@ impl Writer {
         let folder = std::fs::create_dir_all(dir).and_then(|()| open_folder(dir)).with_context(|| {
             format!("cannot create the folder {}; choose another one with --out", dir.display())
         })?;
-        let stem = format!("{}-{}", file_name_part(&header.host), file_name_part(&header.started));
+        let stem = stem(&header.host, &header.started);
         let place = Place::create(&Arc::new(folder), dir, &stem).with_context(|| {
             format!("cannot create a run file in {}; choose another folder with --out", dir.display())
         })?;
@@ -137,6 +137,11 @@ impl Writer {
         self.place.sync();
         self.synced = Instant::now();
     }
+}
+
+/// How the run file of this host and time is called, without its ending.
+pub fn stem(host: &str, started: &str) -> String {
+    format!("{}-{}", file_name_part(host), file_name_part(started))
 }
 
 /// Letters, digits, dots and dashes of a text, at most 64 of them: a host may call itself anything.

@@ -390,7 +390,7 @@ fn findings(screen: &Screen, most: usize, style: Style) -> Vec<String> {
 /// A topic takes at most as many columns.
 const TOPIC: usize = 12;
 
-fn finding(line: &FindingLine, style: Style) -> Vec<String> {
+pub(crate) fn finding(line: &FindingLine, style: Style) -> Vec<String> {
     let (sign, tone) = mark(line.severity);
     let topic = shown(&plain(line.topic, 24), style);
     let wide = topic.chars().count().max(TOPIC - 1) + 1;
