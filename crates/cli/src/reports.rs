@@ -91,10 +91,7 @@ fn found(general: &Path) -> anyhow::Result<Found> {
     let Ok(about) = general.symlink_metadata() else { return Ok(Found::Nothing) };
     if about.is_symlink() {
         let target = general.read_link()?;
-        let ending = general.extension().unwrap_or_default().to_string_lossy();
-        let is_report = target
-            .to_str()
-            .is_some_and(|text| !text.contains('/') && text.ends_with(&format!(".report.{ending}")));
+        let is_report = target.components().count() == 1 && is_named(&target, general);
         if is_report {
             return Ok(Found::Ours);
         }
@@ -113,8 +110,8 @@ fn beside(general: &Path) -> Vec<PathBuf> {
 
 /// Whether a file is a report by its name, of the form that the general one has.
 fn is_named(path: &Path, general: &Path) -> bool {
-    let ending = general.extension().unwrap_or_default().to_string_lossy();
-    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!(".report.{ending}")))
+    let of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    of(path).ends_with(&format!(".{}", of(general)))
 }
 
 /// Whether two files hold the same; what cannot be read does not.

@@ -7,4 +7,5 @@
 #![forbid(unsafe_code)]
 
 pub mod fleets;
+pub mod histories;
 pub mod proof;

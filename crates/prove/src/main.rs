@@ -21,6 +21,7 @@ mod smt;
 mod statistics;
 mod sweep;
 mod topology;
+mod trend;
 
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +41,7 @@ const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
     peers::SECTIONS,
+    trend::SECTIONS,
     rows::SECTIONS,
     curves::SECTIONS,
     smt::SECTIONS,

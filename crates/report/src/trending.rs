@@ -6,8 +6,8 @@
 //! no step yet. `STEADY`: no step. `CANNOT TELL`: fewer than eight runs of one series; then the
 //! figures stand by date.
 //!
-//! First sentence: from where to where, and since when. Second: what changed between the runs
-//! there. Third: what stayed, or what to do.
+//! First sentence: from where to where, and since when. Second: what stayed, or what to do. A line
+//! for each day with steps says what changed between the runs there.
 
 mod data;
 mod table;
@@ -342,12 +342,17 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
     };
     let steps = days.iter().flat_map(|day| day.steps.iter().map(move |own| (day, own)));
     let all: Vec<_> = steps.filter(|(_, (_, step))| is_it(step)).collect();
-    let Some((day, (row, step))) = all.last() else { return Vec::new() };
+    let Some((_, (row, step))) = all.last() else { return Vec::new() };
     let runs = counted(trend.runs.len() - step.between[1], "run");
+    let stayed = match row.figure.steps.last() {
+        Some(last) if last.between != step.between => format!(", later to {}", row.value(last.after)),
+        _ => format!(" and has stayed there for {runs}"),
+    };
+    // Of a single step to the worse the verdict names the figure.
+    let what = if worse { "It".to_string() } else { capital(&row.label) };
     let first = match all.len() {
         1 => format!(
-            "{} went from {} to {} {} and has stayed there for {runs}.",
-            capital(&row.label),
+            "{what} went from {} to {} {}{stayed}.",
             row.value(step.before),
             row.value(step.after),
             row.unit
@@ -360,11 +365,11 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
         }
     };
     let rest = trend.judged() - trend.figures.iter().filter(|one| one.standing().is_some()).count();
-    let rest = format!(
-        "{} as before.",
-        if rest == 1 { "1 figure is".into() } else { format!("{rest} figures are") }
-    );
-    vec![first, cause(&trend.changed(day.between)), rest]
+    let rest = match rest {
+        1 => "1 other figure is as before.".to_string(),
+        rest => format!("{rest} other figures are as before."),
+    };
+    vec![first, rest]
 }
 
 fn capital(text: &str) -> String {

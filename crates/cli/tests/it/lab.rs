@@ -77,7 +77,7 @@ fn brought(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Resu
     // A guest's serial port would take longer for the pages than all its runs.
     let script = format!(
         "set -e\n{EVERY_CASE_ONCE}\n{script}
-        find . -name report.html -o -name report.json | xargs -r rm
+        find . -name '*report.html' -o -name '*report.json' | xargs -r rm
         tar -c -f - ."
     );
     let output = boot(options, machine, qemu, &script);

@@ -38,6 +38,7 @@ mod studies;
 mod sweep;
 mod synthetic;
 mod tidy;
+mod trend;
 mod unixbench;
 mod utilization;
 mod vocabulary;

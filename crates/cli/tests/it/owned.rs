@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::host::{is_root, processes_marked, skipped, unique, wrapped};
-use crate::runs::{end, is_tidy, on_file, page_is_whole, pretended, run_file, run_into, start};
+use crate::runs::{end, is_result, is_tidy, on_file, page_is_whole, pretended, run_file, run_into, start};
 use testkit::killing::children_of;
 
 mod reports;
@@ -358,8 +358,7 @@ fn a_kill_in_the_report_phase_leaves_whole_files_alone() {
             let name = name.to_string_lossy().into_owned();
             let proven = dir.path().join(&name).join(".assay-owner").exists()
                 || fs::read_dir(dir.path().join(&name)).is_ok_and(|mut inside| inside.next().is_none());
-            let whole = name.ends_with(".assay.jsonl") || name == "report.html" || name == "report.json";
-            assert!(whole || proven, "{name} was left in round {round}");
+            assert!(is_result(&name) || proven, "{name} was left in round {round}");
         }
     }
     // What a kill left in the instant of replacing goes with the next start.

@@ -309,13 +309,19 @@ pub fn page_is_whole(dir: &Path) {
     assert!(page.trim_end().ends_with("</html>") && signature.ends_with(" -->\n"), "it ends in the middle");
 }
 
-/// Nothing but run files and the two reports is in a folder: no half-written file was left behind.
+/// Whether a file is a run or a report of one by its name.
+pub fn is_result(name: &str) -> bool {
+    let reports = ["report.html", "report.json"];
+    name.ends_with(run_file::EXTENSION)
+        || reports.iter().any(|own| name == *own || name.ends_with(&format!(".{own}")))
+}
+
+/// Nothing but run files and reports is in a folder: no half-written file was left behind.
 #[track_caller]
 pub fn is_tidy(dir: &Path) {
     for entry in fs::read_dir(dir).expect("a folder").flatten() {
         let name = entry.file_name().to_string_lossy().to_string();
-        let ours = name.ends_with(run_file::EXTENSION) || name == "report.html" || name == "report.json";
-        assert!(ours, "{name} was left in {}", dir.display());
+        assert!(is_result(&name), "{name} was left in {}", dir.display());
     }
 }
 

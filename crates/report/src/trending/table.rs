@@ -4,7 +4,7 @@
 use super::{Row, Shown, signed};
 use crate::plain::{key_lines, lines, plain};
 use crate::screen::Tone;
-use crate::text::screen::shown;
+use crate::text::screen::{shown, three};
 use crate::text::{Style, paint};
 use compare::moment;
 use compare::trend::{Figure, Trend};
@@ -29,8 +29,8 @@ impl Columns {
         let all = Columns { group: 10, label: 25, value: 8, first: true, change: true, unit: 7, line: 15 };
         match width {
             width if width >= 96 => Columns { line: 15 + (width - 96).min(30), ..all },
-            width if width >= 78 => Columns { group: 0, label: 24, value: 7, line: 12, ..all },
-            width if width >= 60 => Columns { group: 0, label: 24, value: 7, first: false, line: 0, ..all },
+            width if width >= 78 => Columns { group: 0, value: 7, line: 11, ..all },
+            width if width >= 60 => Columns { group: 0, value: 7, first: false, unit: 6, line: 0, ..all },
             width => {
                 let label = width.saturating_sub(2 + 7 + 1 + 7 + 2 + 10).max(8);
                 Columns { group: 0, label, value: 7, first: false, change: false, line: 0, ..all }
@@ -59,7 +59,8 @@ pub fn over_runs(trend: &Trend, rows: &[Row], most: usize, how: Shown, style: St
     let mut group = "";
     for row in kept(rows, most) {
         let own = row.known.map_or("", |figure| figure.group.word());
-        all.extend(line(trend, row, if own == group { "" } else { own }, how, &columns, style));
+        let named = if own == group || columns.group == 0 { "" } else { own };
+        all.extend(line(trend, row, named, how, &columns, style));
         group = own;
     }
     all.extend(more(rows, most, style));
@@ -103,7 +104,9 @@ fn line(trend: &Trend, row: &Row, group: &str, how: Shown, columns: &Columns, st
         all.push(format!("{}{label}", indent(if at == 0 { group } else { "" })));
     }
     let group = if all.is_empty() { group } else { "" };
-    let of = |point: Option<&compare::trend::Point>| point.map_or(String::new(), |own| row.value(own.value));
+    let of = |point: Option<&compare::trend::Point>| {
+        point.map_or(String::new(), |own| three(own.value * row.scale))
+    };
     let (first, last) = (figure.points.first(), figure.points.last());
     let mut text = format!("{}{label:own$}", indent(group), own = columns.label);
     let value = columns.value;
@@ -204,7 +207,8 @@ pub fn by_date(trend: &Trend, rows: &[Row], most: usize, style: Style) -> Vec<St
         text += &paint(&format!("{:unit$}", shown(&row.unit, style)), Tone::Dim, style);
         for run in first..trend.runs.len() {
             let point = row.figure.points.iter().find(|point| point.run == run);
-            text += &format!("{:>VALUE$}", point.map_or(String::new(), |point| row.value(point.value)));
+            text +=
+                &format!("{:>VALUE$}", point.map_or(String::new(), |point| three(point.value * row.scale)));
         }
         all.push(text.trim_end().to_string());
     }

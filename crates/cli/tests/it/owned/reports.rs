@@ -145,9 +145,11 @@ fn a_report_takes_no_name_that_somebody_else_uses() {
         let ours = fs::read(&path).expect("a report");
         // An older one gives way, and so does an empty file.
         for text in [&ours[..], b""] {
+            fs::remove_file(&path).expect("removed");
             fs::write(&path, text).expect("written");
             end(&mut run_into(&out, &format!("{} --new", pretended("selftest.steady")))).expect(0);
         }
+        fs::remove_file(&path).expect("removed");
         fs::write(&path, "my own notes on Assay").expect("written");
         stays(&run, name);
         assert_eq!(fs::read_to_string(&path).expect("a file"), "my own notes on Assay");
@@ -162,6 +164,34 @@ fn a_report_takes_no_name_that_somebody_else_uses() {
         stays(&run, name);
         fs::remove_file(&path).expect("removed");
     }
+}
+
+/// A report is that of its run for ever, and the name that people look for is the newest's.
+#[test]
+fn the_next_run_takes_no_report_away() {
+    let (_dir, first) = measured();
+    let out = first.parent().expect("a folder").to_path_buf();
+    let report = |run: &Path, form: &str| {
+        let name = run.file_name().expect("a name").to_string_lossy().replace(".assay.jsonl", "");
+        out.join(format!("{name}.report.{form}"))
+    };
+    let before = ["html", "json"].map(|form| fs::read(report(&first, form)).expect("a report"));
+    // What 0.1 left in the folder: a report that is no link.
+    fs::remove_file(out.join("report.json")).expect("removed");
+    fs::rename(report(&first, "json"), out.join("report.json")).expect("renamed");
+    let other = pretended("selftest.steady").replace("--pretend 7", "--pretend 8");
+    let ended = end(&mut run_into(&out, &format!("{other} --new")));
+    ended.expect(0).says(&["report.json of an earlier run is "]);
+    for (form, text) in ["html", "json"].iter().zip(&before) {
+        assert!(fs::read(report(&first, form)).expect("a report") == *text, "{form}");
+        let link = out.join(format!("report.{form}"));
+        let newest = link.read_link().expect("a link");
+        assert!(newest != report(&first, form).file_name().expect("a name"), "{newest:?}");
+        assert!(ended.err.contains(&*newest.to_string_lossy()), "{}", ended.err);
+    }
+    on_file("report", &first, "").expect(0);
+    assert_eq!(out.join("report.html").read_link().ok(), report(&first, "html").file_name().map(Into::into));
+    is_tidy(&out);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use model::run_file;
 use tempfile::TempDir;
 
 use super::decoys::Decoys;
+use crate::runs::is_result;
 
 /// The folders of one command.
 pub struct Ground {
@@ -50,7 +51,7 @@ impl Ground {
             for entry in fs::read_dir(self.path(name)).into_iter().flatten().flatten() {
                 let (path, own) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
                 let result = results
-                    && (["report.html", "report.json"].contains(&own.as_str())
+                    && (is_result(&own) && !is_run_file(&path)
                         || own.ends_with(".svg")
                         || is_run_file(&path) && run_file::read(&path).is_ok());
                 // The lock of whoever turns knobs stays; what it guards does not.
