@@ -2,15 +2,14 @@
 
 use anyhow::Context;
 use diagnose::reference::Word;
-use model::pattern::KeyParts;
-use model::{Better, Finding, Severity, VerdictKind};
+use model::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::limit::{Limit, Pick, standing};
-use super::spec::{Asked, OF_RUN_FILES, Spec, is_like};
-use super::subject::{Figure, Subject};
-use diagnose::key_figures::{Group, KEY_FIGURES, named};
+use super::figures::{key_figure, series};
+use super::spec::{Asked, OF_RUN_FILES, Spec};
+use super::subject::Subject;
+use diagnose::key_figures::KEY_FIGURES;
 
 /// What became of a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -94,21 +93,38 @@ pub struct Outcome {
     /// At most three.
     pub sentences: Vec<String>,
     pub demands: Vec<Demand>,
+    /// What `within` counts from, as the spec names it; empty where it names nothing.
+    pub reference: String,
 }
 
 impl Outcome {
     /// Of a run that cannot be read: it is none that passes.
-    pub fn unreadable(file: &str, why: &str, spec: &Spec) -> Outcome {
+    pub fn unreadable(file: &str, why: &str, spec: &str) -> Outcome {
         Outcome {
             host: file.to_string(),
             file: file.to_string(),
             about: Vec::new(),
-            spec: spec.name.clone(),
+            spec: spec.to_string(),
             started: String::new(),
             profile: String::new(),
             verdict: Verdict::NotUsable,
             sentences: vec![format!("It cannot be read: {}.", why.trim_end_matches('.'))],
             demands: Vec::new(),
+            reference: String::new(),
+        }
+    }
+
+    /// Of a run that is judged by none of several specs, as none or more than one fits its host.
+    pub fn without_spec(subject: &Subject, why: &str) -> Outcome {
+        let mut letters = why.chars();
+        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+        Outcome {
+            host: subject.host.clone(),
+            about: subject.about(),
+            started: subject.started.clone(),
+            profile: subject.profile.clone(),
+            sentences: vec![format!("{first}{}.", letters.as_str())],
+            ..Outcome::unreadable(&subject.file, why, "")
         }
     }
 
@@ -152,6 +168,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         verdict,
         sentences,
         demands,
+        reference: spec.reference_name().to_string(),
     })
 }
 
@@ -179,7 +196,7 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     }
 }
 
-fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -> Demand {
+pub(super) fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -> Demand {
     Demand {
         group: group.to_string(),
         label: label.into(),
@@ -231,120 +248,6 @@ fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
     };
     let why = if standing == Standing::Undecided { "it is no number" } else { "" };
     Demand { measured: value.to_string(), standing, why: why.into(), ..own }
-}
-
-/// The limit as it is shown, and its ends in a unit.
-fn asked(limit: &Limit, unit: &str) -> anyhow::Result<(String, [Option<f64>; 2])> {
-    let [min, max] = limit.ends()?;
-    let within = |end: &Option<super::limit::Quantity>| end.as_ref().map(|end| end.in_unit(unit)).transpose();
-    let words = match (&min, &max) {
-        (Some(min), Some(max)) => format!("{}–{} {}", min.value, max.value, max.unit),
-        (Some(min), None) => format!("≥ {} {}", min.value, min.unit),
-        (None, Some(max)) => format!("≤ {} {}", max.value, max.unit),
-        (None, None) => String::new(),
-    };
-    Ok((words, [within(&min)?, within(&max)?]))
-}
-
-fn key_figure(name: &str, limit: &Limit, subject: &Subject) -> anyhow::Result<Demand> {
-    let (group, label, unit) =
-        named(name).map_or((Group::Os.word(), name, ""), |own| (own.group.word(), own.label, own.unit));
-    let (words, ends) = asked(limit, unit)?;
-    let own = demand(group, label, name, words);
-    let found = subject.key_figures.iter().find(|(own, _)| *own == name).map(|(_, figure)| figure);
-    Ok(match found {
-        Some(figure) => held(own, figure, limit, ends),
-        None => absent(own, limit, subject),
-    })
-}
-
-/// A figure that a run does not have: a fault, if it is not optional; of a summary that had no room
-/// it is not known.
-fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
-    let is_series = named(&own.key).is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
-    let untold = subject.left_out > 0 || (subject.readings.is_none() && !is_series);
-    let (standing, why) = match limit.optional {
-        true => (Standing::NotAsked, "not measured"),
-        false if untold => (Standing::Undecided, "a summary does not hold it; check the run file"),
-        false => (Standing::Missed, "not measured"),
-    };
-    Demand { standing, why: why.into(), ..own }
-}
-
-fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2]) -> Demand {
-    let own = Demand {
-        value: figure.value,
-        low_high: figure.low_high.filter(|ends| ends.iter().all(|end| end.is_finite())),
-        unit: figure.unit.replace("us", "µs"),
-        ..own
-    };
-    let bench = KeyParts::of(&figure.key).bench.to_string();
-    let confirm = match bench.is_empty() {
-        true => "assay run --profile full".to_string(),
-        false => format!("assay run --only {bench} --profile full"),
-    };
-    let counts = match limit.verdict.as_slice() {
-        [] => figure.verdict != VerdictKind::Rejected,
-        some => some.contains(&figure.verdict),
-    };
-    let undecided = |why: String| Demand { why, confirm: confirm.clone(), ..own.clone() };
-    let because = if figure.reason.is_empty() { String::new() } else { format!(": {}", figure.reason) };
-    match (figure.verdict, figure.low_high) {
-        (VerdictKind::Skipped, _) => undecided(format!("skipped{because}")),
-        (VerdictKind::Rejected, _) => undecided(format!("rejected{because}")),
-        _ if !counts => undecided(format!("its verdict is not one that the spec counts{because}")),
-        (_, None) => undecided("measured too few times for an interval".to_string()),
-        (_, Some(ends)) => {
-            let (standing, by) = standing(ends, min, max);
-            let confirm = if standing == Standing::Undecided { confirm } else { String::new() };
-            Demand { standing, by, confirm, ..own }
-        }
-    }
-}
-
-/// The demands of a limit over series: one for each series, or one for the best or the worst.
-fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
-    let matches = |one: &&Figure| is_series(&limit.series, one);
-    let mut found: Vec<&Figure> = subject.figures.iter().filter(matches).collect();
-    // Without a metric a limit is of those that are measured in its unit.
-    let fits = |one: &&Figure| asked(limit, &one.unit).is_ok();
-    if !limit.series.contains('#') && found.iter().any(fits) {
-        found.retain(fits);
-    }
-    let one = |figure: &Figure| -> anyhow::Result<Demand> {
-        let (words, ends) = asked(limit, &figure.unit).with_context(|| figure.key.clone())?;
-        let group = Group::of_bench(KeyParts::of(&figure.key).bench).word();
-        Ok(held(demand(group, &figure.label, &figure.key, words), figure, limit, ends))
-    };
-    if found.is_empty() {
-        let group = Group::of_bench(KeyParts::of(&limit.series).bench).word();
-        let words = limit.ends()?.into_iter().flatten().map(|end| format!("{} {}", end.value, end.unit));
-        let own = demand(group, &limit.series, &limit.series, words.collect::<Vec<_>>().join("–"));
-        return Ok(vec![absent(own, limit, subject)]);
-    }
-    // Of figures of which one cannot be used, none is known to be the best or the worst.
-    let value = |figure: &&Figure| figure.value.filter(|_| figure.verdict != VerdictKind::Rejected);
-    let sign = |figure: &Figure| if figure.better == Some(Better::Higher) { 1.0 } else { -1.0 };
-    let ranked = |figure: &&Figure| value(figure).map(|value| sign(figure) * value);
-    let by_value =
-        |a: &&Figure, b: &&Figure| ranked(a).unwrap_or(f64::NAN).total_cmp(&ranked(b).unwrap_or(f64::NAN));
-    let usable = || found.iter().copied().filter(|figure| value(figure).is_some());
-    let picked = match limit.pick {
-        Pick::Each => return found.into_iter().map(one).collect(),
-        Pick::Best => usable().max_by(by_value),
-        Pick::Worst => {
-            found.iter().copied().find(|figure| value(figure).is_none()).or_else(|| usable().min_by(by_value))
-        }
-    };
-    Ok(vec![one(picked.unwrap_or(found[0]))?])
-}
-
-/// Whether a glob names a series: the whole key, or its beginning up to the metric where the glob
-/// names no metric and the series is what its benchmark is about.
-fn is_series(glob: &str, figure: &Figure) -> bool {
-    let whole = is_like(glob, &figure.key);
-    let short = figure.key.split('#').next().unwrap_or_default();
-    whole || (!glob.contains('#') && figure.headline && is_like(glob, short))
 }
 
 fn readings(at_least: Word, subject: &Subject) -> Demand {

@@ -5,6 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+mod against;
+mod class;
+mod figures;
 mod judge;
 mod junit;
 mod limit;
@@ -12,6 +15,8 @@ mod spec;
 mod subject;
 mod write;
 
+pub use against::{Against, Ratio};
+pub use class::{OF_CLASS, of_class};
 pub use judge::{Demand, Outcome, Standing, Verdict, check};
 pub use junit::junit;
 pub use limit::Limit;

@@ -42,6 +42,9 @@ pub struct Spec {
     pub limit: Vec<Limit>,
     #[serde(default)]
     pub reading: Option<ReadingAsked>,
+    /// What `within` counts from.
+    #[serde(default)]
+    pub reference: Option<Reference>,
     #[serde(skip)]
     pub facts: Vec<(String, Asked)>,
 }
@@ -84,6 +87,14 @@ pub struct Allowed {
     pub reason: String,
     #[serde(default)]
     pub until: Option<toml::value::Datetime>,
+}
+
+/// Runs whose figures others are held against.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// A run, a folder of runs of one host, or `@NAME`.
+    pub runs: String,
 }
 
 /// How good every key figure must read that has a reference.
@@ -217,17 +228,24 @@ impl Spec {
                 "{}: a key figure has no series; write it under [[limit]]",
                 place()
             );
-            for end in limit.ends().with_context(place)?.into_iter().flatten() {
+            let shares = limit.share().with_context(place)?.is_some();
+            ensure!(
+                !(shares && figure.is_size()),
+                "{}: it is read off a curve and has no series to compare: give it a min",
+                place()
+            );
+            for end in limit.quantities().with_context(place)? {
                 end.in_unit(figure.unit).with_context(place)?;
             }
         }
         for (at, limit) in spec.limit.iter().enumerate() {
             let place = || format!("[[limit]] {}", at + 1);
             ensure!(!limit.series.is_empty(), "{} names no series", place());
-            for Quantity { value, unit } in limit.ends().with_context(place)?.into_iter().flatten() {
+            for Quantity { value, unit } in limit.quantities().with_context(place)? {
                 ensure!(!unit.is_empty(), "{}: {value} has no unit", place());
             }
         }
+        spec.referenced()?;
         let rules = || diagnose::rules().map(|rule| rule.id.as_str());
         let named =
             spec.findings.none_of.iter().chain(spec.findings.allow.iter().map(|allowed| &allowed.rule));
@@ -243,6 +261,26 @@ impl Spec {
             "it asks for nothing: give it [machine], [findings], [limits] or [[limit]]"
         );
         Ok(spec)
+    }
+
+    /// What it is held against has a use, and `within` has something to count from.
+    fn referenced(&self) -> anyhow::Result<()> {
+        let limits = self.limits.0.iter().map(|(_, limit)| limit).chain(&self.limit);
+        let shares = limits.filter_map(|limit| limit.share().ok().flatten()).count();
+        let runs = self.reference.as_ref().map(|reference| reference.runs.trim());
+        ensure!(runs != Some(""), "[reference] runs is empty: name a run, a folder or @NAME");
+        match (runs, shares) {
+            (None, 1..) => bail!(
+                "within counts from a reference: add a table [reference] with runs = \"@NAME\", a run or a folder"
+            ),
+            (Some(_), 0) => bail!("[reference] is used by no limit: give one within = \"10 %\""),
+            _ => Ok(()),
+        }
+    }
+
+    /// What `within` counts from, as it is written; empty where nothing is named.
+    pub fn reference_name(&self) -> &str {
+        self.reference.as_ref().map_or("", |reference| reference.runs.as_str())
     }
 
     fn is_empty(&self) -> bool {
@@ -335,6 +373,15 @@ mod tests {
             ("[machine]\ncpus = { min = 3, max = 2 }", "min is above its max"),
             ("[limits]\ndram-latency = { min = \"1 µs\", max = \"2 ns\" }", "min is above its max"),
             ("[machine\n", "line 1"),
+            ("[limits]\ndram-latency = { within = \"10 %\" }", "add a table [reference]"),
+            ("[reference]\nruns = \"@a\"\n[machine]\ncpus = 2", "used by no limit"),
+            ("[reference]\nruns = \"\"\n[limits]\ndram-latency = { within = \"10 %\" }", "runs is empty"),
+            ("[limits]\ndram-latency = { within = 10 }", "within = \"10 %\""),
+            ("[limits]\ndram-latency = { within = \"10 ns\" }", "within = \"10 %\""),
+            ("[limits]\ndram-latency = { within = \"100 %\" }", "between 0 and 100 %"),
+            ("[limits]\ndram-latency = { within = \"5 %\", max = \"1 ns\" }", "without min and max"),
+            ("[reference]\nruns = \"@a\"\n[limits]\nl3-size = { within = \"5 %\" }", "read off a curve"),
+            ("[[limit]]\nseries = \"memory.*\"\nwithin = \"5 %\"\npick = \"best\"", "takes no pick"),
             ("[reading]\nat_least = \"good\"", "fast, normal or slow"),
         ] {
             let error = Spec::read(text).err().map(|error| format!("{error:#}")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What is judged: a host's facts, figures and findings, from a run file or from a summary of one.
 
+use super::against::Against;
 use super::spec::OF_RUN_FILES;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::KeyReading;
@@ -42,6 +43,8 @@ pub struct Subject {
     /// Number of series that the summary had no room for.
     pub left_out: u32,
     pub invented: bool,
+    /// Beside the reference of its spec, where that names one.
+    pub against: Option<Against>,
 }
 
 impl Subject {
@@ -100,6 +103,7 @@ impl Subject {
             causes: diagnosis.findings.clone(),
             left_out: 0,
             invented: summary.pretended,
+            against: None,
         }
     }
 
@@ -142,6 +146,7 @@ impl Subject {
             causes: Vec::new(),
             left_out: summary.series_left_out,
             invented: summary.pretended,
+            against: None,
         }
     }
 

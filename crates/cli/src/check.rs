@@ -4,21 +4,24 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::references::ReferenceArg;
 use super::results::{self, Held};
 use super::{files, naming, output};
-use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
+use ::check::{LEAST_RUNS, Outcome, Subject, Verdict};
+use compare::Arm;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
 use report::checking::{self, Shown};
 use report::sections::label;
 use schemars::JsonSchema;
 use serde::Serialize;
+use specs::{Measured, Specs};
 
-/// No spec is larger.
-const LARGEST: u64 = 1 << 20;
+mod specs;
+
+pub use specs::Asked;
 
 /// Say whether a host is what was asked for: accept, reject or cannot tell
 #[derive(clap::Args)]
@@ -45,11 +48,17 @@ A spec is a TOML file; a demand is a line:
   series = \"memory.bandwidth@all?op=read*\"
   pick = \"best\"                           # best, worst or each
   min = \"320 GB/s\"
+  [[limit]]
+  series = \"disk.random@*#iops\"
+  within = \"10 %\"                         # of the reference's figure, on the worse side
+  [reference]
+  runs = \"@before\"                        # or a run, or a folder of runs of one host
 Examples:
   assay check RUN --init > db.toml        a spec from a good run, with 10 % of room
   assay check good/ --derive > db.toml    a spec from at least eight good runs
   assay check --lint db.toml              whether a spec can be used
   assay check RUN --spec db.toml          one host
+  assay check runs/ --spec-dir specs/     each host by the spec whose [machine] it fits
   assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided; of several runs the first of 1, 3, 4, 0 \
 that occurs")]
@@ -58,8 +67,11 @@ pub struct Args {
     #[arg(value_name = "RUN", required_unless_present = "lint", value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// What is asked, as TOML
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["init", "derive", "lint"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["spec_dir", "init", "derive", "lint"])]
     spec: Option<PathBuf>,
+    /// A folder of specs: each host is held against that of its class
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["spec", "init", "derive", "lint"])]
+    spec_dir: Option<PathBuf>,
     /// Print a spec made from one run
     #[arg(long, conflicts_with_all = ["spec", "derive", "lint"])]
     init: bool,
@@ -122,17 +134,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(out) = args.out.as_ref().filter(|out| out.extension().is_none_or(|ending| ending != "json")) {
         bail!("--out {}: the outcomes are written as JSON; give it a name that ends in .json", out.display());
     }
-    let spec = match args.spec.as_deref().map(spec).transpose() {
-        Ok(spec) => spec,
+    let specs = match specs(&args) {
+        Ok(specs) => specs,
         Err(error) => return Ok(usage(&error)),
     };
-    let found = found(&args)?;
-    let Some(spec) = spec else { return written(&args, found) };
+    let found = found(&args, specs.as_ref().is_some_and(Specs::compares))?;
+    let Some(specs) = specs else { return written(&args, found) };
     if found.is_empty() {
         output::tell("assay: there is no run that can be judged");
         return Ok(ExitCode::from(Verdict::NotUsable.exit_code()));
     }
-    let outcomes = match judged(&spec, &found) {
+    let outcomes = match judged(&specs, &found) {
         Ok(outcomes) => outcomes,
         Err(error) => return Ok(usage(&error)),
     };
@@ -168,18 +180,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Reads a spec file; errors name it.
-pub fn spec(file: &Path) -> anyhow::Result<Spec> {
-    let cannot = || format!("the spec {} cannot be used", file.display());
-    let size = std::fs::metadata(file).with_context(cannot)?.len();
-    if size > LARGEST {
-        bail!("{}: it has more than 1 MiB", cannot());
-    }
-    let spec = Spec::read(&std::fs::read_to_string(file).with_context(cannot)?).with_context(cannot)?;
-    let benches: Vec<String> = bench::all().map(|bench| bench.id.to_string()).collect();
-    match spec.lint(benches.iter().map(String::as_str)).as_slice() {
-        [] => Ok(spec),
-        faults => bail!("{}: {}", cannot(), faults.join("; ")),
+/// What the runs are held against; `None` where a spec is written from them.
+fn specs(args: &Args) -> anyhow::Result<Option<Specs>> {
+    match (&args.spec, &args.spec_dir) {
+        (Some(file), _) => Ok(Some(Specs::One(Box::new(Asked::read(file)?)))),
+        (None, Some(folder)) => Ok(Some(Specs::folder(folder)?)),
+        (None, None) => Ok(None),
     }
 }
 
@@ -190,8 +196,8 @@ fn usage(error: &anyhow::Error) -> ExitCode {
 }
 
 fn lint(file: &Path) -> anyhow::Result<ExitCode> {
-    let spec = match spec(file) {
-        Ok(spec) => spec,
+    let Asked { spec, .. } = match Asked::read(file) {
+        Ok(asked) => asked,
         Err(error) => return Ok(usage(&error)),
     };
     output::print_text(&format!(
@@ -204,13 +210,14 @@ fn lint(file: &Path) -> anyhow::Result<ExitCode> {
 
 /// The outcomes of a run that was just measured, shown; the exit code.
 pub fn accept(
-    spec: &Spec,
+    asked: &Asked,
     diagnosis: &Diagnosis,
     reference: &ReferenceArg,
     file: &Path,
     as_json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let outcomes = judged(spec, &[Ok(of_run(diagnosis, reference, &file.display().to_string())?)])?;
+    let measured = of_run(diagnosis, reference, &file.display().to_string(), asked.compares())?;
+    let outcomes = [asked.judge(&measured, now_s())?];
     match as_json {
         // Standard output is the run's.
         true => output::tell_as_is(
@@ -234,18 +241,23 @@ fn text_of(outcomes: &[Outcome], shown: Shown, brief: bool, terminal: bool) -> S
     text.collect::<Vec<_>>().join(if brief { "" } else { "\n" })
 }
 
-fn judged(spec: &Spec, found: &[Found]) -> anyhow::Result<Vec<Outcome>> {
-    let now = jiff::Timestamp::now().as_second() as f64;
+fn now_s() -> f64 {
+    jiff::Timestamp::now().as_second() as f64
+}
+
+fn judged(specs: &Specs, found: &[Found]) -> anyhow::Result<Vec<Outcome>> {
+    let now = now_s();
     let outcome = |one: &Found| match one {
-        Ok(subject) => ::check::check(spec, subject, now).context("the spec cannot be used"),
-        Err((file, why)) => Ok(Outcome::unreadable(file, why, spec)),
+        Ok(measured) => specs.judge(measured, now),
+        Err((file, why)) => Ok(Outcome::unreadable(file, why, specs.name())),
     };
     found.iter().map(outcome).collect()
 }
 
 /// Prints a spec written from runs, all of which must be readable.
 fn written(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
-    let all: Result<Vec<Subject>, _> = found.into_iter().collect();
+    let all: Result<Vec<Subject>, _> =
+        found.into_iter().map(|one| one.map(|measured| measured.subject)).collect();
     let all = all.map_err(|(file, why)| anyhow::anyhow!("{file}: {why}"))?;
     let text = match (args.derive, all.as_slice()) {
         (true, all) => ::check::derived(all, args.margin.unwrap_or(0.05)),
@@ -268,19 +280,25 @@ fn worst(outcomes: &[Outcome]) -> Verdict {
     order.into_iter().find(is).unwrap_or(Verdict::Accept)
 }
 
-fn of_run(diagnosis: &Diagnosis, reference: &ReferenceArg, file: &str) -> anyhow::Result<Subject> {
+fn of_run(
+    diagnosis: &Diagnosis,
+    reference: &ReferenceArg,
+    file: &str,
+    compares: bool,
+) -> anyhow::Result<Measured> {
     let readings = key_readings(diagnosis, &reference.references(diagnosis)?);
-    Ok(Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged)))
+    let subject = Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged));
+    Ok(Measured { subject, arm: compares.then(|| Arm::measured(diagnosis, file)) })
 }
 
 /// A run, or the file and why there is none.
-type Found = Result<Subject, (String, String)>;
+type Found = Result<Measured, (String, String)>;
 
 /// All runs that were named. What cannot be read is judged, too: it is no run that passes.
-fn found(args: &Args) -> anyhow::Result<Vec<Found>> {
+fn found(args: &Args, compares: bool) -> anyhow::Result<Vec<Found>> {
     let mut all = Vec::new();
     for path in results::files(&args.runs)? {
-        match found_in(&path, &args.reference) {
+        match found_in(&path, &args.reference, compares) {
             Ok(own) => all.extend(own),
             Err(error) => all.push(Err((path.display().to_string(), format!("{error:#}")))),
         }
@@ -288,15 +306,19 @@ fn found(args: &Args) -> anyhow::Result<Vec<Found>> {
     Ok(all)
 }
 
-fn found_in(path: &Path, reference: &ReferenceArg) -> anyhow::Result<Vec<Found>> {
+fn found_in(path: &Path, reference: &ReferenceArg, compares: bool) -> anyhow::Result<Vec<Found>> {
     let shown = path.display().to_string();
     if results::is_run(path)? {
-        return Ok(vec![Ok(of_run(&diagnose::diagnose(results::run(path)?), reference, &shown)?)]);
+        let diagnosis = diagnose::diagnose(results::run(path)?);
+        return Ok(vec![Ok(of_run(&diagnosis, reference, &shown, compares)?)]);
     }
     match results::held(path)? {
         Held::Summaries(all) => {
             let of = |one: Result<_, _>| {
-                one.map(|(summary, file): (_, String)| Subject::of_summary(&summary, &file))
+                one.map(|(summary, file): (_, String)| Measured {
+                    subject: Subject::of_summary(&summary, &file),
+                    arm: compares.then(|| Arm::summarised(summary, &file)),
+                })
             };
             Ok(all.into_iter().map(of).collect())
         }

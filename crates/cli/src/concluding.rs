@@ -98,7 +98,13 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     });
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
-    let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &Page::At(&page));
+    let shown = screen::show(
+        &diagnosis,
+        &references,
+        &args.screen,
+        args.json,
+        &Page::At { page: &page, run: Some(writer.path()) },
+    );
     closed.and_then(|()| keep(args, writer))?;
     let report = shown?;
     let (folder, mut code) = loop {
@@ -109,8 +115,8 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
             break (folder, code?);
         }
     };
-    if let Some(spec) = args.accept.as_ref().filter(|_| !stopped) {
-        code = super::check::accept(spec, &diagnosis, &args.screen.reference, writer.path(), args.json)?;
+    if let Some(asked) = args.accept.as_ref().filter(|_| !stopped) {
+        code = super::check::accept(asked, &diagnosis, &args.screen.reference, writer.path(), args.json)?;
     }
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {

@@ -97,7 +97,7 @@ pub struct MeasureArgs {
     pub device: Option<Box<Device>>,
     /// What the host is held against when all is measured.
     #[arg(skip)]
-    pub accept: Option<Box<check::Spec>>,
+    pub accept: Option<Box<super::check::Asked>>,
 }
 
 impl MeasureArgs {

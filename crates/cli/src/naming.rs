@@ -107,8 +107,12 @@ fn baseline(text: &str) -> Result<String, String> {
 
 /// Reads arguments that name results; `@NAME` is the folder of the runs of that name.
 pub fn results() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new()
-        .try_map(|text| named_runs(&text, Path::new(OUT)).map(|own| own.unwrap_or(PathBuf::from(text))))
+    OsStringValueParser::new().try_map(|text| Ok::<_, String>(kept(&text)?.unwrap_or(PathBuf::from(text))))
+}
+
+/// The folder of the runs that `@NAME` names; `None` of anything else.
+pub fn kept(text: &OsStr) -> Result<Option<PathBuf>, String> {
+    named_runs(text, Path::new(OUT))
 }
 
 /// The place that one such argument names.
@@ -118,7 +122,7 @@ pub fn place(text: &str) -> Result<PathBuf, String> {
 
 /// Reads an argument that names one run; `@NAME` is the newest of that name.
 pub fn run() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|text: OsString| match named_runs(&text, Path::new(OUT))? {
+    OsStringValueParser::new().try_map(|text: OsString| match kept(&text)? {
         None => Ok(PathBuf::from(text)),
         Some(folder) => results::newest(&folder).map_err(|error| format!("{error:#}")),
     })

@@ -57,8 +57,8 @@ pub struct Args {
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let profile = args.measure.profile()?.in_rounds();
-    match args.accept.as_deref().map(check::spec).transpose() {
-        Ok(spec) => args.measure.accept = spec.map(Box::new),
+    match args.accept.as_deref().map(check::Asked::read).transpose() {
+        Ok(asked) => args.measure.accept = asked.map(Box::new),
         Err(error) => {
             output::tell(&format!("assay: {error:#}"));
             return Ok(ExitCode::from(2));

@@ -242,6 +242,12 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
             "A demand is met or missed only if the whole 95 % interval lies on that side; \"by\" counts from its near end.",
         );
     }
+    if !outcome.reference.is_empty() {
+        let name = plain(&outcome.reference, LONGEST);
+        sentence(&format!(
+            "× is how many times the figure of the reference ({name}) it is; within is that much worse."
+        ));
+    }
     let mut benches: Vec<&str> = Vec::new();
     for demand in &outcome.demands {
         let bench = demand.confirm.strip_prefix("assay run --only ").and_then(|rest| rest.split(' ').next());

@@ -1,13 +1,11 @@
-//! `assay check`: specs held against runs and summaries, the screens, JUnit's XML and exit codes.
+//! `assay check`: specs held against runs and summaries, the screens and exit codes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::golden::pretended;
 use crate::{assay, validator};
-use quick_xml::Reader;
-use quick_xml::events::Event;
 use serde_json::Value;
 
 /// Two demands are missed, one is undecided, the others are met.
@@ -203,71 +201,6 @@ fn eight_runs_give_a_spec_that_half_of_them_pass() {
     );
 }
 
-/// What readers of JUnit's XML trip over: names that occur twice, counts that are wrong, text that
-/// stands in an attribute, times with an exponent.
-#[test]
-fn junit_is_what_its_readers_take() {
-    let (folder, run) = run();
-    let other = pretended(2, &folder.path().join("other"), &["--host", "a<b>&\"c\""]);
-    let xml = folder.path().join("assay.xml");
-    let mut command = assay();
-    fs::write(run.with_extension("toml"), SPEC).expect("a file");
-    command.arg("check").arg(&run).arg(&other).arg("--spec").arg(run.with_extension("toml"));
-    command.arg("--brief").arg("--junit").arg(&xml);
-    assert_eq!(output(command).0, 1);
-    let text = fs::read_to_string(&xml).expect("the file");
-    let mut reader = Reader::from_str(&text);
-    let (mut cases, mut suites, mut inside) = (BTreeSet::new(), Vec::new(), [0; 3]);
-    let mut told = 0;
-    let mut within = String::new();
-    loop {
-        let (tag, is_empty) = match reader.read_event().expect("well-formed") {
-            Event::Eof => break,
-            Event::Start(tag) => (tag, false),
-            Event::Empty(tag) => (tag, true),
-            Event::Text(text) if ["failure", "error"].contains(&within.as_str()) => {
-                told += usize::from(!text.trim().is_empty());
-                continue;
-            }
-            Event::End(_) => {
-                within.clear();
-                continue;
-            }
-            _ => continue,
-        };
-        let of = |name: &str| {
-            let value = tag.try_get_attribute(name).expect("attributes")?;
-            Some(value.normalized_value(quick_xml::XmlVersion::Implicit1_0).expect("a value").into_owned())
-        };
-        let name = tag.name().as_ref().to_string();
-        match name.as_str() {
-            "testsuites" => assert!(of("skipped").is_none()),
-            "testsuite" => {
-                suites.push(["tests", "failures", "errors", "skipped"].map(|name| of(name).expect("a count")))
-            }
-            "testcase" => {
-                assert!(cases.insert((of("classname"), of("name"))), "twice: {tag:?}");
-                assert_eq!(of("time").as_deref(), Some("0"));
-            }
-            "failure" | "error" | "skipped" => {
-                inside[["failure", "error", "skipped"]
-                    .iter()
-                    .position(|own| *own == name)
-                    .expect("one of them")] += 1;
-                assert!(of("message").is_none() && (is_empty == (name == "skipped")), "{tag:?}");
-            }
-            _ => panic!("{name}"),
-        }
-        within = name;
-    }
-    assert_eq!(suites.len(), 2);
-    let sum =
-        |at: usize| suites.iter().map(|suite| suite[at].parse::<usize>().expect("a count")).sum::<usize>();
-    assert_eq!([sum(0), sum(1), sum(2), sum(3)], [cases.len(), inside[0], inside[1], inside[2]]);
-    assert_eq!(told, inside[0] + inside[1], "each failure and error says what was asked");
-    assert!(inside.iter().all(|count| *count > 0), "{inside:?}");
-}
-
 #[test]
 fn a_run_can_be_held_against_a_spec_at_once() {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -288,4 +221,92 @@ fn a_run_can_be_held_against_a_spec_at_once() {
     let (code, _, error) = run("two");
     assert!(code == 2 && error.contains("neither min nor max"), "{error}");
     assert!(!folder.path().join("two").exists(), "nothing is measured for a spec that cannot be used");
+}
+
+fn screen(runs: &[&Path], more: &[&str]) -> (i32, String, String) {
+    let mut command = assay();
+    command.arg("check").args(runs).args(more).env("COLUMNS", "100");
+    output(command)
+}
+
+#[test]
+fn within_counts_from_the_reference_that_a_spec_names() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let before = pretended(1, &folder.path().join("before"), &[]);
+    let now = pretended(2, &folder.path().join("now"), &[]);
+    let spec = folder.path().join("spec.toml");
+    let spec_name = spec.display().to_string();
+    let asked = |within: &str, runs: &str| {
+        let limits = format!("[limits]\ncore-clock = {{ within = \"{within}\" }}\n");
+        let limit = format!("[[limit]]\nseries = \"memory.latency@*\"\nwithin = \"{within}\"\n");
+        fs::write(&spec, format!("[reference]\nruns = \"{runs}\"\n{limits}{limit}")).expect("a file");
+    };
+    let demands = |runs: &[&Path]| -> Vec<Value> {
+        let (_, text, error) = screen(runs, &["--spec", &spec_name, "--json"]);
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("JSON: {error}"));
+        assert!(validator("check").is_valid(&json), "{json}");
+        json["runs"][0]["demands"].as_array().expect("demands").clone()
+    };
+    // A path begins at the spec's folder.
+    asked("10 %", "before");
+    let all = demands(&[&now]);
+    assert!(all.len() > 2, "{all:?}");
+    for demand in &all {
+        let own = |name: &str| demand[name].as_f64();
+        if demand["low_high"].is_null() {
+            continue;
+        }
+        let (low, high) = (demand["low_high"][0].as_f64(), demand["low_high"][1].as_f64());
+        let is_rate = demand["key"] == "core-clock";
+        let (met, missed) = match is_rate {
+            true => (low >= Some(0.9), high < Some(0.9)),
+            false => (high <= Some(1.1), low > Some(1.1)),
+        };
+        let word = if met {
+            "met"
+        } else if missed {
+            "missed"
+        } else {
+            "undecided"
+        };
+        assert_eq!(demand["standing"], word, "{demand}");
+        assert!(low <= own("value") && own("value") <= high && demand["unit"] == "×", "{demand}");
+        assert!(demand["why"].as_str().is_some_and(|why| why.contains("the reference has")), "{demand}");
+    }
+    let (_, text, _) = screen(&[&now], &["--spec", &spec_name]);
+    assert!(text.contains("within 10 %") && text.contains("the reference (before)"), "{text}");
+    // That a run equals itself says nothing.
+    let own = demands(&[&before]);
+    assert!(own.iter().all(|demand| demand["standing"] == "undecided"), "{own:?}");
+    assert!(own.iter().any(|demand| demand["why"].as_str().is_some_and(|why| why.contains("equals itself"))));
+    for (runs, told) in [("@nothing", "are named nothing"), ("gone", "gone"), ("", "runs is empty")] {
+        asked("10 %", runs);
+        let (code, _, error) = screen(&[&now], &["--spec", &spec_name]);
+        assert!(code == 2 && error.contains(told), "{runs:?}: {code} {error}");
+    }
+}
+
+#[test]
+fn a_folder_of_specs_has_one_for_each_class() {
+    let (_folder, run) = run();
+    let specs = tempfile::tempdir().expect("a folder");
+    let folder = specs.path().display().to_string();
+    let put = |name: &str, text: &str| fs::write(specs.path().join(name), text).expect("a file");
+    let judged = || screen(&[&run], &["--spec-dir", &folder]);
+    let (code, _, error) = judged();
+    assert!(code == 2 && error.contains("holds no spec"), "{error}");
+    put("amd.toml", "name = \"amd\"\n[machine]\ncpu_model = \"AMD*\"\n");
+    let (code, text, _) = judged();
+    assert!(code == 3 && text.contains("NOT USABLE") && text.contains("amd.toml"), "{text}");
+    put("intel.toml", "name = \"intel\"\n[machine]\ncpu_model = \"Intel*\"\ncpus = 2\n");
+    put("notes.txt", "no spec");
+    let (code, text, error) = judged();
+    assert!(code == 0 && text.contains("ACCEPT"), "{text} {error}");
+    put("two.toml", "name = \"two\"\n[machine]\ncpus = { max = 2 }\n");
+    let (code, text, _) = judged();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 3 && text.contains("2 specs fit this host, intel.toml and two.toml"), "{text}");
+    put("two.toml", "[findings]\nfail_at = \"problem\"\n");
+    let (code, _, error) = judged();
+    assert!(code == 2 && error.contains("does not say of which hosts it is"), "{error}");
 }

@@ -13,6 +13,7 @@ mod faults;
 mod golden;
 mod guard;
 mod import;
+mod junit;
 mod knobs;
 mod lab;
 mod machine;
