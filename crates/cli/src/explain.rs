@@ -45,7 +45,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map(|bench| benchmark(bench, width))
         .or_else(|| meanings(wanted, width))
         .or_else(|| topic(wanted, width))
-        .or_else(|| group(wanted));
+        .or_else(|| group(wanted))
+        .or_else(|| last_part(wanted, width));
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -112,6 +113,21 @@ fn group(wanted: &str) -> Option<String> {
     let own = session::plan::shown().filter(|bench| bench.group() == wanted);
     let lines: Vec<String> = own.map(|bench| format!("  {}: {}\n", bench.id, bench.title)).collect();
     (!lines.is_empty()).then(|| format!("Group {wanted}\n{}", lines.concat()))
+}
+
+/// The benchmark whose id ends in a word, `hackbench` for `sched.hackbench`; of several their names.
+fn last_part(wanted: &str, width: usize) -> Option<String> {
+    let is_own =
+        |bench: &&'static Benchmark| bench.id.as_str().split_once('.').is_some_and(|(_, own)| own == wanted);
+    let found: Vec<&Benchmark> = bench::all().filter(is_own).collect();
+    match found.as_slice() {
+        [] => None,
+        [one] => Some(benchmark(one, width)),
+        several => {
+            let lines = several.iter().map(|bench| format!("  {}: {}\n", bench.id, bench.title));
+            Some(format!("Benchmarks called {wanted}\n{}", lines.collect::<String>()))
+        }
+    }
 }
 
 fn benchmark(bench: &Benchmark, width: usize) -> String {

@@ -51,7 +51,11 @@ fn unit(text: &str) -> Result<String, String> {
 
 /// Where the page of a run is, or what makes it.
 pub enum Page<'a> {
-    At(&'a Path),
+    /// The page, and the run file where the page is not made from an older one.
+    At {
+        page: &'a Path,
+        run: Option<&'a Path>,
+    },
     By(&'static str),
 }
 
@@ -64,7 +68,11 @@ pub fn show(
     as_json: bool,
     page: &Page,
 ) -> anyhow::Result<Report> {
-    let report = sections::compose_with(diagnosis, &[], references, &args.unit)?;
+    let mut report = sections::compose_with(diagnosis, &[], references, &args.unit)?;
+    if let (Page::At { run: Some(run), .. }, Some(screen)) = (page, report.screen.as_mut()) {
+        let run = diagnose::words::shell(&run.display().to_string());
+        screen.next.iter_mut().for_each(|text| *text = text.replace("RUN", &run));
+    }
     match as_json {
         true => {
             output::print_json(&json::output(diagnosis, references))?;
@@ -101,7 +109,7 @@ fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> 
     let explain = rule.map_or(String::new(), |rule| format!("assay explain {rule}"));
     let figures = output::counted(screen.figures, "figure");
     let figures = match page {
-        Page::At(file) => format!("{figures} in {}", file.display()),
+        Page::At { page, .. } => format!("{figures} in {}", page.display()),
         Page::By(command) => format!("{figures}; page: {command}"),
     };
     let all = if args.all { "" } else { "--all prints them" };

@@ -241,17 +241,22 @@ impl NodeMap<'_> {
         figure(median * self.typical, "GB/s")
     }
 
-    /// `a second speed of 6 % or more over 10 % or more of the memory would have been seen`.
+    /// `a second speed of 6 % apart or more over 10 % or more of the memory would have been seen`. A
+    /// larger share is named only where less would be seen in it.
     pub fn seen_words(&self) -> String {
-        let seen: Vec<String> = self
-            .map
-            .seen
-            .iter()
-            .filter_map(|seen| Some((seen.share, seen.ratio?)))
-            .map(|(share, ratio)| {
-                format!("{} apart or more over {} or more", percent(ratio - 1.0), percent(share))
-            })
-            .collect();
+        let mut steps: Vec<(f64, f64)> =
+            self.map.seen.iter().filter_map(|seen| Some((seen.share, seen.ratio?))).collect();
+        steps.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let mut least = f64::INFINITY;
+        steps.retain(|(_, ratio)| {
+            let is_less = *ratio < least;
+            least = least.min(*ratio);
+            is_less
+        });
+        let words = |(share, ratio): &(f64, f64)| {
+            format!("{} apart or more over {} or more", percent(ratio - 1.0), percent(*share))
+        };
+        let seen: Vec<String> = steps.iter().map(words).collect();
         match seen.is_empty() {
             true => "no second speed that was planted would have been seen".to_string(),
             false => {

@@ -23,6 +23,14 @@ pub struct Report {
     pub json: String,
 }
 
+impl Report {
+    /// What of a text the verdict of the first screen does not say already.
+    pub fn unsaid(&self, text: &str) -> String {
+        let said = self.screen.iter().flat_map(|screen| &screen.sentences);
+        said.fold(text.to_string(), |text, said| text.replacen(said.as_str(), "", 1)).trim().to_string()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     Good,

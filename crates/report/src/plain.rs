@@ -44,10 +44,17 @@ pub fn plain(text: &str, max: usize) -> String {
 }
 
 /// The words of a text on lines of at most `width` characters, as far as words are short enough. A
-/// command between backticks is one word: whoever copies it wants it whole.
+/// command between backticks is one word: whoever copies it wants it whole. So is a number with its
+/// unit, where a line has room for both.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words(text) {
+    let mut rest = words(text).into_iter().peekable();
+    while let Some(mut word) = rest.next() {
+        while let Some(unit) = rest.next_if(|next| {
+            is_number(&word) && is_unit(next) && word.chars().count() + 1 + next.chars().count() <= width
+        }) {
+            word = format!("{word} {unit}");
+        }
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
@@ -57,6 +64,26 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Whether a word is a number that a unit may follow: `0.73`, `(95`, `+8`, `1,310`, `176k`.
+pub fn is_number(word: &str) -> bool {
+    let digits = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let ends = digits.strip_suffix(['k', 'M', 'G']).unwrap_or(digits);
+    let is_digit = |c: char| c.is_ascii_digit();
+    let inside = |c: char| is_digit(c) || matches!(c, '.' | ',' | '–' | '-');
+    digits.starts_with(is_digit) && ends.ends_with(is_digit) && ends.chars().all(inside)
+}
+
+/// Whether a word is a unit, but for the punctuation around it.
+pub fn is_unit(word: &str) -> bool {
+    const UNITS: [&str; 36] = [
+        "%", "×", "x", "ns", "µs", "us", "ms", "s", "min", "h", "days", "Hz", "kHz", "MHz", "GHz", "B",
+        "KiB", "MiB", "GiB", "TiB", "kB", "MB", "GB", "TB", "B/s", "kB/s", "MB/s", "GB/s", "MiB/s", "GiB/s",
+        "bit/s", "Mbit/s", "Gbit/s", "1/s", "k/s", "M/s",
+    ];
+    let unit = word.trim_end_matches(['.', ',', ';', ':', ')', '?']);
+    UNITS.contains(&unit) || (unit.ends_with("/s") && unit.len() > 2 && !unit.contains(['@', '#', '?', '=']))
 }
 
 /// A key on lines of at most `width` characters, broken behind its parts where that suffices.
@@ -114,7 +141,8 @@ pub fn ascii(text: &str) -> String {
         '✓' => '+',
         '✗' => 'x',
         '┆' => ':',
-        '■' => '#',
+        '■' | '█' => '#',
+        '░' => '.',
         '▸' => '>',
         _ => '?',
     };
@@ -178,6 +206,29 @@ mod tests {
         assert_eq!(lines(text, 12), ["not tested", "(`assay rate --new`),", "see `x`"]);
         assert_eq!(lines("it's `a b", 4), ["it's", "`a b"]);
         assert_eq!(lines("", 4), [""; 0]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(
+            lines("the largest CV 0.73 % (0.5 to 1.4)", 19),
+            ["the largest CV", "0.73 % (0.5 to 1.4)"]
+        );
+        assert_eq!(
+            lines("lasts (95 ns), or 176k events/s.", 10),
+            ["lasts", "(95 ns),", "or 176k", "events/s."]
+        );
+        assert_eq!(lines("lasts (95 ns), or 176k events/s.", 14), ["lasts (95 ns),", "or", "176k events/s."]);
+        // A unit alone, and a word behind a number that is none, stand where they fit.
+        assert_eq!(lines("of % and 4 CPUs", 11), ["of % and 4", "CPUs"]);
+        for (word, is) in [("0.73", true), ("(+8", true), ("1,310", true), ("CPU0", false), ("00:00", false)]
+        {
+            assert_eq!(is_number(word), is, "{word}");
+        }
+        for (word, is) in [("%.", true), ("GB/s)", true), ("events/s", true), ("CPUs", false), ("/s", false)]
+        {
+            assert_eq!(is_unit(word), is, "{word}");
+        }
     }
 
     #[test]

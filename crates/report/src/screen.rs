@@ -35,6 +35,8 @@ pub struct Screen {
     pub remarks: Vec<(String, String)>,
     /// What a study shows in place of key figures: one table or picture.
     pub blocks: Vec<Block>,
+    /// What can be done with the result now, in parts of one line; RUN is its run file.
+    pub next: Vec<String>,
     pub findings: Vec<FindingLine>,
     /// What was looked at and found in order, or could not be looked at.
     pub passed: Vec<PassedCheck>,

@@ -36,7 +36,7 @@ pub fn details(report: &Report, keys: bool, style: Style) -> String {
     sections.sort_by_key(|section| section.id == FINDINGS);
     for section in sections {
         let shown = |block: &Block| match block {
-            Block::Prose(text) => self::block(&Block::Prose(unsaid(report, text)), keys, style),
+            Block::Prose(text) => self::block(&Block::Prose(report.unsaid(text)), keys, style),
             block => self::block(block, keys, style),
         };
         let blocks: Vec<String> = section.blocks.iter().map(shown).collect();
@@ -56,12 +56,6 @@ pub fn details(report: &Report, keys: bool, style: Style) -> String {
         }
     }
     out
-}
-
-/// What the first screen does not say already.
-fn unsaid(report: &Report, text: &str) -> String {
-    let said = report.screen.iter().flat_map(|screen| &screen.sentences);
-    said.fold(text.to_string(), |text, said| text.replacen(said.as_str(), "", 1)).trim().to_string()
 }
 
 /// The machine in a line, and the conditions.

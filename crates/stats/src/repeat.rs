@@ -180,12 +180,9 @@ impl Sequence {
         }
     }
 
-    /// `CV 7.8 % (5.2 to 25)`, with [`cv_interval`].
+    /// `CV 7.8 % (5.2 to 25)`.
     pub fn cv_in_words(&self) -> String {
-        let bare = |share: f64| percent(share).trim_end_matches(" %").to_string();
-        let ends = cv_interval(self.cv, self.values.len());
-        let ends = ends.map_or(String::new(), |ends| format!(" ({} to {})", bare(ends.low), bare(ends.high)));
-        format!("CV {}{ends}", percent(self.cv))
+        format!("CV {}", cv_words(self.cv, self.values.len()))
     }
 
     /// How often noise gives runs that are as clearly [`Shape::Placed`], a share; `None` of other
@@ -235,6 +232,14 @@ fn noise_places(runs: usize, clear: usize) -> f64 {
         is_placed(&levels) && self::clear(&levels) >= clear
     };
     (0..DRAWS).filter(hit).count() as f64 / DRAWS as f64
+}
+
+/// A coefficient of variation with its interval: `7.8 % (5.2 to 25)`.
+pub fn cv_words(cv: f64, runs: usize) -> String {
+    let bare = |share: f64| percent(share).trim_end_matches(" %").to_string();
+    let ends = cv_interval(cv, runs);
+    let ends = ends.map_or(String::new(), |ends| format!(" ({} to {})", bare(ends.low), bare(ends.high)));
+    format!("{}{ends}", percent(cv))
 }
 
 /// The interval, at 95 %, of what a coefficient of variation with divisor n of so many runs comes

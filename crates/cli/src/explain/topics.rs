@@ -29,7 +29,52 @@ fn fixed(sections: &[(&'static str, &'static str)]) -> Sections {
     sections.iter().map(|(title, text)| (*title, text.to_string())).collect()
 }
 
+/// What METHODOLOGY.md has chapters of.
+const CHAPTERS: [&str; 15] = [
+    "Measuring",
+    "Memory",
+    "The operating system",
+    "Network",
+    "Placement",
+    "Statistics",
+    "Read off the curves",
+    "SMT capacity",
+    "Who limits a transfer",
+    "The rate suite",
+    "hackbench and wake-ups",
+    "Sweeps",
+    "Beside other people's tools",
+    "Faults and the rules that find them",
+    "Parsers under fire",
+];
+
+fn methodology() -> Sections {
+    vec![
+        (
+            "What it is",
+            "METHODOLOGY.md, in the source beside README.md, says how each figure is measured, how samples become a figure with an \
+             interval and a verdict, and how results are compared. What it claims of a method was measured on noise whose truth is \
+             known; each table names the commit and the date."
+                .to_string(),
+        ),
+        ("Its chapters", format!("{}.", CHAPTERS.join(", "))),
+        (
+            "The same from here",
+            "`assay explain harness`, `calibration`, `visit`, `placements` and `interval` say how measuring works; `references` how a \
+             figure is read; `assay explain` with the name of a benchmark or of a rule how that one works."
+                .to_string(),
+        ),
+    ]
+}
+
 pub const TOPICS: &[Topic] = &[
+    Topic {
+        id: "methodology",
+        also: &["method", "methods"],
+        title: "how figures are measured, judged and compared",
+        sections: methodology,
+        source: "METHODOLOGY.md",
+    },
     Topic {
         id: HARNESS,
         also: &[],
@@ -157,3 +202,16 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/repeats.rs",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_methodology_has_these_chapters() {
+        let file = testkit::root().join("METHODOLOGY.md");
+        let text = std::fs::read_to_string(file).expect("the methodology");
+        let chapters: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(chapters, CHAPTERS);
+    }
+}

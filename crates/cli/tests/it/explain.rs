@@ -55,6 +55,9 @@ fn topics_states_and_placements_are_found_by_their_words() {
         ("invalid", "No visit of this version ends so"),
         ("interrupted", "the same command goes on from there"),
         ("one-per-core", "SMT siblings stay idle"),
+        ("methodology", "METHODOLOGY.md"),
+        ("hackbench", "sched.hackbench"),
+        ("latency", "memory.latency"),
     ];
     for (word, part) in topics {
         for columns in ["80", "50"] {

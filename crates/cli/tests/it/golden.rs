@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use report::plain::{is_number, is_unit};
 use serde_json::Value;
 
 use crate::assay;
@@ -269,4 +270,30 @@ fn every_line_of_a_run_file_follows_the_schema() {
     assert!(["header", "visit", "summary"].iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
     let summary = text.lines().last().expect("a last line");
     assert!(summary.starts_with("{\"summary\"") && summary.len() <= 64 << 10, "{}", summary.len());
+}
+
+/// Golden files below a folder.
+fn golden_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    let own = files.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "snap"));
+    own.chain(folders.iter().flat_map(|folder| golden_files(folder))).collect()
+}
+
+#[test]
+fn no_line_breaks_between_a_number_and_its_unit() {
+    let torn = |one: &str, next: &str| {
+        let ends = one.split_whitespace().next_back().is_some_and(is_number);
+        ends && next.split_whitespace().next().is_some_and(is_unit)
+    };
+    assert!(torn("the largest is 0.73", "  % (0.5 to 1.4)") && !torn("of 18", "components"));
+    let files = golden_files(&testkit::root().join("crates"));
+    assert!(files.len() > 40, "{}", files.len());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a golden file");
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2) {
+            assert!(!torn(pair[0], pair[1]), "{}:\n{}\n{}", file.display(), pair[0], pair[1]);
+        }
+    }
 }

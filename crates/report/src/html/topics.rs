@@ -126,7 +126,7 @@ pub fn parts(report: &Report) -> Vec<Part<'_>> {
     // The conclusion stands above all parts where no first screen does.
     let shown = |section: &&Section| report.screen.is_some() || section.id != CONCLUSION;
     let mut parts: Vec<Part> =
-        report.sections.iter().filter(shown).flat_map(|section| divided(section, &report.sections)).collect();
+        report.sections.iter().filter(shown).flat_map(|section| divided(section, report)).collect();
     // Figures of a subject before the sections that say more about some of them.
     parts.sort_by_key(|part| (part.topic, part.topic.is_some() && !part.id.starts_with(RESULTS)));
     let order = |part: &Part| match &part.blocks[..] {
@@ -142,9 +142,9 @@ pub fn parts(report: &Report) -> Vec<Part<'_>> {
     parts
 }
 
-fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
+fn divided<'a>(section: &'a Section, report: &'a Report) -> Vec<Part<'a>> {
     if section.id == RESULTS {
-        return results(section, all);
+        return results(section, &report.sections);
     }
     let topic = Topic::of_section(&section.id);
     let mut rest: Vec<Cow<Block>> = Vec::new();
@@ -158,6 +158,12 @@ fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
                 about: "",
                 blocks: vec![Cow::Borrowed(block)],
             }),
+            // The verdict stands above on the same page.
+            Block::Prose(text) => match report.unsaid(text) {
+                left if left == text.trim() => rest.push(Cow::Borrowed(block)),
+                left if left.is_empty() => {}
+                left => rest.push(Cow::Owned(Block::Prose(left))),
+            },
             block => rest.push(Cow::Borrowed(block)),
         }
     }
@@ -166,7 +172,7 @@ fn divided<'a>(section: &'a Section, all: &'a [Section]) -> Vec<Part<'a>> {
         let after = rest.iter().position(|block| matches!(block.as_ref(), Block::Table(_))).unwrap_or(0);
         rest[after..].sort_by_key(|block| !matches!(block.as_ref(), Block::Chart(_)));
     }
-    if !rest.is_empty() || parts.is_empty() {
+    if !rest.is_empty() || section.blocks.is_empty() {
         parts.push(Part {
             topic,
             id: Cow::Borrowed(&section.id),
@@ -245,6 +251,7 @@ fn beside<'a>(table: &Table, all: &'a [Section]) -> Option<&'a Section> {
 mod tests {
     use super::*;
     use crate::block::{Cell, Column, Table};
+    use crate::screen::Screen;
 
     fn section(id: &str, title: &str, blocks: Vec<Block>) -> Section {
         Section { id: id.into(), title: title.into(), about: String::new(), blocks, long: false }
@@ -292,6 +299,25 @@ mod tests {
             _ => 0,
         });
         assert_eq!(rows.sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn what_the_verdict_says_is_not_said_again() {
+        let said = "A second thread adds 25 %.".to_string();
+        let screen = Screen { sentences: vec![said.clone()], ..Screen::default() };
+        let with = |texts: &[&str]| {
+            let blocks = texts.iter().map(|text| Block::Prose(text.to_string())).collect();
+            let sections = vec![section(CONCLUSION, "Conclusion", blocks)];
+            let report = Report { sections, screen: Some(screen.clone()), ..Report::default() };
+            let prose = |block: &Cow<Block>| match block.as_ref() {
+                Block::Prose(text) => text.clone(),
+                _ => String::new(),
+            };
+            parts(&report).iter().map(|part| part.blocks.iter().map(prose).collect()).collect::<Vec<Vec<_>>>()
+        };
+        assert_eq!(with(&[&said]), [[""; 0]; 0]);
+        assert_eq!(with(&[&format!("{said} It can grow.")]), [["It can grow."]]);
+        assert_eq!(with(&["It can grow."]), [["It can grow."]]);
     }
 
     #[test]

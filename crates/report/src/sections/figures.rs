@@ -4,8 +4,9 @@
 use diagnose::words::{figure, percent, rough_figure};
 use model::{Grade, time_unit, unit_factor};
 use stats::analysis::Judged;
-use stats::estimate::Estimate;
+use stats::estimate::{Estimate, Unit};
 use stats::order::{Interval, median};
+use stats::repeat::cv_words;
 
 fn range(interval: Interval, unit: &str) -> String {
     format!("{}–{}", figure(interval.low, ""), figure(interval.high, unit))
@@ -49,6 +50,16 @@ pub fn spread_words(judged: &Judged) -> String {
         (Some(half), _) => format!("±{}", percent(half)),
         (None, _) => String::new(),
     }
+}
+
+/// How far its runs scatter, with the interval of that where each stands for itself; nothing of one.
+pub fn cv_in_words(judged: &Judged) -> Option<String> {
+    let estimate = judged.analysis.figure()?;
+    let cv = estimate.cv?;
+    Some(match estimate.unit {
+        Unit::Processes => cv_words(cv, estimate.n),
+        Unit::Windows => percent(cv),
+    })
 }
 
 /// The process medians: what the interval rests on.

@@ -1,5 +1,6 @@
 //! What was seen around the runs of a guarded command: a row a placement.
 
+use super::figures::cv_in_words;
 use super::{column, number, pairs, right, text};
 use crate::block::{Block, Section, Table};
 use diagnose::Diagnosis;
@@ -22,7 +23,6 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         }
     }
     let rows = results.iter().map(|judged| {
-        let estimate = judged.analysis.figure();
         let of = |metric: MetricId, class: Option<&str>| beside(diagnosis, judged, metric, class);
         let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
         let plain = |metric: MetricId| number(amount(metric));
@@ -39,7 +39,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             row.insert(0, text(name(&judged.series)));
         }
         row.extend([
-            share(estimate.and_then(|estimate| estimate.cv)),
+            number(cv_in_words(judged).unwrap_or("–".to_string())),
             plain(ids::metric::WALL),
             number(cpu.map_or("–".to_string(), |cpu| figure(cpu, ""))),
             number(switches),

@@ -309,6 +309,16 @@ fn shared(places: &[Place]) -> Option<String> {
     ))
 }
 
+/// A value in words. A share below zero cannot be: what others used is what the CPUs' time and our
+/// own differ by, and both are counted with an error.
+fn share_words(judged: &Judged) -> String {
+    let is_share = judged.series.metric.unit == "%";
+    match judged.analysis.figure() {
+        Some(figure) if is_share && figure.median < 0.0 => "within error of none".to_string(),
+        _ => value_words(judged),
+    }
+}
+
 fn table(places: &[Place]) -> Table {
     let there: Vec<(MetricId, &str)> = METRICS
         .into_iter()
@@ -326,7 +336,7 @@ fn table(places: &[Place]) -> Table {
             row.extend(
                 there
                     .iter()
-                    .map(|(metric, _)| number(step.judged(*metric).map_or("–".to_string(), value_words))),
+                    .map(|(metric, _)| number(step.judged(*metric).map_or("–".to_string(), share_words))),
             );
             let verdict = step.judged(ids::metric::RATE).map(|judged| judged.analysis.verdict.clone());
             row.push(verdict.map_or(Cell::Empty, Cell::Verdict));
@@ -433,6 +443,22 @@ mod tests {
         assert!(words.starts_with(head), "{words}");
         let table = texts(tables(&sections(&falling)[0])[0]);
         assert_eq!(table[0][2], "60, falls beyond", "{table:?}");
+    }
+
+    #[test]
+    fn no_share_is_below_zero() {
+        for (others, shown) in [(-0.4, "within error of none"), (0.4, "0.400 % (")] {
+            let mut case = case("one-cpu", &[]);
+            case.bench = "nexmark.q0".into();
+            let metrics = vec![metric(ids::metric::RATE, "1/s"), metric(ids::metric::OTHERS, "%")];
+            let full = [(ids::metric::RATE.as_str(), 1e5), (ids::metric::OTHERS.as_str(), others)];
+            let at = of(&[(&ids::param::LOAD, Value::Int(FULL))]);
+            let diagnosis = Made::new(View::Table, metrics).case(case, &[(at, &full)]).diagnosed(machine(4));
+            let sections = sections(&diagnosis);
+            let all: Vec<String> = tables(&sections[0]).into_iter().flat_map(texts).flatten().collect();
+            assert!(all.iter().any(|text| text.starts_with(shown)), "{others}: {all:?}");
+            assert!(!all.iter().any(|text| text.starts_with("-0.4")), "{others}: {all:?}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use diagnose::words::figure;
 use model::vocabulary::rate as ids;
 use model::{Case, TimeLine, VerdictKind, percent};
 use stats::analysis::Judged;
-use stats::repeat::{ALIKE, Sequence};
+use stats::repeat::{ALIKE, Sequence, cv_words};
 
 /// What SPEC CPU2017 has and this suite does not: said wherever its figure stands.
 const MISSING: &str = "Of SPEC CPU2017's characters these are missing: a compiler (gcc), a discrete-event simulation (omnetpp), \
@@ -176,7 +176,7 @@ fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
             number(median_words(part.rate)),
             number(part.ratio.map_or("–".to_string(), median_words)),
             number(width_words(part.rate)),
-            number(part.runs.as_ref().map_or("–".to_string(), |runs| format!("{:.2} %", 100.0 * runs.cv))),
+            number(part.runs.as_ref().map_or("–".to_string(), |runs| cv_words(runs.cv, runs.values.len()))),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| percent(runs.apart))),
             text(part.runs.as_ref().map_or(String::new(), in_order)),
             Cell::Verdict(part.rate.analysis.verdict.clone()),

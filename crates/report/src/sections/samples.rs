@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::figures::value_words;
+use super::figures::{cv_in_words, value_words};
 use super::names::{label, title_of};
 use super::{column, number, right, shown, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
@@ -68,7 +68,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             number(value_words(judged)),
             number(judged.series.processes.len().to_string()),
             number(windows.to_string()),
-            number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
+            number(cv_in_words(judged).unwrap_or_default()),
             number(estimate.and_then(|e| e.icc).map_or(String::new(), |icc| format!("{:.2}", icc.value))),
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]

@@ -67,6 +67,7 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
             .collect(),
         not_applicable: unapplied::subjects(diagnosis, &diagnosis.not_applicable),
         blocks: Vec::new(),
+        next: Vec::new(),
         figures: diagnosis.series.iter().filter(measured).count(),
     };
     match answer {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::figures::spread_words;
+use super::figures::{cv_in_words, spread_words};
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
@@ -212,7 +212,7 @@ fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(estimate.map_or("–".to_string(), |estimate| format!("{:.1} {unit}", estimate.median))),
         number(spread_words(judged)),
-        number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
+        number(cv_in_words(judged).unwrap_or_default()),
         number(own.map_or(String::new(), |own| format!("{:.1}", own.score))),
         number(more(judged).map_or(String::new(), signed)),
         Cell::Verdict(judged.analysis.verdict.clone()),

@@ -92,7 +92,13 @@ pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: S
         }
     }
     let checks = if wanted.checks { checks(screen, style) } else { Vec::new() };
-    let closing = if wanted.quiet { Vec::new() } else { self::closing(closing, style) };
+    let closing = match wanted.quiet {
+        true => Vec::new(),
+        false if screen.next.is_empty() => self::closing(closing, style),
+        false => {
+            [self::closing(std::slice::from_ref(&screen.next), style), self::closing(closing, style)].concat()
+        }
+    };
     let parts = [head.len(), figures.len(), checks.len(), closing.len()];
     let taken: usize = parts.iter().map(|lines| lines + 1).sum();
     let findings = match (wanted.checks, wanted.quiet) {

@@ -4,10 +4,10 @@
 use super::super::figures::median_words;
 use super::super::{column, number, right, smt, text};
 use super::{Answer, sentence};
-use crate::block::{Cell, Table};
+use crate::block::{Block, Cell, Table};
 use crate::screen::Tone;
 use diagnose::Diagnosis;
-use diagnose::capacity::{self, Level, Levels, Second, Study};
+use diagnose::capacity::{self, Level, Levels, MAIN, Second, Study};
 use model::percent;
 use model::vocabulary::smt as ids;
 use stats::smt::spread_first;
@@ -31,7 +31,30 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let by_kind = by_kind(&study);
     // What half of CPU% means before the capacity.
     let said = smt::capacity::sentences(&study).into_iter().rev();
-    Some(Answer::new(word, tone).sentences(by_kind.into_iter().chain(said)).table(kinds(&study)))
+    let mut answer = Answer::new(word, tone).sentences(by_kind.into_iter().chain(said)).table(kinds(&study));
+    answer.blocks.extend(bars(&study).map(Block::Preformatted));
+    if study.smt && adds.is_some() {
+        answer.next.push("now: assay utilization --study RUN".to_string());
+    }
+    Some(answer)
+}
+
+/// Columns of a bar of 100 %.
+const BAR: f64 = 46.0;
+
+/// Of a core with two threads the work that is done at some CPU%, beside what CPU% suggests.
+fn bars(study: &Study) -> Option<String> {
+    let bar = |share: f64, sign: &str| {
+        format!("{} {:.0}", sign.repeat((share * BAR).round() as usize), 100.0 * share)
+    };
+    let pair = |says: f64| {
+        let done = study.sentence(says)?.used().mid;
+        let shown = format!("{:3.0} %", 100.0 * says);
+        Some(format!("{shown:8}{}\n{:8}{}", bar(done, "█"), "", bar(says, "░")))
+    };
+    let pairs: Vec<String> = [0.25, 0.5, 0.75].into_iter().filter(|_| study.smt).filter_map(pair).collect();
+    let head = format!("CPU %   of the most work ({MAIN}): done █   what CPU % suggests ░");
+    (!pairs.is_empty()).then(|| format!("{head}\n{}", pairs.join("\n")))
 }
 
 /// A share of one in whole per cent.

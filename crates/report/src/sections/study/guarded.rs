@@ -2,7 +2,7 @@
 //! `STABLE`, `SWINGS BY 8 %`; `B IS 7 % SLOWER`, `B IS 7 % FASTER`, `THE SAME WITHIN 2 %`, `CANNOT
 //! TELL`.
 
-use super::super::figures::{median_words, spread_words};
+use super::super::figures::{cv_in_words, median_words, spread_words};
 use super::super::{column, guard, number, right, text};
 use super::Answer;
 use crate::block::Table;
@@ -66,7 +66,7 @@ fn table(results: &[&Judged]) -> Table {
             text(judged.series.case.placement.name.to_string()),
             number(median_words(judged)),
             number(spread_words(judged)),
-            number(estimate.and_then(|own| own.cv).map_or("–".to_string(), percent)),
+            number(cv_in_words(judged).unwrap_or("–".to_string())),
             number(estimate.map_or("0".to_string(), |own| own.n.to_string())),
         ]
     };

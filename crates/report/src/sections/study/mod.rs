@@ -24,6 +24,8 @@ pub struct Answer {
     pub sentences: Vec<String>,
     /// The one table or picture that answers the question.
     pub blocks: Vec<Block>,
+    /// What can be done with it now, as commands with a word before; RUN is its run file.
+    pub next: Vec<String>,
 }
 
 /// A family of studies; `declared`: its runs say what they are, so that key figures among them are
@@ -60,7 +62,7 @@ pub fn answer(diagnosis: &Diagnosis, has_key_figures: bool) -> Option<Answer> {
 
 impl Answer {
     fn new(word: impl Into<String>, tone: Tone) -> Answer {
-        Answer { word: word.into(), tone, sentences: Vec::new(), blocks: Vec::new() }
+        Answer { word: word.into(), tone, sentences: Vec::new(), blocks: Vec::new(), next: Vec::new() }
     }
 
     fn sentences(self, sentences: impl IntoIterator<Item = String>) -> Answer {
@@ -88,6 +90,7 @@ impl Answer {
             screen.sentences.extend(clean(diagnosis));
         }
         screen.blocks = self.blocks;
+        screen.next = self.next;
         // What the verdict says is no news below it.
         let said = |line: &FindingLine| screen.sentences.iter().any(|text| text.contains(&line.text));
         screen.findings.retain(|line| !said(line));

@@ -1,5 +1,5 @@
-//! Whether the components of the rate suite repeat (`assay rate`). Words: `17 OF 18 COMPONENTS
-//! REPEAT`, `ALL 18 COMPONENTS REPEAT`, `ONE RUN OF EACH COMPONENT`.
+//! Whether the components of the rate suite repeat (`assay rate`). Words: `17 OF 18 COMPONENTS REPEAT
+//! WITHIN 2 %`, `ALL 18 COMPONENTS REPEAT WITHIN 3 %`, `ONE RUN OF EACH COMPONENT`.
 
 use super::super::figures::{median_words, width_words};
 use super::super::{column, number, rate, right, text};
@@ -7,8 +7,10 @@ use super::{Answer, ROWS};
 use crate::block::{Cell, Table};
 use crate::screen::Tone;
 use diagnose::Diagnosis;
+use diagnose::escalation::escalated;
 use diagnose::suite::{Part, Suite, suite};
 use model::percent;
+use stats::repeat::APART;
 
 pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let suite = suite(&diagnosis.run, &diagnosis.series)?;
@@ -16,13 +18,36 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let swinging = suite.parts.iter().filter(|part| part.swings().is_some()).count();
     let (word, tone) = match (repeated, swinging) {
         (0, _) => ("ONE RUN OF EACH COMPONENT".to_string(), Tone::Strong),
-        (1, 0) => ("THE COMPONENT REPEATS".to_string(), Tone::Good),
+        (1, 0) => (format!("THE COMPONENT REPEATS{}", within(&suite)), Tone::Good),
         (1, _) => ("THE COMPONENT DOES NOT REPEAT".to_string(), Tone::Care),
-        (all, 0) => (format!("ALL {all} COMPONENTS REPEAT"), Tone::Good),
-        (all, some) => (format!("{} OF {all} COMPONENTS REPEAT", all - some), Tone::Care),
+        (all, 0) => (format!("ALL {all} COMPONENTS REPEAT{}", within(&suite)), Tone::Good),
+        (all, some) => (format!("{} OF {all} COMPONENTS REPEAT{}", all - some, within(&suite)), Tone::Care),
     };
     let sentences = rate::sentences(diagnosis, &suite).into_iter().take(2).chain(rate::index_words(&suite));
-    Some(Answer::new(word, tone).sentences(sentences).table(components(diagnosis, &suite)))
+    let answer = Answer::new(word, tone).sentences(sentences).table(components(diagnosis, &suite));
+    Some(Answer { next: next(diagnosis, &suite), ..answer })
+}
+
+/// How far apart the runs of those lie at most that repeat, in whole per cent.
+fn within(suite: &Suite) -> String {
+    let repeating = suite.parts.iter().filter(|part| part.swings().is_none());
+    let most = repeating.filter_map(|part| Some(part.runs.as_ref()?.apart)).reduce(f64::max);
+    most.map_or(String::new(), |most| format!(" WITHIN {:.0} %", (100.0 * most).ceil().max(1.0)))
+}
+
+/// Of components that do not repeat, how many do, and what finds out why; nothing where that was
+/// done.
+fn next(diagnosis: &Diagnosis, suite: &Suite) -> Vec<String> {
+    let is_open = suite.parts.iter().any(|part| part.swings().is_some());
+    if !is_open || !escalated(&diagnosis.run, &diagnosis.machine, suite).is_empty() {
+        return Vec::new();
+    }
+    let runs = || suite.parts.iter().filter_map(|part| part.runs.as_ref());
+    let near = runs().filter(|runs| runs.apart <= APART).count();
+    vec![
+        format!("runs within {} of each other: {near} of {}", percent(APART), runs().count()),
+        "once more, larger: assay rate --quick --escalate".to_string(),
+    ]
 }
 
 /// Columns of the longest bar.

@@ -7,10 +7,11 @@ use super::Answer;
 use crate::block::Table;
 use crate::screen::Tone;
 use diagnose::Diagnosis;
-use diagnose::words::{figure, percent};
+use diagnose::words::figure;
 use model::VerdictKind;
 use model::vocabulary::hackbench as ids;
 use stats::analysis::Judged;
+use stats::repeat::cv_words;
 
 /// Within this the runs of one setting are alike.
 const ALIKE: f64 = stats::repeat::APART;
@@ -36,7 +37,7 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let unit = &main.series.metric.unit;
     let mut said = format!("{} runs took {} to {}", values.len(), figure(least, unit), figure(most, unit),);
     if let Some(cv) = cv {
-        said.push_str(&format!(" and scatter by {}", percent(cv)));
+        said.push_str(&format!(" and scatter by {}", cv_words(cv, values.len())));
     }
     Some(Answer::new(word, tone).sentences([format!("{said}.")]).table(table(&all)))
 }
