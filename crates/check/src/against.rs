@@ -82,8 +82,8 @@ impl Share {
         Demand { why: format!("{why}{few}"), ..own }
     }
 
-    /// A demand for each series; of a glob that names no metric, for those that their benchmarks are
-    /// about.
+    /// A demand for each series; of a glob that names no metric, for those that their benchmarks
+    /// are about.
     pub fn of_series(self, mut found: Vec<&Figure>, limit: &Limit, subject: &Subject) -> Vec<Demand> {
         if !limit.series.contains('#') && found.iter().any(|figure| figure.headline) {
             found.retain(|figure| figure.headline);

@@ -28,8 +28,8 @@ impl Spec {
     }
 }
 
-/// The place of the one spec whose class a host is, of specs with the names of their files; else why
-/// there is none.
+/// The place of the one spec whose class a host is, of specs with the names of their files; else
+/// why there is none.
 pub fn of_class(specs: &[(&str, &Spec)], subject: &Subject) -> Result<usize, String> {
     let misfits: Vec<Option<String>> = specs.iter().map(|(_, spec)| spec.misfit(subject)).collect();
     let fitting: Vec<usize> = (0..specs.len()).filter(|at| misfits[*at].is_none()).collect();

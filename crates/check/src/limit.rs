@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(both(210.0, 250.0), Standing::Missed);
     }
 
-    /// Shares of wrong decisions at a limit that is the true value, `[missed, met]`: where it is the
-    /// most that may be, and where it is the least.
+    /// Shares of wrong decisions at a limit that is the true value, `[missed, met]`: where it is
+    /// the most that may be, and where it is the least.
     fn wrong(noise: Noise, processes: usize, rng: &mut Rng) -> [[f64; 2]; 2] {
         let truth = noise.median();
         let mut counts = [[0_u32; 2]; 2];

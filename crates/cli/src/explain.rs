@@ -115,7 +115,8 @@ fn group(wanted: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Group {wanted}\n{}", lines.concat()))
 }
 
-/// The benchmark whose id ends in a word, `hackbench` for `sched.hackbench`; of several their names.
+/// The benchmark whose id ends in a word, `hackbench` for `sched.hackbench`; of several their
+/// names.
 fn last_part(wanted: &str, width: usize) -> Option<String> {
     let is_own =
         |bench: &&'static Benchmark| bench.id.as_str().split_once('.').is_some_and(|(_, own)| own == wanted);

@@ -241,8 +241,8 @@ impl NodeMap<'_> {
         figure(median * self.typical, "GB/s")
     }
 
-    /// `a second speed of 6 % apart or more over 10 % or more of the memory would have been seen`. A
-    /// larger share is named only where less would be seen in it.
+    /// `a second speed of 6 % apart or more over 10 % or more of the memory would have been seen`.
+    /// A larger share is named only where less would be seen in it.
     pub fn seen_words(&self) -> String {
         let mut steps: Vec<(f64, f64)> =
             self.map.seen.iter().filter_map(|seen| Some((seen.share, seen.ratio?))).collect();

@@ -1,5 +1,5 @@
-//! What runs are held against: one spec, or of a folder of specs the one of a host's class; each with
-//! the runs that its `within` counts from.
+//! What runs are held against: one spec, or of a folder of specs the one of a host's class; each
+//! with the runs that its `within` counts from.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -56,8 +56,6 @@ fn topics_states_and_placements_are_found_by_their_words() {
         ("interrupted", "the same command goes on from there"),
         ("one-per-core", "SMT siblings stay idle"),
         ("methodology", "METHODOLOGY.md"),
-        ("hackbench", "sched.hackbench"),
-        ("latency", "memory.latency"),
     ];
     for (word, part) in topics {
         for columns in ["80", "50"] {
@@ -68,6 +66,10 @@ fn topics_states_and_placements_are_found_by_their_words() {
             assert!(widest <= columns.parse().expect("a number"), "{word}: {widest} of {columns}:\n{text}");
         }
     }
+    // The last part of a benchmark's id finds it, and names all where several have it.
+    assert!(explained(&["hackbench"], "80").1.starts_with("sched.hackbench: "));
+    let several = explained(&["mmap"], "80").1;
+    assert!(several.starts_with("Benchmarks called mmap\n") && several.lines().count() > 2, "{several}");
     // A verdict and a visit share this word.
     let skipped = explained(&["skipped"], "80").1;
     assert!(skipped.contains("Verdict skipped") && skipped.contains("the case was not run"), "{skipped}");

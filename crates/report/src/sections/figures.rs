@@ -52,7 +52,8 @@ pub fn spread_words(judged: &Judged) -> String {
     }
 }
 
-/// How far its runs scatter, with the interval of that where each stands for itself; nothing of one.
+/// How far its runs scatter, with the interval of that where each stands for itself; nothing of
+/// one.
 pub fn cv_in_words(judged: &Judged) -> Option<String> {
     let estimate = judged.analysis.figure()?;
     let cv = estimate.cv?;

@@ -165,11 +165,11 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
         (Some(interval), _) if found.differs() => {
             let (low, high) = (interval.low.abs(), interval.high.abs());
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
-            format!(
-                "B is {word} by {} to {}",
-                percent(low.min(high).exp_m1()),
-                percent(low.max(high).exp_m1())
-            )
+            let [least, most] = [low.min(high), low.max(high)].map(|end| percent(end.exp_m1()));
+            match least == most {
+                true => format!("B is {word} by {least}"),
+                false => format!("B is {word} by {least} to {most}"),
+            }
         }
         (Some(_), Some(margin)) => format!("The same within {}", percent(margin)),
         (Some(interval), None) => {

@@ -1,5 +1,5 @@
-//! Whether the components of the rate suite repeat (`assay rate`). Words: `17 OF 18 COMPONENTS REPEAT
-//! WITHIN 2 %`, `ALL 18 COMPONENTS REPEAT WITHIN 3 %`, `ONE RUN OF EACH COMPONENT`.
+//! Whether the components of the rate suite repeat (`assay rate`). Words: `17 OF 18 COMPONENTS
+//! REPEAT WITHIN 2 %`, `ALL 18 COMPONENTS REPEAT WITHIN 3 %`, `ONE RUN OF EACH COMPONENT`.
 
 use super::super::figures::{median_words, width_words};
 use super::super::{column, number, rate, right, text};
