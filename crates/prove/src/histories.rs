@@ -1,8 +1,8 @@
 //! What steps are worth, on histories whose truth is known: how often a steady figure has one, how
 //! often a planted one is found.
 //!
-//! A host has 60 figures. Runs differ by 1 % (standard deviation) in each of them, and a value has an
-//! interval of ±0.5 %.
+//! A host has 60 figures. Runs differ by 1 % (standard deviation) in each of them, and a value has
+//! an interval of ±0.5 %.
 
 use fastrand::Rng;
 
