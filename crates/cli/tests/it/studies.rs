@@ -103,9 +103,8 @@ const KNOWN: [Known; 6] = [
     ),
 ];
 
-/// The run with values of our own in place of those that were invented: steady ones, and of some
-/// cases others by a factor.
-fn reshaped(run: &Path, cases: &[u64], factor: f64) {
+/// Changes the samples of a run's visits; what was summed up of them is left out.
+fn edited(run: &Path, edit: impl Fn(u64, u64, &mut Vec<Value>)) {
     let text = std::fs::read_to_string(run).expect("the run");
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -117,16 +116,55 @@ fn reshaped(run: &Path, cases: &[u64], factor: f64) {
         if let Some(visit) = line.get_mut("visit") {
             let number = |name: &str| visit[name].as_u64().expect("a number");
             let (case, pass) = (number("case"), number("pass"));
-            let level = 0.5 * if cases.contains(&case) { factor } else { 1.0 };
-            let noise = 1.0 + 0.001 * ((7 * pass + 3 * case) % 5) as f64;
             for samples in visit["samples"].as_array_mut().expect("samples") {
-                let works = samples["work"].as_array_mut().into_iter().flatten().enumerate();
-                works.for_each(|(at, work)| *work = (level * noise * (1.0 + 0.0003 * at as f64)).into());
+                samples["work"].as_array_mut().into_iter().for_each(|works| edit(case, pass, works));
             }
         }
         lines.push(line.to_string());
     }
     std::fs::write(run, lines.join("\n") + "\n").expect("the run");
+}
+
+/// The run with values of our own in place of those that were invented: steady ones, and of some
+/// cases others by a factor.
+fn reshaped(run: &Path, cases: &[u64], factor: f64) {
+    edited(run, |case, pass, works| {
+        let level = 0.5 * if cases.contains(&case) { factor } else { 1.0 };
+        let noise = 1.0 + 0.001 * ((7 * pass + 3 * case) % 5) as f64;
+        let works = works.iter_mut().enumerate();
+        works.for_each(|(at, work)| *work = (level * noise * (1.0 + 0.0003 * at as f64)).into());
+    });
+}
+
+#[test]
+fn a_component_that_swings_is_named_with_what_to_do_next() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let run = pretended("rate --quick --budget 5m", dir.path());
+    // The first two cases are those of bwaves.
+    edited(&run, |case, pass, works| {
+        let factor = if case < 2 && pass >= 3 { 0.9 } else { 1.0 };
+        works.iter_mut().for_each(|work| *work = (factor * work.as_f64().expect("a number")).into());
+    });
+    for columns in [80, 100] {
+        let text = screen(&run, columns, "C.UTF-8", &[]);
+        assert!(text.contains("17 OF 18 COMPONENTS REPEAT WITHIN 3 %"), "{text}");
+        assert!(text.contains("runs within 5.0 % of each other: 17 of 18"), "{text}");
+        insta::assert_snapshot!(format!("rate-swings_{columns}"), text);
+    }
+    let text = screen(&run, 100, "C.UTF-8", &[]);
+    assert!(text.contains("once more, larger: assay rate --quick --escalate"), "{text}");
+}
+
+#[test]
+fn what_to_do_next_names_the_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let machine = testkit::root().join("tests/machines/arm64-smt.json");
+    let mut command = assay();
+    command.args(["smt", "--quick", "--force", "--new", "--pretend", "7", "--from"]).arg(machine);
+    let output = command.arg("--out").arg(dir.path()).output().expect("assay runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let named = format!("now: assay utilization --study {}", dir.path().display());
+    assert!(text.contains(&named) && text.contains(".assay.jsonl"), "{text}");
 }
 
 #[test]
