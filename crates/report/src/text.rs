@@ -2,6 +2,7 @@
 
 mod figures;
 mod map;
+mod numbers;
 mod picture;
 pub mod screen;
 mod table;

@@ -12,6 +12,8 @@ use super::scratch::Scratch;
 
 /// What the file is called in a directory of our own.
 const WHOLE: &str = "whole";
+/// The same as a link, by the words of a marker.
+const LINK: &str = "whole@";
 
 /// Open to all that the user's umask lets.
 const OPEN: Mode = Mode::from_raw_mode(0o666);
@@ -105,7 +107,7 @@ pub enum Linked {
 /// link itself and not what it points to, has it no more.
 pub fn put_link(path: &Path, target: &OsStr, replace: bool) -> anyhow::Result<Linked> {
     let (directory, folder, name) = place(path)?;
-    let own = Scratch::new(directory, &[WHOLE])?;
+    let own = Scratch::new(directory, &[LINK])?;
     match rustix::fs::symlinkat(target, own.folder(), WHOLE) {
         Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => return Ok(Linked::Impossible),
         made => made?,

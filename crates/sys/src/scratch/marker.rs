@@ -66,7 +66,7 @@ pub struct Marker {
     /// Device and number of the folder itself: a copy has another number.
     pub folder: (u64, u64),
     /// What the owner puts in: names, in which `#` stands for digits; at the end of a folder's is
-    /// `/`, of a FIFO's `|`.
+    /// `/`, of a FIFO's `|`, of a link's `@`.
     pub holds: Vec<String>,
 }
 
@@ -111,10 +111,11 @@ impl Marker {
         (marker.text() == text).then_some(marker)
     }
 
-    /// Whether the owner puts something of this name and kind in: `/` a folder, `|` a FIFO.
+    /// Whether the owner puts something of this name and kind in: `/` a folder, `|` a FIFO, `@` a
+    /// link.
     pub fn declares(&self, name: &str, kind: Option<char>) -> bool {
         self.holds.iter().any(|pattern| {
-            let (plain, own) = match pattern.strip_suffix(['/', '|']) {
+            let (plain, own) = match pattern.strip_suffix(['/', '|', '@']) {
                 Some(plain) => (plain, pattern.chars().next_back()),
                 None => (pattern.as_str(), None),
             };

@@ -75,6 +75,7 @@ fn entry(folder: &OwnedFd, name: CString, marker: &Marker, top: &str, depth: usi
         FileType::RegularFile => None,
         FileType::Directory => Some('/'),
         FileType::Fifo if depth == 0 => Some('|'),
+        FileType::Symlink if depth == 0 => Some('@'),
         _ => return Err(format!("{told} in it is no plain file")),
     };
     let declared = match depth {
