@@ -198,10 +198,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let untold = REPORT.replace("started", "begun");
+        let new = REPORT.replace("db 1", "new");
         for text in [REPORT, &untold, &format!("{REPORT}\n")] {
             fs::remove_file(path("report.json")).unwrap_or_default();
             fs::write(path("report.json"), text).expect("written");
-            written(folder.path(), "new.assay.jsonl", "{}").expect("written");
+            written(folder.path(), "new.assay.jsonl", &new).expect("written");
         }
         let found = names(folder.path());
         assert_eq!(
@@ -220,14 +221,15 @@ mod tests {
         // What is nobody's, or somebody else's.
         fs::remove_file(path("report.json")).expect("removed");
         fs::write(path("report.json"), "").expect("written");
-        written(folder.path(), "new.assay.jsonl", "").expect("written");
+        written(folder.path(), "new.assay.jsonl", &new).expect("written");
         for place in ["mine", "link"] {
             fs::remove_file(path("report.json")).expect("removed");
             match place {
                 "mine" => fs::write(path("report.json"), "my notes").expect("written"),
                 _ => std::os::unix::fs::symlink("elsewhere", path("report.json")).expect("a link"),
             }
-            let error = format!("{:#}", written(folder.path(), "new.assay.jsonl", "").expect_err("it stays"));
+            let error =
+                format!("{:#}", written(folder.path(), "new.assay.jsonl", &new).expect_err("it stays"));
             assert!(error.contains("was not written by assay") && error.contains("report.json"), "{error}");
         }
     }
