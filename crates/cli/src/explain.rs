@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use super::output;
 use bench::{self, Benchmark};
+use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use diagnose::{Rule, rules};
+use model::vocabulary::host::rule::LLC_DIFFERS;
 use model::{Grade, VerdictKind, did_you_mean};
 use report::plain::lines;
 use session::explained::STATES;
@@ -46,7 +48,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .or_else(|| meanings(wanted, width))
         .or_else(|| topic(wanted, width))
         .or_else(|| group(wanted))
-        .or_else(|| last_part(wanted, width));
+        .or_else(|| last_part(wanted, width))
+        .or_else(|| key_figure(wanted, width))
+        .or_else(|| rules_of(wanted, width));
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -55,7 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => {
             let names = names();
             let meant = did_you_mean(wanted, names.iter().map(String::as_str));
-            output::tell(&format!("assay: nothing is called {id:?}{meant}\n\n{}", contents(width)));
+            output::tell(&format!("assay: nothing is called {id:?}{meant}; `assay explain` lists all names"));
             Ok(ExitCode::from(2))
         }
     }
@@ -127,6 +131,34 @@ fn last_part(wanted: &str, width: usize) -> Option<String> {
         several => {
             let lines = several.iter().map(|bench| format!("  {}: {}\n", bench.id, bench.title));
             Some(format!("Benchmarks called {wanted}\n{}", lines.collect::<String>()))
+        }
+    }
+}
+
+/// The benchmark that a key figure comes from, by the figure's name or by what screens call it; of
+/// a size the rule that reads it off the latency ladder.
+fn key_figure(wanted: &str, width: usize) -> Option<String> {
+    let is_own = |figure: &&KeyFigure| {
+        [figure.name, figure.label, figure.alone].iter().any(|name| name.to_lowercase() == wanted)
+    };
+    let figure = KEY_FIGURES.iter().find(is_own)?;
+    let bench = figure.patterns().first().and_then(|key| bench::find(key.split('@').next()?));
+    let bench = bench.or_else(|| bench::find(figure.patterns().first()?.split(['?', '@']).next()?));
+    match bench {
+        Some(bench) => Some(benchmark(bench, width)),
+        None => meanings(LLC_DIFFERS.as_str(), width),
+    }
+}
+
+/// The rules whose findings screens call by this word.
+fn rules_of(wanted: &str, width: usize) -> Option<String> {
+    let own: Vec<&Rule> = rules().filter(|rule| rule.topic.to_lowercase() == wanted).collect();
+    match own.as_slice() {
+        [] => None,
+        [one] => Some(rule(one, width)),
+        several => {
+            let lines = several.iter().map(|rule| format!("  {}: {}\n", rule.id, rule.title));
+            Some(format!("Findings called {wanted:?}\n{}", lines.collect::<String>()))
         }
     }
 }

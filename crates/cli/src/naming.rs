@@ -11,6 +11,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use super::measure_args::OUTPUT;
 use super::results;
 use machine::Machine;
+use model::run_file;
 
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = OUTPUT)]
@@ -93,11 +94,13 @@ fn name(text: &str) -> Result<String, String> {
 /// A name that is a plain name of a folder, too.
 fn baseline(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    match !text.is_empty()
-        && text.len() <= LONGEST
-        && text.chars().all(plain)
-        && !text.starts_with(['.', '-'])
-    {
+    let is_file = text.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
+    let is_plain =
+        !text.is_empty() && text.len() <= LONGEST && text.chars().all(plain) && !text.starts_with(['.', '-']);
+    match is_plain {
+        true if is_file => {
+            Err(format!("{} is the ending of run files, and this names a folder", run_file::EXTENSION))
+        }
         true => Ok(text.to_string()),
         false => Err(format!(
             "a name has 1 to {LONGEST} letters, digits, -, _ and ., and begins with none of - and ."
@@ -137,7 +140,8 @@ fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
     }
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| results::newest(&entry.path()).is_ok());
-    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| baseline(name).is_ok()).collect();
     names.sort();
     if names.iter().any(|own| own == name) {
         return Ok(Some(out.join(name)));
@@ -147,7 +151,10 @@ fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
         0 => "there are none; `assay run --name NAME` keeps a run by a name".to_string(),
         _ => format!("there are @{}", names.join(", @")),
     };
-    Err(format!("no runs in {} are named {name}{near}: {known}", out.display()))
+    Err(format!(
+        "no runs in {} are named {name}{near}: {known} (of a run with --out, name its folder: DIR/{name})",
+        out.display()
+    ))
 }
 
 /// `rack=r7`: the key as in a variable's name, with `-`, `.` and `/` beside.
@@ -191,7 +198,7 @@ mod tests {
         for name in ["before", "kernel-6.12", "a_b"] {
             assert_eq!(baseline(name).as_deref(), Ok(name));
         }
-        for wrong in ["", ".", "..", "../x", "a/b", "-x", "a b", "@a"] {
+        for wrong in ["", ".", "..", "../x", "a/b", "-x", "a b", "@a", "x.assay.jsonl", "x.assay.jsonl.gz"] {
             assert!(baseline(wrong).is_err(), "{wrong:?}");
         }
     }

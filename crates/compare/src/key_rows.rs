@@ -1,7 +1,7 @@
 //! The rows of a comparison's first screen: key figures that both results have, counted or not, and
 //! where these leave room, what differs most.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::components::counts;
 use super::{Compared, Comparison, Refused, Word};
@@ -203,5 +203,9 @@ pub fn all_rows(comparison: &Comparison) -> Vec<Row> {
     let counted = comparison.metrics.iter().map(Row::counted);
     let mut rows: Vec<Row> = counted.chain(comparison.refused.iter().map(Row::left)).collect();
     rows.sort_by_key(|row| row.group);
+    // The points of one benchmark that a key figure is one of are called by what they are.
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.iter().filter_map(|row| row.figure).for_each(|figure| *counts.entry(figure.name).or_default() += 1);
+    rows.iter_mut().for_each(|row| row.figure = row.figure.filter(|figure| counts[figure.name] == 1));
     rows
 }

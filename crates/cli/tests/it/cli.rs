@@ -118,7 +118,7 @@ fn mistakes_of_usage_exit_with_2_and_say_what_there_is() {
         assert!(!error.is_empty(), "{args:?}");
     }
     assert!(output(&["run", "--only", "nonsense"]).2.contains("memory"));
-    assert!(output(&["explain", "nonsense"]).2.contains("background-load"));
+    assert!(output(&["explain", "background-lode"]).2.contains("background-load"));
 }
 
 #[test]

@@ -153,7 +153,9 @@ fn several_results_stand_against_the_first() {
     }
     assert!(!shown.contains("memory.bandwidth@"), "no keys on the first screen: {shown}");
     let shown = compare(&["--all"], &[&bench.run, &faster]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("    Memory latency, random,\n"));
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("    Memory latency, random,\n"));
+    assert_eq!(shown.matches("    read, one CPU ").count(), 0, "points have their sizes: {shown}");
     for (name, begin) in [("page.html", "<!doctype html>"), ("page.md", "# "), ("page.json", "{")] {
         let page = bench.path(name);
         let output = compare(&["--out", &page.to_string_lossy()], &[&bench.run, &faster, &other]);

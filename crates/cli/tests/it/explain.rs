@@ -76,6 +76,28 @@ fn topics_states_and_placements_are_found_by_their_words() {
 }
 
 /// Topics that METHODOLOGY.md has, too: the program's text is the only one.
+/// Whoever reads a word on a first screen can ask what it means.
+#[test]
+fn words_of_first_screens_are_explained() {
+    for (word, said) in [
+        ("dram-latency", "memory.data-source: "),
+        ("memory latency", "memory.data-source: "),
+        ("context switch, one CPU", "sched.context-switch: "),
+        ("l3-size", "llc-differs: "),
+        ("fdatasync", "disk.sync: "),
+        ("wake-up of another CPU", "ipc.pipe-pingpong: "),
+        ("other work", "background-load: "),
+        ("shared core", "shared-core: "),
+        ("l3 cache", "llc-differs"),
+        ("too good", "references: "),
+        ("a cache?", "references: "),
+        ("unsteady", "references: "),
+    ] {
+        let (code, text) = explained(&[word], "100");
+        assert!(code == 0 && text.contains(said), "{word}: {text}");
+    }
+}
+
 #[test]
 fn the_methodology_has_the_same_texts() {
     let book = std::fs::read_to_string(testkit::root().join(Path::new("METHODOLOGY.md"))).expect("the book");
