@@ -1,7 +1,7 @@
 //! Limits as a share of a reference's figures: `within = "10 %"`. What is held against the limit is
 //! the interval of the ratio of both, as a comparison has it.
 
-use super::figures::{absent, decided, doubt, of_series, undecided};
+use super::figures::{absent, decided, doubt, left_out, of_series, undecided};
 use super::judge::Demand;
 use super::limit::Limit;
 use super::subject::{Figure, Subject};
@@ -94,7 +94,9 @@ impl Share {
         let one = |figure: &Figure| {
             self.held(of_series(&figure.key, &figure.label, self.words()), figure, limit, subject)
         };
-        found.into_iter().map(one).collect()
+        let mut all: Vec<Demand> = found.into_iter().map(one).collect();
+        all.extend(left_out(limit, &self.words(), subject, &all));
+        all
     }
 }
 

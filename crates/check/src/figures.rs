@@ -42,17 +42,42 @@ pub fn key_figure(name: &str, limit: &Limit, subject: &Subject) -> anyhow::Resul
     })
 }
 
-/// A figure that a run does not have: a fault, if it is not optional; of a summary that had no room
-/// it is not known.
+/// A figure that a run does not have: open, if it is not optional, with what would measure it; of a
+/// summary that had no room it is not known.
 pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
-    let is_series = named(&own.key).is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
+    let figure = named(&own.key);
+    let is_series = figure.is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
     let untold = subject.left_out > 0 || (subject.readings.is_none() && !is_series);
-    let (standing, why) = match limit.optional {
-        true => (Standing::NotAsked, "not measured"),
-        false if untold => (Standing::Undecided, "a summary does not hold it; check the run file"),
-        false => (Standing::Missed, "not measured"),
+    if untold && !limit.optional {
+        return Demand { why: TOLD_BY_RUN_FILES.into(), standing: Standing::Undecided, ..own };
+    }
+    let why = match (subject.unfinished, beside_pages(&limit.series, subject)) {
+        (_, Some(glob)) => format!("not measured so; {glob} was"),
+        (true, None) => "not measured: the run is incomplete".to_string(),
+        (false, None) => "not measured".to_string(),
     };
-    Demand { standing, why: why.into(), ..own }
+    if limit.optional {
+        return Demand { standing: Standing::NotAsked, why, ..own };
+    }
+    let key = figure.map_or(own.key.as_str(), |figure| figure.patterns().first().unwrap_or(&""));
+    let bench = KeyParts::of(key).bench;
+    Demand {
+        standing: Standing::Undecided,
+        why,
+        confirm: measure(if bench.contains('*') { "" } else { bench }),
+        ..own
+    }
+}
+
+const TOLD_BY_RUN_FILES: &str = "a summary does not hold it; check the run file";
+
+/// The glob that finds something with kinds of pages behind its placement, where it does not
+/// without.
+fn beside_pages(glob: &str, subject: &Subject) -> Option<String> {
+    let (place, rest) = glob.split_at(glob.find(['?', '#', '/']).unwrap_or(glob.len()));
+    let wider = format!("{place}+*{rest}");
+    let found = || subject.figures.iter().any(|figure| is_series(&wider, figure));
+    (place.contains('@') && !place.contains(['+', '*']) && found()).then_some(wider)
 }
 
 fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2]) -> Demand {
@@ -94,12 +119,30 @@ pub fn decided(own: Demand, figure: &Figure, ends: [f64; 2], [min, max]: [Option
 
 /// A demand that is open, with what would decide it.
 pub fn undecided(own: Demand, figure: &Figure, why: String) -> Demand {
-    let bench = KeyParts::of(&figure.key).bench.to_string();
-    let confirm = match bench.is_empty() {
+    let confirm = measure(KeyParts::of(&figure.key).bench);
+    Demand { standing: Standing::Undecided, why, confirm, ..own }
+}
+
+/// What measures a benchmark well; all of them where none is named.
+fn measure(bench: &str) -> String {
+    match bench.is_empty() {
         true => "assay run --profile full".to_string(),
         false => format!("assay run --only {bench} --profile full"),
+    }
+}
+
+/// What a glob asks of series that a summary had no room for; nothing where it names one series, or
+/// asks for the best and one that is seen will do.
+pub fn left_out(limit: &Limit, asked: &str, subject: &Subject, seen: &[Demand]) -> Option<Demand> {
+    let is_one = limit.series.contains('#') && !limit.series.contains('*');
+    let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == Standing::Met);
+    let why = match subject.left_out {
+        0 => return None,
+        1 => "1 series is left out of the summary; check the run file".to_string(),
+        count => format!("{count} series are left out of the summary; check the run file"),
     };
-    Demand { standing: Standing::Undecided, why, confirm, ..own }
+    let own = of_series(&limit.series, &format!("{}, others", limit.series), asked.to_string());
+    (!is_one && !will_do).then_some(Demand { why, ..own })
 }
 
 /// The demands of a limit over series: one for each series, or one for the best or the worst.
@@ -109,9 +152,9 @@ pub fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
     if let Some(share) = limit.share()? {
         return Ok(share.of_series(found, limit, subject));
     }
-    // Without a metric a limit is of those that are measured in its unit.
+    // A limit is of those that are measured in its unit.
     let fits = |one: &&Figure| asked(limit, &one.unit).is_ok();
-    if !limit.series.contains('#') && found.iter().any(fits) {
+    if found.iter().any(fits) {
         found.retain(fits);
     }
     let one = |figure: &Figure| -> anyhow::Result<Demand> {
@@ -130,14 +173,24 @@ pub fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
     let by_value =
         |a: &&Figure, b: &&Figure| ranked(a).unwrap_or(f64::NAN).total_cmp(&ranked(b).unwrap_or(f64::NAN));
     let usable = || found.iter().copied().filter(|figure| value(figure).is_some());
+    let rest = |mut seen: Vec<Demand>| {
+        let asked = seen.first().map_or(String::new(), |demand| demand.asked.clone());
+        let others = left_out(limit, &asked, subject, &seen);
+        // Of a best one that is not good enough a better one may not be seen.
+        if others.is_some() && limit.pick == Pick::Best {
+            seen.clear();
+        }
+        seen.extend(others);
+        seen
+    };
     let picked = match limit.pick {
-        Pick::Each => return found.into_iter().map(one).collect(),
+        Pick::Each => return Ok(rest(found.into_iter().map(one).collect::<anyhow::Result<_>>()?)),
         Pick::Best => usable().max_by(by_value),
         Pick::Worst => {
             found.iter().copied().find(|figure| value(figure).is_none()).or_else(|| usable().min_by(by_value))
         }
     };
-    Ok(vec![one(picked.unwrap_or(found[0]))?])
+    Ok(rest(vec![one(picked.unwrap_or(found[0]))?]))
 }
 
 /// A demand of a series, in its group.

@@ -2,10 +2,12 @@
 
 use anyhow::Context;
 use diagnose::reference::Word;
+use model::vocabulary::host::rule::BACKGROUND_LOAD;
 use model::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::caveat::{Caveat, none_found};
 use super::figures::{key_figure, series};
 use super::spec::{Asked, OF_RUN_FILES, Spec};
 use super::subject::Subject;
@@ -90,11 +92,15 @@ pub struct Outcome {
     pub started: String,
     pub profile: String,
     pub verdict: Verdict,
-    /// At most three.
+    /// At most two, and one a caveat.
     pub sentences: Vec<String>,
     pub demands: Vec<Demand>,
     /// What `within` counts from, as the spec names it; empty where it names nothing.
     pub reference: String,
+    /// Why it says less than it seems to.
+    pub caveats: Vec<Caveat>,
+    /// Lines of the run's file that cannot be read, as sentences.
+    pub damage: Vec<String>,
 }
 
 impl Outcome {
@@ -111,6 +117,8 @@ impl Outcome {
             sentences: vec![format!("It cannot be read: {}.", why.trim_end_matches('.'))],
             demands: Vec::new(),
             reference: String::new(),
+            caveats: Vec::new(),
+            damage: Vec::new(),
         }
     }
 
@@ -124,7 +132,18 @@ impl Outcome {
             started: subject.started.clone(),
             profile: subject.profile.clone(),
             sentences: vec![format!("{first}{}.", letters.as_str())],
+            caveats: Caveat::of(subject),
+            damage: subject.damage.clone(),
             ..Outcome::unreadable(&subject.file, why, "")
+        }
+    }
+
+    /// The host, and in brackets what is to be known of its run.
+    pub fn named(&self) -> String {
+        let caveats: Vec<&str> = self.caveats.iter().map(|caveat| caveat.words()).collect();
+        match caveats.is_empty() {
+            true => self.host.clone(),
+            false => format!("{} ({})", self.host, caveats.join(", ")),
         }
     }
 
@@ -145,19 +164,22 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         demands.extend(series(limit, subject).with_context(|| format!("[[limit]] {}", at + 1))?);
     }
     demands.extend(spec.reading.map(|asked| readings(asked.at_least, subject)));
-    demands.extend(findings(spec, subject, now_s));
+    demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
+    demands.iter_mut().for_each(|demand| demand.confirm = confirmed(&demand.confirm, subject));
     let unusable = unusable(spec, subject, now_s);
     let has = |standing| demands.iter().any(|demand| demand.standing == standing);
     let verdict = match () {
         () if unusable.is_some() => Verdict::NotUsable,
         () if has(Standing::Missed) => Verdict::Reject,
-        () if has(Standing::Undecided) => Verdict::CannotTell,
-        () => Verdict::Accept,
+        () if has(Standing::Met) && !has(Standing::Undecided) => Verdict::Accept,
+        () => Verdict::CannotTell,
     };
-    let sentences = match unusable {
+    let caveats = Caveat::of(subject);
+    let mut sentences = match unusable {
         Some(why) => vec![why],
         None => sentences(&demands, subject),
     };
+    sentences.extend(caveats.iter().map(|caveat| caveat.sentence(subject)));
     Ok(Outcome {
         host: subject.host.clone(),
         file: subject.file.clone(),
@@ -169,12 +191,26 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         sentences,
         demands,
         reference: spec.reference_name().to_string(),
+        caveats,
+        damage: subject.damage.clone(),
     })
+}
+
+/// What would decide a demand, with all that it needs: another host, one that does nothing else.
+fn confirmed(confirm: &str, subject: &Subject) -> String {
+    let Some(bench) = confirm.strip_prefix("assay run") else { return confirm.to_string() };
+    let network = if bench.starts_with(" --only network.") { " --to HOST" } else { "" };
+    let busy = subject.findings.iter().any(|finding| finding.rule == BACKGROUND_LOAD.as_str());
+    let own = confirm.replace(" --profile", &format!("{network} --profile"));
+    format!("{own}{}", if busy { " --wait-idle" } else { "" })
 }
 
 /// Why the run cannot be judged by the spec.
 fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     const DAY: f64 = 86400.0;
+    if subject.nothing_valid {
+        return Some("Nothing in it was measured validly: measure again.".to_string());
+    }
     let profiles = &spec.run.profile;
     if !profiles.is_empty() && !profiles.contains(&subject.profile) {
         let asked = profiles.join(" or ");
@@ -184,6 +220,12 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     match subject.started.parse::<jiff::Timestamp>() {
         Ok(started) => {
             let age = now_s - started.as_second() as f64;
+            if age < -DAY {
+                return Some(format!(
+                    "The run began {:.1} days from now: set this host's clock or that of the run's, and measure again.",
+                    -age / DAY
+                ));
+            }
             (age > most).then(|| {
                 format!(
                     "The run is {:.1} days old; the spec asks for at most {:.1}. Measure again.",
@@ -343,6 +385,11 @@ fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let asked = met + missed + undecided;
     let first = match (missed, undecided) {
+        (0, 0) if asked == 0 => match demands.len() {
+            0 => "No demand could be judged.".to_string(),
+            1 => "The one demand is optional, and its figure was not measured.".to_string(),
+            all => format!("None of {all} demands could be judged: all are optional and were not measured."),
+        },
         (0, 0) if asked == 1 => "The one demand is met.".to_string(),
         (0, 0) => format!("All {asked} demands are met."),
         (0, _) => format!(
@@ -360,9 +407,6 @@ fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
     };
     let mut all = vec![first];
     all.extend(explains(demands, subject));
-    if subject.invented {
-        all.push("Its samples are invented (--pretend): nothing was measured.".to_string());
-    }
     all
 }
 

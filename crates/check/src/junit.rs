@@ -41,7 +41,7 @@ fn suite<W: Write>(writer: &mut Writer<W>, outcome: &Outcome) -> std::io::Result
     writer
         .create_element("testsuite")
         .with_attributes([
-            ("name", allowed(&outcome.host).as_str()),
+            ("name", allowed(&outcome.named()).as_str()),
             ("tests", tests(outcome).to_string().as_str()),
             ("failures", outcome.count(Standing::Missed).to_string().as_str()),
             ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod against;
+mod caveat;
 mod class;
 mod figures;
 mod judge;
@@ -16,6 +17,7 @@ mod subject;
 mod write;
 
 pub use against::{Against, Ratio};
+pub use caveat::Caveat;
 pub use class::{OF_CLASS, of_class};
 pub use judge::{Demand, Outcome, Standing, Verdict, check};
 pub use junit::junit;

@@ -5,7 +5,7 @@ use super::spec::OF_RUN_FILES;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::KeyReading;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use model::{Better, Finding, Summary, SummaryFinding, VerdictKind, unit_factor};
+use model::{Better, Finding, Summary, SummaryFinding, SummarySeries, VerdictKind, unit_factor};
 use stats::analysis::Judged;
 
 /// A figure as it was measured.
@@ -43,6 +43,12 @@ pub struct Subject {
     /// Number of series that the summary had no room for.
     pub left_out: u32,
     pub invented: bool,
+    /// No number in it may be used.
+    pub nothing_valid: bool,
+    /// The run did not end by itself, or its end is missing.
+    pub unfinished: bool,
+    /// Lines of its file that cannot be read, as sentences.
+    pub damage: Vec<String>,
     /// Beside the reference of its spec, where that names one.
     pub against: Option<Against>,
 }
@@ -103,6 +109,9 @@ impl Subject {
             causes: diagnosis.findings.clone(),
             left_out: 0,
             invented: summary.pretended,
+            nothing_valid: !diagnosis.has_usable_numbers(),
+            unfinished: diagnosis.run.summary.is_none(),
+            damage: diagnosis.run.damage.clone(),
             against: None,
         }
     }
@@ -146,6 +155,9 @@ impl Subject {
             causes: Vec::new(),
             left_out: summary.series_left_out,
             invented: summary.pretended,
+            nothing_valid: summary.series_left_out == 0 && !summary.series.iter().any(is_usable),
+            unfinished: false,
+            damage: Vec::new(),
             against: None,
         }
     }
@@ -168,6 +180,11 @@ impl Subject {
         let kernel = self.fact("kernel").map(|kernel| format!("Linux {kernel}"));
         [model, count("cores", "core"), memory, kernel].into_iter().flatten().collect()
     }
+}
+
+/// Whether the number of a series may be used at all.
+fn is_usable(one: &SummarySeries) -> bool {
+    one.median.is_some() && !matches!(one.verdict, VerdictKind::Rejected | VerdictKind::Skipped)
 }
 
 /// Facts that need the whole run file, by the names of [`OF_RUN_FILES`].

@@ -13,6 +13,7 @@ use ::check::{LEAST_RUNS, Outcome, Subject, Verdict};
 use compare::Arm;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
+use model::run_file::EXTENSION;
 use report::checking::{self, Shown};
 use report::sections::label;
 use schemars::JsonSchema;
@@ -45,7 +46,7 @@ A spec is a TOML file; a demand is a line:
   [limits]                                # key figures by their short names
   dram-latency = { max = \"100 ns\" }
   [[limit]]                               # series by globs
-  series = \"memory.bandwidth@all?op=read*\"
+  series = \"memory.bandwidth@all+huge-pages?op=read/bytes=134217728\"    # keys: assay check --all
   pick = \"best\"                           # best, worst or each
   min = \"320 GB/s\"
   [[limit]]
@@ -67,7 +68,7 @@ pub struct Args {
     #[arg(value_name = "RUN", required_unless_present = "lint", value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// What is asked, as TOML
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["spec_dir", "init", "derive", "lint"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "spec_dir")]
     spec: Option<PathBuf>,
     /// A folder of specs: each host is held against that of its class
     #[arg(long, value_name = "DIR", conflicts_with_all = ["spec", "init", "derive", "lint"])]
@@ -102,10 +103,10 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Write JUnit's XML
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     junit: Option<PathBuf>,
     /// Write the outcomes: a name that ends in .json
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     out: Option<PathBuf>,
 }
 
@@ -134,24 +135,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(out) = args.out.as_ref().filter(|out| out.extension().is_none_or(|ending| ending != "json")) {
         bail!("--out {}: the outcomes are written as JSON; give it a name that ends in .json", out.display());
     }
+    if args.spec.is_none() && args.spec_dir.is_none() && !args.init && !args.derive {
+        return Ok(usage(&anyhow::anyhow!(
+            "nothing says what is asked of the host: name a spec by --spec FILE, or a folder of specs by --spec-dir DIR; \
+             --init writes one from this run"
+        )));
+    }
+    if let Some(why) = clash(&args) {
+        return Ok(usage(&anyhow::anyhow!(why)));
+    }
     let specs = match specs(&args) {
         Ok(specs) => specs,
         Err(error) => return Ok(usage(&error)),
     };
-    let found = found(&args, specs.as_ref().is_some_and(Specs::compares))?;
+    let found = match found(&args, specs.as_ref().is_some_and(Specs::compares)) {
+        Ok(found) => found,
+        Err(error) => return Ok(usage(&error)),
+    };
     let Some(specs) = specs else { return written(&args, found) };
-    if found.is_empty() {
-        output::tell("assay: there is no run that can be judged");
-        return Ok(ExitCode::from(Verdict::NotUsable.exit_code()));
-    }
     let outcomes = match judged(&specs, &found) {
         Ok(outcomes) => outcomes,
         Err(error) => return Ok(usage(&error)),
     };
-    if let Some(file) = &args.junit {
-        let text = ::check::junit(&outcomes)?;
-        files::write_named(file, |out| Ok(out.write_all(text.as_bytes())?))?;
-    }
     let verdict = worst(&outcomes);
     let report = || Report {
         schema: 1,
@@ -159,10 +164,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         verdict,
         runs: outcomes.clone(),
     };
-    if let Some(file) = &args.out {
-        let text = serde_json::to_string_pretty(&report())?;
-        files::write_named(file, |out| Ok(writeln!(out, "{text}")?))?;
-    }
+    // The outcome is told before files are written, since the disk may be full.
     if args.json {
         output::print_json(&report())?;
     } else {
@@ -173,11 +175,60 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         };
         show(&outcomes, shown, args.brief)?;
     }
-    Ok(ExitCode::from(match (verdict, args.undecided.as_deref()) {
+    let code = match (verdict, args.undecided.as_deref()) {
         (Verdict::CannotTell, Some("pass")) => Verdict::Accept.exit_code(),
         (Verdict::CannotTell, Some("fail")) => Verdict::Reject.exit_code(),
         (verdict, _) => verdict.exit_code(),
-    }))
+    };
+    Ok(ExitCode::from(kept(code, &[files_of(&args, &outcomes), out_of(&args, &report())])))
+}
+
+/// The exit code of an outcome of which files were to be kept: that of what is accepted and could
+/// not be written down is that of an error, every other one stays.
+pub fn kept(code: u8, written: &[anyhow::Result<()>]) -> u8 {
+    let failed = || written.iter().filter_map(|one| one.as_ref().err());
+    failed().for_each(|error| output::tell(&format!("assay: {error:#}")));
+    if code == 0 && failed().next().is_some() { 3 } else { code }
+}
+
+fn files_of(args: &Args, outcomes: &[Outcome]) -> anyhow::Result<()> {
+    let Some(file) = &args.junit else { return Ok(()) };
+    let text = ::check::junit(outcomes)?;
+    files::write_named(file, |out| Ok(out.write_all(text.as_bytes())?))
+}
+
+fn out_of(args: &Args, report: &Report) -> anyhow::Result<()> {
+    let Some(file) = &args.out else { return Ok(()) };
+    let text = serde_json::to_string_pretty(report)?;
+    files::write_named(file, |out| Ok(writeln!(out, "{text}")?))
+}
+
+/// Why what is written would take the place of what is read, or of the other thing written.
+fn clash(args: &Args) -> Option<String> {
+    let place = |path: &PathBuf| {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = || Some(above.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(beside)
+    };
+    let is_file = |path: &PathBuf| path.is_file() || !path.exists();
+    let outputs = [("--junit", &args.junit), ("--out", &args.out)];
+    let outputs: Vec<(&str, &PathBuf)> = outputs
+        .into_iter()
+        .filter_map(|(name, path)| Some((name, path.as_ref().filter(|path| is_file(path))?)))
+        .collect();
+    let specs = args.spec_dir.iter().flat_map(|folder| specs::of_folder(folder).unwrap_or_default());
+    let read = args.spec.iter().cloned().chain(specs).chain(args.runs.iter().cloned());
+    let read: Vec<PathBuf> = read.filter_map(|path| place(&path)).collect();
+    let is_read = |path: &PathBuf| place(path).is_some_and(|own| read.contains(&own));
+    if let Some((name, path)) = outputs.iter().find(|(_, path)| is_read(path)) {
+        return Some(format!("{name} {}: it is what is read: name another file", path.display()));
+    }
+    match outputs.as_slice() {
+        [(_, one), (_, other)] if place(one).is_some() && place(one) == place(other) => {
+            Some(format!("--junit and --out both name {}: give each a file of its own", one.display()))
+        }
+        _ => None,
+    }
 }
 
 /// What the runs are held against; `None` where a spec is written from them.
@@ -208,14 +259,14 @@ fn lint(file: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The outcomes of a run that was just measured, shown; the exit code.
+/// The outcome of a run that was just measured, shown; its verdict.
 pub fn accept(
     asked: &Asked,
     diagnosis: &Diagnosis,
     reference: &ReferenceArg,
     file: &Path,
     as_json: bool,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<Verdict> {
     let measured = of_run(diagnosis, reference, &file.display().to_string(), asked.compares())?;
     let outcomes = [asked.judge(&measured, now_s())?];
     match as_json {
@@ -225,7 +276,7 @@ pub fn accept(
         ),
         false => show(&outcomes, Shown::First, false)?,
     }
-    Ok(ExitCode::from(worst(&outcomes).exit_code()))
+    Ok(worst(&outcomes))
 }
 
 fn show(outcomes: &[Outcome], shown: Shown, brief: bool) -> anyhow::Result<()> {
@@ -238,7 +289,27 @@ fn text_of(outcomes: &[Outcome], shown: Shown, brief: bool, terminal: bool) -> S
         true => checking::brief(one, style) + "\n",
         false => checking::render(one, shown, style),
     });
-    text.collect::<Vec<_>>().join(if brief { "" } else { "\n" })
+    let text = text.collect::<Vec<_>>().join(if brief { "" } else { "\n" });
+    match brief && outcomes.len() > 1 {
+        true => text + &total(outcomes) + "\n",
+        false => text,
+    }
+}
+
+/// What several runs come to: `3 runs: REJECT: 1 accepted, 2 rejected.`
+fn total(outcomes: &[Outcome]) -> String {
+    let count = |verdict: Verdict, word: &str| {
+        let count = outcomes.iter().filter(|one| one.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    };
+    let counts = [
+        count(Verdict::Accept, "accepted"),
+        count(Verdict::Reject, "rejected"),
+        count(Verdict::NotUsable, "not usable"),
+        count(Verdict::CannotTell, "undecided"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    format!("{} runs: {}: {}.", outcomes.len(), worst(outcomes).words(), counts.join(", "))
 }
 
 fn now_s() -> f64 {
@@ -286,7 +357,8 @@ fn of_run(
     file: &str,
     compares: bool,
 ) -> anyhow::Result<Measured> {
-    let readings = key_readings(diagnosis, &reference.references(diagnosis)?);
+    let references = reference.references(diagnosis).map_err(Unreadable)?;
+    let readings = key_readings(diagnosis, &references);
     let subject = Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged));
     Ok(Measured { subject, arm: compares.then(|| Arm::measured(diagnosis, file)) })
 }
@@ -294,13 +366,40 @@ fn of_run(
 /// A run, or the file and why there is none.
 type Found = Result<Measured, (String, String)>;
 
-/// All runs that were named. What cannot be read is judged, too: it is no run that passes.
+/// Why what `--reference` names cannot be used, which is no fault of a run.
+#[derive(Debug)]
+struct Unreadable(anyhow::Error);
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// All runs that were named. What cannot be read is judged, too: it is no run that passes. An error
+/// is one of the reference.
 fn found(args: &Args, compares: bool) -> anyhow::Result<Vec<Found>> {
     let mut all = Vec::new();
-    for path in results::files(&args.runs)? {
-        match found_in(&path, &args.reference, compares) {
-            Ok(own) => all.extend(own),
-            Err(error) => all.push(Err((path.display().to_string(), format!("{error:#}")))),
+    for named in &args.runs {
+        let shown = |path: &Path| path.display().to_string();
+        let files = match results::files(std::slice::from_ref(named)) {
+            Ok(files) => files,
+            Err(error) => {
+                all.push(Err((shown(named), format!("{error:#}"))));
+                continue;
+            }
+        };
+        if files.is_empty() {
+            all.push(Err((shown(named), format!("the folder holds no run ({EXTENSION})"))));
+        }
+        for path in files {
+            match found_in(&path, &args.reference, compares) {
+                Ok(own) => all.extend(own),
+                Err(error) if error.is::<Unreadable>() => return Err(error),
+                Err(error) => all.push(Err((shown(&path), format!("{error:#}")))),
+            }
         }
     }
     Ok(all)

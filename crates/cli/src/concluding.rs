@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
+use super::check::{self, Asked};
 use super::measure_args::MeasureArgs;
 use super::screen::{self, Page};
 use super::{output, reports};
@@ -105,19 +106,30 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         args.json,
         &Page::At { page: &page, run: Some(writer.path()) },
     );
+    // So is whether the host is what was asked for.
+    let asked = args.accept.as_ref().filter(|_| !stopped);
+    let reference = &args.screen.reference;
+    let judge = |asked: &Asked| check::accept(asked, &diagnosis, reference, writer.path(), args.json);
+    let verdict = asked.map(|asked| judge(asked)).transpose();
     closed.and_then(|()| keep(args, writer))?;
-    let report = shown?;
-    let (folder, mut code) = loop {
+    let (report, verdict) = (shown?, verdict?);
+    let exit = match (verdict, stopped) {
+        (Some(verdict), _) => (verdict.exit_code(), verdict.words()),
+        (None, true) => (130, "interrupted"),
+        (None, false) => output::exit(&diagnosis, args.fail_on),
+    };
+    let (folder, written) = loop {
         let folder = output::beside(writer.path(), &None);
-        let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped);
+        let written = write_reports(&report, &folder, writer.path(), exit);
         // With a run file that had to be saved again the reports are written again, too.
         if !keep(args, writer)? {
-            break (folder, code?);
+            break (folder, written);
         }
     };
-    if let Some(asked) = args.accept.as_ref().filter(|_| !stopped) {
-        code = super::check::accept(asked, &diagnosis, &args.screen.reference, writer.path(), args.json)?;
-    }
+    let code = match verdict {
+        Some(_) => check::kept(exit.0, &[written]),
+        None => written.map(|()| exit.0)?,
+    };
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
@@ -126,27 +138,20 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         };
         output::tell(&format!("interrupted; {next} {}", writer.path().display()));
     }
-    Ok(Finished { code, diagnosis: Some(diagnosis) })
+    Ok(Finished { code: ExitCode::from(code), diagnosis: Some(diagnosis) })
 }
 
 /// Writes the page and the JSON of a run into `dir`, and says what was saved and how the
-/// measurement ended.
+/// measurement ends: by an exit code, in words.
 fn write_reports(
-    args: &MeasureArgs,
-    diagnosis: &Diagnosis,
     report: &Report,
     dir: &Path,
     run_file: &Path,
-    stopped: bool,
-) -> anyhow::Result<ExitCode> {
+    (code, words): (u8, &str),
+) -> anyhow::Result<()> {
     let data = reports::write(dir, run_file, "json", |file| Ok(file.write_all(report.json.as_bytes())?));
     let page = reports::write(dir, run_file, "html", |file| html::write(report, file))?;
-    let data = data?;
-    let (code, words) = match stopped {
-        true => (130, "interrupted"),
-        false => output::exit(diagnosis, args.fail_on),
-    };
-    let files = [run_file, &page, &data].map(|path| path.display().to_string());
+    let files = [run_file, &page, &data?].map(|path| path.display().to_string());
     output::tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
-    Ok(ExitCode::from(code))
+    Ok(())
 }

@@ -81,8 +81,11 @@ fn name_of(file: &Path) -> String {
 }
 
 fn table(file: &Path) -> anyhow::Result<Vec<Row>> {
-    let size = std::fs::metadata(file).context("cannot read it")?.len();
-    if size > LARGEST {
+    let found = std::fs::metadata(file).context("cannot read it")?;
+    if !found.is_file() {
+        bail!("it is a folder, a pipe or a device and no file: write what it holds into a file");
+    }
+    if found.len() > LARGEST {
         bail!("it has more than {} MB; no table is that large", LARGEST >> 20);
     }
     let text = std::fs::read_to_string(file).context("cannot read it")?;

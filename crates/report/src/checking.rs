@@ -42,7 +42,7 @@ pub fn render(outcome: &Outcome, shown: Shown, style: Style) -> String {
 /// A run in one line: `db-12: REJECT, 3 of 14 demands are missed, 10 are met.`
 pub fn brief(outcome: &Outcome, style: Style) -> String {
     let first = outcome.sentences.first().map(String::as_str).unwrap_or_default();
-    let line = format!("{}: {}: {first}", plain(&outcome.host, LONGEST), outcome.verdict.words());
+    let line = format!("{}: {}: {first}", plain(&outcome.named(), LONGEST), outcome.verdict.words());
     self::shown(&line, style)
 }
 
@@ -248,14 +248,8 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
             "× is how many times the figure of the reference ({name}) it is; within is that much worse."
         ));
     }
-    let mut benches: Vec<&str> = Vec::new();
-    for demand in &outcome.demands {
-        let bench = demand.confirm.strip_prefix("assay run --only ").and_then(|rest| rest.split(' ').next());
-        benches.extend(bench.filter(|bench| !benches.contains(bench)));
-    }
-    if !benches.is_empty() {
-        let open = if outcome.count(Standing::Undecided) == 1 { "the open one" } else { "the open ones" };
-        sentence(&format!("To decide {open}: assay run --only {} --profile full", benches.join(",")));
+    if let Some(text) = deciding(outcome) {
+        sentence(&text);
     }
     let rest = if how == Shown::All { "" } else { "--all gives the reasons" };
     let exit = outcome.verdict.exit_code();
@@ -263,4 +257,35 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
     let row = ["--junit FILE, --out FILE.json write it".to_string(), rest.to_string(), exit];
     all.extend(closing(&[row.to_vec()], style));
     all
+}
+
+/// The one command that decides what is open, with what it needs.
+fn deciding(outcome: &Outcome) -> Option<String> {
+    let open: Vec<&Demand> =
+        outcome.demands.iter().filter(|demand| demand.standing == Standing::Undecided).collect();
+    let commands: Vec<&str> = open.iter().filter_map(|own| own.confirm.strip_prefix("assay run")).collect();
+    let mut benches: Vec<&str> = Vec::new();
+    for command in &commands {
+        let bench = command.strip_prefix(" --only ").and_then(|rest| rest.split(' ').next());
+        benches.extend(bench.filter(|bench| !benches.contains(bench)));
+    }
+    let needs = |option: &str| commands.iter().any(|command| command.contains(option));
+    let unmeasured = !commands.is_empty() && open.iter().all(|own| own.value.is_none());
+    let (to, which) = match (unmeasured, open.len()) {
+        (true, _) => ("measure", "what is open"),
+        (false, 1) => ("decide", "the open one"),
+        (false, _) => ("decide", "the open ones"),
+    };
+    // A figure that is read off several benchmarks takes them all.
+    let only = match commands.iter().all(|command| command.starts_with(" --only ")) {
+        true => format!(" --only {}", benches.join(",")),
+        false => String::new(),
+    };
+    let host = if needs(" --to HOST") { " --to HOST" } else { "" };
+    let (stop, idle) = match needs(" --wait-idle") {
+        true => ("stop other work (background-load), then ", " --wait-idle"),
+        false => ("", ""),
+    };
+    (!commands.is_empty())
+        .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile full{idle}"))
 }

@@ -2,6 +2,7 @@
 //! with the runs that its `within` counts from.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -9,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use super::super::{naming, results};
 use ::check::{Against, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
 use compare::{Arm, compare};
+use model::run_file;
 
 /// No spec is larger.
 const LARGEST: u64 = 1 << 20;
@@ -31,9 +33,11 @@ impl Asked {
     /// Reads a spec file; errors name it.
     pub fn read(file: &Path) -> anyhow::Result<Asked> {
         let cannot = || format!("the spec {} cannot be used", file.display());
-        let size = std::fs::metadata(file).with_context(cannot)?.len();
-        ensure!(size <= LARGEST, "{}: it has more than 1 MiB", cannot());
-        let spec = Spec::read(&std::fs::read_to_string(file).with_context(cannot)?).with_context(cannot)?;
+        let mut text = String::new();
+        let source = run_file::open(file).with_context(cannot)?;
+        source.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
+        ensure!(text.len() as u64 <= LARGEST, "{}: it has more than 1 MiB", cannot());
+        let spec = Spec::read(&text).with_context(cannot)?;
         let benches: Vec<String> = bench::all().map(|bench| bench.id.to_string()).collect();
         let faults = spec.lint(benches.iter().map(String::as_str));
         ensure!(faults.is_empty(), "{}: {}", cannot(), faults.join("; "));
@@ -57,6 +61,16 @@ impl Asked {
         let subject = Subject { against, ..measured.subject.clone() };
         ::check::check(&self.spec, &subject, now_s).context("the spec cannot be used")
     }
+}
+
+/// The spec files of a folder, by name.
+pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot read the folder of specs {}", folder.display());
+    let entries = std::fs::read_dir(folder).with_context(cannot)?.flatten().map(|entry| entry.path());
+    let is_spec = |path: &PathBuf| path.extension() == Some(OsStr::new("toml")) && path.is_file();
+    let mut files: Vec<PathBuf> = entries.filter(is_spec).collect();
+    files.sort();
+    Ok(files)
 }
 
 /// The runs that a spec names. A path that does not begin at the root begins at the spec's folder.
@@ -95,11 +109,7 @@ pub enum Specs {
 impl Specs {
     /// Every spec of a folder; each must say of which hosts it is.
     pub fn folder(folder: &Path) -> anyhow::Result<Specs> {
-        let cannot = || format!("cannot read the folder of specs {}", folder.display());
-        let entries = std::fs::read_dir(folder).with_context(cannot)?.flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> =
-            entries.filter(|path| path.extension() == Some(OsStr::new("toml")) && path.is_file()).collect();
-        files.sort();
+        let files = of_folder(folder)?;
         ensure!(
             !files.is_empty(),
             "the folder {} holds no spec (a name that ends in .toml)",

@@ -116,9 +116,11 @@ fn each_outcome_has_its_exit_code() {
         let (code, out, error) = check(&run, spec, &[]);
         assert!(code == 2 && out.is_empty() && error.contains(told), "{spec}: {code} {out} {error}");
     }
-    // A missing figure fails, and an optional one does not.
-    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\" }", &[]), 1);
-    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\", optional = true }", &[]), 0);
+    // A figure that was not measured is open; where it is all that is asked, an optional one, too.
+    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\" }", &[]), 4);
+    assert_eq!(code("[limits]\nfdatasync = { max = \"1 s\", optional = true }", &[]), 4);
+    let beside = format!("{met}[limits]\nfdatasync = {{ max = \"1 s\", optional = true }}");
+    assert_eq!(code(&beside, &[]), 0);
     let mut command = assay();
     command
         .arg("check")
@@ -133,7 +135,15 @@ fn each_outcome_has_its_exit_code() {
     command.arg("check").arg(&run).arg(run.with_file_name("none.assay.jsonl"));
     command.arg("--spec").arg(run.with_extension("toml")).arg("--brief");
     let (code, text, _) = output(command);
-    assert!(code == 3 && text.lines().count() == 2, "{code} {text}");
+    assert!(code == 3 && text.lines().count() == 3, "{code} {text}");
+    assert!(text.ends_with("2 runs: NOT USABLE: 1 accepted, 1 not usable.\n"), "{text}");
+    // So is an empty folder beside it.
+    let empty = tempfile::tempdir().expect("a folder");
+    let file = run.with_extension("toml").display().to_string();
+    let (code, text, _) = screen(&[&run, empty.path()], &["--spec", &file]);
+    assert!(code == 3 && text.contains("holds no run"), "{code} {text}");
+    let (code, _, error) = screen(&[&run], &[]);
+    assert!(code == 2 && error.contains("--init") && error.contains("--spec-dir"), "{code} {error}");
 }
 
 #[test]
@@ -183,7 +193,7 @@ fn eight_runs_give_a_spec_that_half_of_them_pass() {
     fs::write(&file, &spec).expect("a file");
     let mut command = assay();
     command.arg("check").args(&runs).arg("--spec").arg(&file).arg("--brief");
-    assert_eq!(output(command).1.lines().count(), 8);
+    assert_eq!(output(command).1.lines().count(), 9);
     let mut command = assay();
     command.arg("check").args(&runs).arg("--spec").arg(&file).arg("--json");
     let json: Value = serde_json::from_str(&output(command).1).expect("JSON");
@@ -215,12 +225,112 @@ fn a_run_can_be_held_against_a_spec_at_once() {
         output(command)
     };
     fs::write(&spec, "[machine]\ncpus = { min = 3 }\n").expect("a file");
-    let (code, text, _) = run("one");
-    assert!(code == 1 && text.contains("REJECT"), "{code} {text}");
+    let (code, text, error) = run("one");
+    assert!(
+        code == 1 && text.contains("REJECT") && error.contains("exit 1 (REJECT)"),
+        "{code} {text} {error}"
+    );
+    assert!(!error.contains("exit 0"), "{error}");
     fs::write(&spec, "[machine]\ncpus = { least = 3 }\n").expect("a file");
     let (code, _, error) = run("two");
     assert!(code == 2 && error.contains("neither min nor max"), "{error}");
     assert!(!folder.path().join("two").exists(), "nothing is measured for a spec that cannot be used");
+}
+
+#[test]
+fn what_a_run_lacks_is_told_in_every_form() {
+    let (folder, run) = run();
+    let text = fs::read_to_string(&run).expect("a run");
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |name: &str, lines: &[&str]| {
+        let path = folder.path().join(name);
+        fs::write(&path, lines.join("\n") + "\n").expect("a file");
+        path
+    };
+    let cut = at("cut.assay.jsonl", &lines[..lines.len() - 1]);
+    let empty = at("empty.assay.jsonl", &lines[..1]);
+    let damaged = at("damaged.assay.jsonl", &[&lines[..3], &["{\"visit\":"], &lines[3..]].concat());
+    let spec = "[findings]\nfail_at = \"problem\"\nnone_of = [\"steal\"]\n";
+    for (file, code, told) in [
+        (&run, 0, &["invented"][..]),
+        (&cut, 4, &["invented", "incomplete"]),
+        (&empty, 3, &["incomplete"]),
+        (&damaged, 0, &["damaged"]),
+    ] {
+        let xml = folder.path().join("assay.xml");
+        let xml_name = xml.display().to_string();
+        let forms = [
+            check(file, spec, &[]),
+            check(file, spec, &["--brief", "--junit", &xml_name]),
+            check(file, spec, &["--json"]),
+        ];
+        let codes: Vec<i32> = forms.iter().map(|(code, ..)| *code).collect();
+        assert_eq!(codes, [code; 3], "{}: {}", file.display(), forms[0].1);
+        let written = fs::read_to_string(&xml).expect("XML");
+        for word in told {
+            let long = if *word == "damaged" { "cannot be read" } else { word };
+            assert!(forms[0].1.contains(long), "{word}: {}", forms[0].1);
+            assert!(forms[1].1.contains(word) && forms[2].1.contains(word), "{word}: {}", forms[1].1);
+            assert!(written.contains(word), "{word}: {written}");
+        }
+        let json: Value = serde_json::from_str(&forms[2].1).expect("JSON");
+        assert!(validator("check").is_valid(&json), "{json}");
+        assert_eq!(json["runs"][0]["damage"] != serde_json::json!([]), told.contains(&"damaged"), "{json}");
+    }
+}
+
+#[test]
+fn what_is_written_costs_no_outcome_and_no_file_that_is_read() {
+    let (folder, run) = run();
+    let nowhere = folder.path().join("none/assay.xml").display().to_string();
+    for (cpus, code, word) in [(2, 3, "ACCEPT"), (3, 1, "REJECT")] {
+        for how in ["--quiet", "--brief"] {
+            let spec = format!("[machine]\ncpus = {{ min = {cpus} }}\n");
+            let (own, text, error) = check(&run, &spec, &[how, "--junit", &nowhere]);
+            assert!(own == code && text.contains(word), "{own} {text}");
+            assert!(error.contains("cannot write") && error.contains("assay.xml"), "{error}");
+        }
+    }
+    let spec = run.with_extension("toml");
+    let before = fs::read(&spec).expect("a spec");
+    let [spec_name, json] =
+        [spec.clone(), folder.path().join("o.json")].map(|path| path.display().to_string());
+    let around = folder.path().join(".").join(spec.file_name().expect("a name")).display().to_string();
+    for more in [["--junit", &spec_name], ["--junit", &around]] {
+        let (code, text, error) = screen(&[&run], &[&["--spec", &spec_name][..], &more].concat());
+        assert!(
+            code == 2 && text.is_empty() && error.contains("it is what is read"),
+            "{code} {text} {error}"
+        );
+    }
+    let twice = ["--spec", &spec_name, "--junit", &json, "--out", &json];
+    let (code, _, error) = screen(&[&run], &twice);
+    assert!(code == 2 && error.contains("a file of its own"), "{code} {error}");
+    let (code, _, error) = screen(&[&run], &["--init", "--junit", &json]);
+    assert!(code == 2 && error.contains("cannot be used with"), "{code} {error}");
+    assert!(fs::read(&spec).expect("a spec") == before && !Path::new(&json).exists());
+    let reference = folder.path().join("none.csv").display().to_string();
+    let (code, _, error) = screen(&[&run], &["--spec", &spec_name, "--reference", &reference]);
+    assert!(code == 2 && error.contains("--reference") && error.contains("cannot be used"), "{code} {error}");
+    let (code, _, error) = screen(&[&run], &["--spec", "/dev/zero"]);
+    assert!(code == 2 && error.contains("is a device and no file"), "{code} {error}");
+}
+
+#[test]
+fn the_example_of_the_help_names_series_that_runs_have() {
+    let (_folder, run) = run();
+    let mut command = assay();
+    command.args(["check", "--help"]);
+    let help = output(command).1;
+    let series =
+        help.lines().find(|line| line.trim_start().starts_with("series = \"memory.")).expect("a series");
+    let (_, text, _) = check(&run, &format!("[[limit]]\n{series}\nmin = \"1 GB/s\"\n"), &["--all"]);
+    assert!(text.contains("✓ met") && !text.contains("not measured"), "{text}");
+    // A glob that leaves the pages away is told which one finds them.
+    let bare = "[[limit]]\nseries = \"memory.bandwidth@all?op=read*\"\nmin = \"1 GB/s\"\n";
+    let (code, text, _) = check(&run, bare, &["--all"]);
+    let text = text.split_whitespace().collect::<String>();
+    assert!(code == 4 && text.contains("memory.bandwidth@all+*?op=read*was"), "{text}");
 }
 
 fn screen(runs: &[&Path], more: &[&str]) -> (i32, String, String) {

@@ -184,7 +184,7 @@ fn the_xml_keeps_the_rules_of_its_readers() {
     assert_eq!(suites.name, "testsuites");
     assert_eq!(suites.faults(), Vec::<String>::new());
     assert_eq!(suites.inside.len(), 3, "a suite a host");
-    assert_eq!(suites.inside[1].attribute("name"), "a<b>&\"c\"");
+    assert_eq!(suites.inside[1].attribute("name"), "a<b>&\"c\" (invented samples)");
     // Each suite's counts are what stands in it, and the whole is their sum.
     for (name, element) in [("tests", "testcase"), ("failures", "failure"), ("errors", "error")] {
         for suite in &suites.inside {
