@@ -56,7 +56,7 @@ pub enum Pick {
 
 /// What is asked of one figure, as it stands in the spec.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { max = \"100 ns\" }")]
 pub struct Limit {
     /// Glob over series keys; of a limit in `[limits]` its name says which.
     #[serde(default)]

@@ -5,13 +5,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use anyhow::{Context, bail, ensure};
-use diagnose::key_figures::{KEY_FIGURES, named};
 use diagnose::reference::Word;
-use model::{Severity, did_you_mean};
+use model::Severity;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::limit::{Limit, Quantity};
+use super::limit::Limit;
+use super::lint::Catalogue;
 
 /// The only version of the format.
 const SCHEMA: u32 = 1;
@@ -114,23 +114,43 @@ fn word<'d, D: Deserializer<'d>>(from: D) -> Result<Word, D::Error> {
     }
 }
 
+/// A value that a fact may have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum One {
+    /// May be a glob.
+    Text(String),
+    Number(f64),
+}
+
+impl One {
+    fn is(&self, fact: &str) -> bool {
+        match self {
+            One::Text(pattern) => is_like(pattern, fact),
+            One::Number(number) => number_of(fact) == Some(*number),
+        }
+    }
+}
+
+/// The number that a fact begins with: `2400 MHz`.
+fn number_of(fact: &str) -> Option<f64> {
+    fact.split_whitespace().next()?.parse().ok()
+}
+
 /// What is asked of a fact.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// One of these, each of which may be a glob.
-    OneOf(Vec<String>),
-    Range {
-        min: Option<f64>,
-        max: Option<f64>,
-    },
+    OneOf(Vec<One>),
+    Range { min: Option<f64>, max: Option<f64> },
 }
 
 impl Asked {
     fn of(value: &toml::Value) -> anyhow::Result<Asked> {
         let scalar = |value: &toml::Value| match value {
-            toml::Value::String(text) => Ok(text.clone()),
-            toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
-            toml::Value::Boolean(yes) => Ok(if *yes { "on" } else { "off" }.to_string()),
+            toml::Value::String(text) => Ok(One::Text(text.clone())),
+            toml::Value::Integer(number) => Ok(One::Number(*number as f64)),
+            toml::Value::Float(number) if number.is_finite() => Ok(One::Number(*number)),
+            toml::Value::Boolean(yes) => Ok(One::Text(if *yes { "on" } else { "off" }.to_string())),
+            toml::Value::Float(number) => bail!("{number} is no number that can be reached"),
             _ => bail!("it takes a text, a number, true or false, a list of them, or {{ min = …, max = … }}"),
         };
         match value {
@@ -144,7 +164,10 @@ impl Asked {
                 let end = |name: &str| match table.get(name) {
                     None => Ok(None),
                     Some(toml::Value::Integer(number)) => Ok(Some(*number as f64)),
-                    Some(toml::Value::Float(number)) => Ok(Some(*number)),
+                    Some(toml::Value::Float(number)) if number.is_finite() => Ok(Some(*number)),
+                    Some(toml::Value::Float(number)) => {
+                        bail!("{name} = {number} is no number that can be reached")
+                    }
                     Some(other) => bail!("{name} = {other} is no number"),
                 };
                 let (min, max) = (end("min")?, end("max")?);
@@ -156,10 +179,24 @@ impl Asked {
         }
     }
 
+    /// Whether it asks for a number.
+    pub fn is_of_numbers(&self) -> bool {
+        match self {
+            Asked::OneOf(all) => all.iter().any(|one| matches!(one, One::Number(_))),
+            Asked::Range { .. } => true,
+        }
+    }
+
     /// As it is shown: `≥ 128`, `balanced or near balanced`.
     pub fn words(&self) -> String {
         match self {
-            Asked::OneOf(all) => all.join(" or "),
+            Asked::OneOf(all) => {
+                let word = |one: &One| match one {
+                    One::Text(text) => text.clone(),
+                    One::Number(number) => number.to_string(),
+                };
+                all.iter().map(word).collect::<Vec<_>>().join(" or ")
+            }
             Asked::Range { min: Some(min), max: Some(max) } => format!("{min}–{max}"),
             Asked::Range { min: Some(min), .. } => format!("≥ {min}"),
             Asked::Range { max, .. } => format!("≤ {}", max.unwrap_or_default()),
@@ -169,9 +206,9 @@ impl Asked {
     /// Whether a fact is as asked; `None` where a number is asked of what is none.
     pub fn holds(&self, fact: &str) -> Option<bool> {
         match self {
-            Asked::OneOf(all) => Some(all.iter().any(|pattern| is_like(pattern, fact))),
+            Asked::OneOf(all) => Some(all.iter().any(|one| one.is(fact))),
             Asked::Range { min, max } => {
-                let number: f64 = fact.split_whitespace().next()?.parse().ok()?;
+                let number = number_of(fact)?;
                 Some(min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max))
             }
         }
@@ -194,77 +231,52 @@ pub fn is_like(pattern: &str, text: &str) -> bool {
 }
 
 impl Spec {
-    /// Reads a spec. Errors name the line, or the demand and what would be right.
+    /// Reads a spec. Errors name the line, or each demand and what would be right.
     pub fn read(text: &str) -> anyhow::Result<Spec> {
-        let mut spec: Spec =
-            toml::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
-        ensure!(spec.schema == SCHEMA, "schema = {}: this version reads schema {SCHEMA}", spec.schema);
-        for (name, value) in &spec.machine.0 {
-            spec.facts.push((name.clone(), Asked::of(value).with_context(|| format!("[machine] {name}"))?));
-        }
-        if let Some(age) = &spec.run.max_age {
-            let span: jiff::Span = age
-                .parse()
-                .ok()
-                .with_context(|| format!("[run] max_age = {age:?}: write it as \"35d\" or \"12h\""))?;
-            let days = jiff::SpanRelativeTo::days_are_24_hours();
-            spec.run.max_age_s = Some(
-                span.total((jiff::Unit::Second, days))
-                    .with_context(|| format!("[run] max_age = {age:?}: use days or hours"))?,
-            );
-        }
-        for (name, limit) in &spec.limits.0 {
-            let place = || format!("[limits] {name}");
-            let Some(figure) = named(name) else {
-                let all = KEY_FIGURES.iter().map(|figure| figure.name);
-                let near = did_you_mean(name, all.clone());
-                bail!(
-                    "[limits] {name} is no key figure{near}; they are {}",
-                    all.collect::<Vec<_>>().join(", ")
-                );
-            };
-            ensure!(
-                limit.series.is_empty(),
-                "{}: a key figure has no series; write it under [[limit]]",
-                place()
-            );
-            let shares = limit.share().with_context(place)?.is_some();
-            ensure!(
-                !(shares && figure.is_size()),
-                "{}: it is read off a curve and has no series to compare: give it a min",
-                place()
-            );
-            for end in limit.quantities().with_context(place)? {
-                end.in_unit(figure.unit).with_context(place)?;
-            }
-        }
-        for (at, limit) in spec.limit.iter().enumerate() {
-            let place = || format!("[[limit]] {}", at + 1);
-            ensure!(!limit.series.is_empty(), "{} names no series", place());
-            for Quantity { value, unit } in limit.quantities().with_context(place)? {
-                ensure!(!unit.is_empty(), "{}: {value} has no unit", place());
-            }
-        }
-        spec.referenced()?;
-        let rules = || diagnose::rules().map(|rule| rule.id.as_str());
-        let named =
-            spec.findings.none_of.iter().chain(spec.findings.allow.iter().map(|allowed| &allowed.rule));
-        for rule in named {
-            ensure!(
-                rules().any(|own| own == rule),
-                "[findings] {rule} is no rule{}",
-                did_you_mean(rule, rules())
-            );
-        }
-        ensure!(
-            !spec.is_empty(),
-            "it asks for nothing: give it [machine], [findings], [limits] or [[limit]]"
-        );
+        let (spec, faults) = Spec::parsed(text)?;
+        ensure!(faults.is_empty(), "{}", faults.join("\n"));
         Ok(spec)
     }
 
+    /// The same by what this version can measure, with what is probably not meant.
+    pub fn read_by(text: &str, catalogue: &Catalogue) -> anyhow::Result<(Spec, Vec<String>)> {
+        let (spec, mut faults) = Spec::parsed(text)?;
+        faults.extend(spec.unknown(catalogue));
+        ensure!(faults.is_empty(), "{}", faults.join("\n"));
+        let warnings = spec.warnings(catalogue);
+        Ok((spec, warnings))
+    }
+
+    /// What stands there, and what is wrong with it.
+    fn parsed(text: &str) -> anyhow::Result<(Spec, Vec<String>)> {
+        let mut spec: Spec =
+            toml::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
+        ensure!(spec.schema == SCHEMA, "schema = {}: this version reads schema {SCHEMA}", spec.schema);
+        if let Some(why) = spec.is_too_long() {
+            bail!(why);
+        }
+        let mut faults = Vec::new();
+        for (name, value) in &spec.machine.0 {
+            match Asked::of(value) {
+                Ok(asked) => spec.facts.push((name.clone(), asked)),
+                Err(why) => faults.push(format!("[machine] {name}: {why:#}")),
+            }
+        }
+        if let Some(age) = &spec.run.max_age {
+            match seconds(age) {
+                Ok(seconds) => spec.run.max_age_s = Some(seconds),
+                Err(why) => faults.push(format!("[run] max_age = {age:?}: {why:#}")),
+            }
+        }
+        faults.extend(spec.faults());
+        if faults.is_empty() && spec.is_empty() {
+            faults.push("it asks for nothing: give it [machine], [findings], [limits] or [[limit]]".into());
+        }
+        Ok((spec, faults))
+    }
+
     /// What it is held against has a use, and `within` has something to count from.
-    fn referenced(&self) -> anyhow::Result<()> {
+    pub(super) fn referenced(&self) -> anyhow::Result<()> {
         let limits = self.limits.0.iter().map(|(_, limit)| limit).chain(&self.limit);
         let shares = limits.filter_map(|limit| limit.share().ok().flatten()).count();
         let runs = self.reference.as_ref().map(|reference| reference.runs.trim());
@@ -291,19 +303,15 @@ impl Spec {
             && findings
             && self.reading.is_none()
     }
+}
 
-    /// What this version does not know of a spec: benchmarks that no series can have.
-    pub fn lint<'n>(&self, benches: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
-        let mut faults = Vec::new();
-        for (at, limit) in self.limit.iter().enumerate() {
-            let bench = limit.series.split(['@', '?', '#', '/']).next().unwrap_or_default();
-            if !benches.clone().any(|own| is_like(bench, own)) {
-                let near = did_you_mean(bench, benches.clone());
-                faults.push(format!("[[limit]] {}: {bench} is no benchmark of this version{near}", at + 1));
-            }
-        }
-        faults
-    }
+/// An age that a run may have, s.
+fn seconds(age: &str) -> anyhow::Result<f64> {
+    let span: jiff::Span = age.parse().ok().context("write it as \"35d\" or \"12h\"")?;
+    let days = jiff::SpanRelativeTo::days_are_24_hours();
+    let seconds = span.total((jiff::Unit::Second, days)).context("use days or hours")?;
+    ensure!(seconds > 0.0, "no run is that young: write it as \"35d\" or \"12h\"");
+    Ok(seconds)
 }
 
 /// A table in the order in which it was written.
@@ -363,6 +371,11 @@ mod tests {
             ("[limits]\ndram-latncy = { max = \"100 ns\" }", "did you mean dram-latency?"),
             ("[limits]\ndram-latency = { max = 100 }", "max = \"100 ns\""),
             ("[limits]\ndram-latency = { max = \"100 GB/s\" }", "measured in ns"),
+            ("[limits]\ndram-latency = \"100 ns\"", "a table such as { max = \"100 ns\" }"),
+            ("[machine]\ncpus = nan", "no number that can be reached"),
+            ("[machine]\ncpus = { min = nan }", "no number that can be reached"),
+            ("[machine]\ncpus = { max = inf }", "no number that can be reached"),
+            ("[run]\nmax_age = \"-2d\"\n[machine]\ncpus = 2", "35d"),
             ("[limits]\ndram-latency = {}", "asks for nothing"),
             ("[limits]\ndram-latency = { most = \"1 ns\" }", "unknown field"),
             ("[[limit]]\nmin = \"1 ns\"", "names no series"),
@@ -399,5 +412,13 @@ mod tests {
         assert_eq!(spec.facts[1].1.holds("10"), Some(true));
         assert_eq!(spec.facts[1].1.holds("many"), None);
         assert_eq!(spec.facts[0].1.holds("6.1.0"), Some(true));
+        let spec =
+            Spec::read("[machine]\ncpus = 2.0\nmemory_gib = [24.0, 32]\nkernel = \"6.1\"").expect("a spec");
+        let holds = |at: usize, fact: &str| spec.facts[at].1.holds(fact);
+        assert_eq!(
+            [holds(0, "2"), holds(0, "3"), holds(1, "24"), holds(1, "32")].map(Option::unwrap_or_default),
+            [true, false, true, true]
+        );
+        assert_eq!((holds(2, "6.10"), spec.facts[1].1.words()), (Some(false), "24 or 32".to_string()));
     }
 }

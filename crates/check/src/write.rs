@@ -16,6 +16,10 @@ const HALF_WIDTHS: f64 = 3.0;
 /// A limit that is further away than this share of the middle would accept anything.
 const FURTHEST: f64 = 0.5;
 
+/// What the head of a written spec says of its limits.
+const RULE: &str = "A limit has more room where its figure is uncertain: three half-widths of its 95 % interval; none is \
+                    written where that is more than half of the figure.";
+
 /// What of a machine is asked for as it is.
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
 
@@ -46,7 +50,7 @@ fn short(value: f64) -> f64 {
 }
 
 fn head(name: &str, what: &str, subject: &Subject) -> String {
-    let mut out = format!("# {what}\nschema = 1\nname = {}\n\n[machine]\n", quoted(name));
+    let mut out = format!("# {}\n# {RULE}\nschema = 1\nname = {}\n\n[machine]\n", tame(what), quoted(name));
     for name in FACTS {
         if let Some(value) = subject.fact(name) {
             let value =
@@ -59,7 +63,12 @@ fn head(name: &str, what: &str, subject: &Subject) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    toml::Value::from(tame(text)).to_string()
+}
+
+/// A name without what ends a comment or moves a terminal's cursor.
+fn tame(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
 }
 
 /// A limit's line; of what is known too badly for one, why there is none.
@@ -90,12 +99,52 @@ pub fn initial(subject: &Subject, margin: f64) -> String {
     out
 }
 
+/// Runs without those that are there twice, all of which can stand for the fleet.
+fn of_fleet(subjects: &[Subject]) -> anyhow::Result<Vec<&Subject>> {
+    let mut all: Vec<&Subject> = Vec::new();
+    for own in subjects {
+        if !all.iter().any(|other| is_same(own, other)) {
+            all.push(own);
+        }
+        let file = &own.file;
+        anyhow::ensure!(!own.unfinished, "{file} is an incomplete run: leave it out, or measure again");
+        anyhow::ensure!(!own.nothing_valid, "{file} has no valid figure: leave it out, or measure again");
+        let first = &subjects[0];
+        anyhow::ensure!(
+            own.invented == first.invented,
+            "one of {} and {file} has invented samples (--pretend), the other was measured: leave one of them out",
+            first.file
+        );
+        let [make, of_first] = [own, first].map(|one| one.fact("cpu_model").unwrap_or("an unknown CPU"));
+        anyhow::ensure!(
+            make == of_first,
+            "{file} is of {make}, {} of {of_first}: derive a spec for each make by itself",
+            first.file
+        );
+    }
+    Ok(all)
+}
+
+/// Whether both are one run, as two files of it are. Invented ones all begin at once.
+fn is_same(own: &Subject, other: &Subject) -> bool {
+    let begun = |one: &Subject| (one.host.clone(), one.started.clone());
+    let medians = |one: &Subject| known(one).iter().map(|one| one.median).collect::<Vec<_>>();
+    begun(own) == begun(other) && (!own.invented || medians(own) == medians(other))
+}
+
 /// The spec of a fleet: of each key figure that most runs have the median of medians, with room of
 /// `margin` or of three usual half-widths, whichever is more. An error names how many runs there
 /// must be.
 pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
+    let given = subjects.len();
+    let subjects = of_fleet(subjects)?;
     let (Some(first), true) = (subjects.first(), subjects.len() >= LEAST_RUNS) else {
-        anyhow::bail!("a spec is derived from at least {LEAST_RUNS} good runs; these are {}", subjects.len());
+        let twice = given - subjects.len();
+        let more = if twice > 0 { format!(" ({twice} more are there twice)") } else { String::new() };
+        anyhow::bail!(
+            "a spec is derived from at least {LEAST_RUNS} good runs; these are {}{more}",
+            subjects.len()
+        );
     };
     let what = format!(
         "Written by assay check --derive from {} runs; room of at least {:.0} %.",
@@ -103,7 +152,7 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         100.0 * margin
     );
     let mut out = head("fleet", &what, first);
-    let all: Vec<Vec<Known>> = subjects.iter().map(known).collect();
+    let all: Vec<Vec<Known>> = subjects.iter().map(|one| known(one)).collect();
     for figure in KEY_FIGURES {
         let own: Vec<&Known> = all.iter().flatten().filter(|own| own.figure.name == figure.name).collect();
         let (Some(one), true) = (own.first(), 2 * own.len() > subjects.len()) else { continue };
@@ -115,4 +164,66 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         out += &line(&Known { figure, median, half, higher: one.higher }, room);
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::subject::Figure;
+
+    fn run(number: usize) -> Subject {
+        let figure = Figure {
+            key: "cpu.clock@one-cpu#clock".to_string(),
+            label: String::new(),
+            unit: "GHz".to_string(),
+            value: Some(3.0),
+            low_high: Some([2.9, 3.1]),
+            verdict: VerdictKind::Trusted,
+            reason: String::new(),
+            better: Some(Better::Higher),
+            headline: true,
+        };
+        Subject {
+            host: format!("db-{number}"),
+            file: format!("{number}.assay.jsonl"),
+            facts: vec![("cpu_model".to_string(), "EPYC".to_string())],
+            key_figures: vec![("core-clock", figure.clone())],
+            figures: vec![figure],
+            ..Subject::default()
+        }
+    }
+
+    #[test]
+    fn a_fleet_is_of_eight_runs_of_one_make_each_of_which_counts_once() {
+        let fleet: Vec<Subject> = (0..8).map(run).collect();
+        let told = |change: fn(&mut Vec<Subject>)| {
+            let mut all = fleet.clone();
+            change(&mut all);
+            derived(&all, 0.05).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(told(|_| {}), "");
+        for (change, why) in [
+            (
+                (|all| all[7] = all[0].clone()) as fn(&mut Vec<Subject>),
+                "these are 7 (1 more are there twice)",
+            ),
+            (|all| all[3].invented = true, "invented samples"),
+            (|all| all[3].unfinished = true, "incomplete run"),
+            (|all| all[3].nothing_valid = true, "no valid figure"),
+            (|all| all[3].facts.clear(), "each make by itself"),
+        ] {
+            let error = told(change);
+            assert!(error.contains(why), "{why}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_hosts_name_stays_in_its_comment() {
+        let named = |host: &str| Subject { host: host.to_string(), ..run(1) };
+        let text = initial(&named("db\n[findings]\nallow = []\u{1b}[2J"), 0.1);
+        assert!(!text.contains('\u{1b}') && Spec::read(&text).is_ok(), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("[findings]")).count(), 1, "{text}");
+        assert!(text.contains("three half-widths"), "{text}");
+    }
 }

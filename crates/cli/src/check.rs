@@ -9,7 +9,7 @@ use anyhow::bail;
 use super::references::ReferenceArg;
 use super::results::{self, Held};
 use super::{files, naming, output};
-use ::check::{LEAST_RUNS, Outcome, Subject, Verdict};
+use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use compare::Arm;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
@@ -339,7 +339,15 @@ fn written(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
         )),
     };
     match text {
-        Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
+        Ok(text) if Spec::read(&text).is_ok_and(|spec| !spec.limits.0.is_empty()) => {
+            output::print(&text).map(|()| ExitCode::SUCCESS)
+        }
+        Ok(_) => {
+            output::tell(
+                "assay: no key figure is known well enough for a limit: measure again, or for longer",
+            );
+            Ok(ExitCode::from(Verdict::NotUsable.exit_code()))
+        }
         Err(error) => Ok(usage(&error)),
     }
 }

@@ -58,7 +58,13 @@ pub struct Args {
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let profile = args.measure.profile()?.in_rounds();
     match args.accept.as_deref().map(check::Asked::read).transpose() {
-        Ok(asked) => args.measure.accept = asked.map(Box::new),
+        Ok(asked) => {
+            if let Some(why) = asked.as_ref().and_then(|asked| asked.refuses(profile.name)) {
+                output::tell(&format!("assay: {why}"));
+                return Ok(ExitCode::from(2));
+            }
+            args.measure.accept = asked.map(Box::new);
+        }
         Err(error) => {
             output::tell(&format!("assay: {error:#}"));
             return Ok(ExitCode::from(2));

@@ -3,8 +3,14 @@
 /// Names less alike than this are other names.
 const ALIKE: f64 = 0.6;
 
+/// What is longer is no name that somebody mistyped, bytes.
+const LONGEST: usize = 100;
+
 /// The known name that is most like a word; `None` where none is.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let word = word.to_lowercase();
     let alike = |name: &'n str| {
         let lower = name.to_lowercase();
@@ -37,6 +43,7 @@ mod tests {
             ("pipe-pingpong", Some("ipc.pipe-pingpong")),
             ("Backgroundload", Some("background-load")),
             ("nonsense", None),
+            (&format!("memory{}", "y".repeat(100)), None),
             ("", None),
         ] {
             assert_eq!(nearest(word, names), meant, "{word}");

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use super::super::{naming, results};
-use ::check::{Against, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
+use super::super::{naming, output, results};
+use ::check::{Against, Catalogue, Known, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
 use compare::{Arm, compare};
 use model::run_file;
 
@@ -37,10 +37,8 @@ impl Asked {
         let source = run_file::open(file).with_context(cannot)?;
         source.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
         ensure!(text.len() as u64 <= LARGEST, "{}: it has more than 1 MiB", cannot());
-        let spec = Spec::read(&text).with_context(cannot)?;
-        let benches: Vec<String> = bench::all().map(|bench| bench.id.to_string()).collect();
-        let faults = spec.lint(benches.iter().map(String::as_str));
-        ensure!(faults.is_empty(), "{}: {}", cannot(), faults.join("; "));
+        let (spec, warnings) = Spec::read_by(&text, &catalogue()).with_context(cannot)?;
+        warnings.iter().for_each(|text| output::tell(&format!("assay: {}: warning: {text}", file.display())));
         let reference = match spec.reference_name() {
             "" => None,
             name => {
@@ -55,12 +53,35 @@ impl Asked {
         self.reference.is_some()
     }
 
+    /// Why it can judge no run of a profile, whatever is measured.
+    pub fn refuses(&self, profile: &str) -> Option<String> {
+        let asked = &self.spec.run.profile;
+        let refused = !asked.is_empty() && !asked.iter().any(|own| own == profile);
+        refused.then(|| {
+            format!(
+                "--accept: the spec asks for a run of the profile {}, and this one would be {profile}: nothing was measured",
+                asked.join(" or ")
+            )
+        })
+    }
+
     /// A run by it, `now_s` seconds after 1970.
     pub fn judge(&self, measured: &Measured, now_s: f64) -> anyhow::Result<Outcome> {
         let against = self.reference.as_ref().zip(measured.arm.as_ref()).map(|(a, b)| against(a, b));
         let subject = Subject { against, ..measured.subject.clone() };
         ::check::check(&self.spec, &subject, now_s).context("the spec cannot be used")
     }
+}
+
+/// What this version can measure.
+fn catalogue() -> Catalogue<'static> {
+    let known = |bench: &'static bench::Benchmark| Known {
+        id: bench.id.as_str(),
+        metrics: bench.metrics.iter().map(|own| (own.name.as_ref(), own.unit.as_ref())).collect(),
+        params: bench.params.iter().map(|param| param.name.as_str()).collect(),
+    };
+    let profiles = session::plan::PROFILES.map(|profile| profile.name).to_vec();
+    Catalogue { benches: bench::all().map(known).collect(), profiles }
 }
 
 /// The spec files of a folder, by name.

@@ -234,6 +234,14 @@ fn a_run_can_be_held_against_a_spec_at_once() {
     fs::write(&spec, "[machine]\ncpus = { least = 3 }\n").expect("a file");
     let (code, _, error) = run("two");
     assert!(code == 2 && error.contains("neither min nor max"), "{error}");
+    for (text, told) in [
+        ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", "this one would be quick"),
+        ("[[limit]]\nseries = \"syscall.*\"\nmax = \"1 GB/s\"", "measured in "),
+    ] {
+        fs::write(&spec, text).expect("a file");
+        let (code, _, error) = run("two");
+        assert!(code == 2 && error.contains(told), "{error}");
+    }
     assert!(!folder.path().join("two").exists(), "nothing is measured for a spec that cannot be used");
 }
 
@@ -257,6 +265,10 @@ fn what_a_run_lacks_is_told_in_every_form() {
         (&empty, 3, &["incomplete"]),
         (&damaged, 0, &["damaged"]),
     ] {
+        if *file == empty {
+            let (code, text, error) = screen(&[file], &["--init"]);
+            assert!(code == 3 && text.is_empty() && error.contains("no key figure"), "{code} {text} {error}");
+        }
         let xml = folder.path().join("assay.xml");
         let xml_name = xml.display().to_string();
         let forms = [
@@ -314,6 +326,35 @@ fn what_is_written_costs_no_outcome_and_no_file_that_is_read() {
     assert!(code == 2 && error.contains("--reference") && error.contains("cannot be used"), "{code} {error}");
     let (code, _, error) = screen(&[&run], &["--spec", "/dev/zero"]);
     assert!(code == 2 && error.contains("is a device and no file"), "{code} {error}");
+}
+
+#[test]
+fn every_fact_of_a_summary_can_be_asked_for() {
+    let (folder, run) = run();
+    let mut command = assay();
+    command.arg("summary").arg(&run);
+    let summary: Value = serde_json::from_str(&output(command).1).expect("a summary");
+    let summary = summary.get("summary").unwrap_or(&summary);
+    let facts = ["make_up", "settings"].map(|name| summary[name].as_array().expect("facts").clone()).concat();
+    let names = facts.iter().map(|fact| fact[0].as_str().expect("a name"));
+    let asked: String = names.map(|name| format!("{name} = \"*\"\n")).collect();
+    assert!(asked.lines().count() > 9, "{asked}");
+    let spec = folder.path().join("facts.toml");
+    let lint = |text: &str| {
+        fs::write(&spec, text).expect("a file");
+        let mut command = assay();
+        command.args(["check", "--lint"]).arg(&spec);
+        output(command)
+    };
+    let (code, _, error) = lint(&format!("[machine]\n{asked}"));
+    assert_eq!((code, error.as_str()), (0, ""));
+    let (code, _, error) =
+        lint("[machine]\ncpsu = 2\n[limits]\nsyscal = { max = \"1 s\" }\n[run]\nprofile = [\"quik\"]\n");
+    for told in ["cpus?", "syscall?", "quick?"] {
+        assert!(code == 2 && error.contains(&format!("did you mean {told}")), "{told}: {error}");
+    }
+    let (code, _, error) = lint("[limits]\nsyscall = { min = \"0.1 µs\" }\n");
+    assert!(code == 0 && error.contains("warning") && error.contains("is max meant?"), "{code} {error}");
 }
 
 #[test]
