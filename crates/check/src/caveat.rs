@@ -62,7 +62,7 @@ pub(super) fn none_found(own: Demand, subject: &Subject) -> Demand {
         return own;
     }
     let why = "the run is incomplete: what it did not measure may show one".to_string();
-    let confirm = format!("assay run --profile {}", subject.profile);
+    let confirm = "measure again; an interrupted run goes on by the same command".to_string();
     Demand { standing: Standing::Undecided, why, confirm, ..own }
 }
 

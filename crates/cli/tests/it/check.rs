@@ -231,6 +231,20 @@ fn a_run_can_be_held_against_a_spec_at_once() {
         "{code} {text} {error}"
     );
     assert!(!error.contains("exit 0"), "{error}");
+    // Where no report can be written the outcome is told first, and a rejection stays one.
+    let (one, blocked) = (folder.path().join("one"), folder.path().join("blocked"));
+    for entry in fs::read_dir(one).expect("a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".assay.jsonl") {
+            fs::create_dir_all(blocked.join(name).join("full")).expect("a folder");
+        }
+    }
+    for (cpus, asked, word) in [(3, 1, "REJECT"), (2, 3, "ACCEPT")] {
+        fs::write(&spec, format!("[machine]\ncpus = {{ min = {cpus} }}\n")).expect("a file");
+        let (code, text, error) = run("blocked");
+        assert!(text.contains(word) && error.contains("cannot write"), "{text} {error}");
+        assert_eq!(code, asked, "{error}");
+    }
     fs::write(&spec, "[machine]\ncpus = { least = 3 }\n").expect("a file");
     let (code, _, error) = run("two");
     assert!(code == 2 && error.contains("neither min nor max"), "{error}");
