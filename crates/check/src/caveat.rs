@@ -147,6 +147,8 @@ mod tests {
         let optional = outcome("[limits]\nsyscall = { max = \"1 s\", optional = true }", &subject);
         assert_eq!(optional.verdict, Verdict::CannotTell);
         assert!(!optional.sentences[0].contains("All 0"), "{optional:?}");
+        let open = outcome("[limits]\nsyscall = { max = \"1 s\" }\ntcp = { min = \"1 Gbit/s\" }", &subject);
+        assert_eq!(open.sentences[0], "2 of 2 demands are undecided, none is missed.");
     }
 
     #[test]

@@ -392,18 +392,19 @@ fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
         },
         (0, 0) if asked == 1 => "The one demand is met.".to_string(),
         (0, 0) => format!("All {asked} demands are met."),
-        (0, _) => format!(
-            "{undecided} of {asked} demands {} undecided, {met} {} met, none is missed.",
-            is(undecided),
-            is(met)
-        ),
-        (_, 0) => format!("{missed} of {asked} demands {} missed, {met} {} met.", is(missed), is(met)),
-        _ => format!(
-            "{missed} of {asked} demands {} missed, {met} {} met, {undecided} {} undecided.",
-            is(missed),
-            is(met),
-            is(undecided)
-        ),
+        (_, 0) if asked == 1 => "The one demand is missed.".to_string(),
+        _ if asked == 1 => "The one demand is undecided.".to_string(),
+        _ => {
+            let part =
+                |count: usize, word: &str| (count > 0).then(|| format!("{count} {} {word}", is(count)));
+            let first =
+                |count: usize, word: &str| Some(format!("{count} of {asked} demands {} {word}", is(count)));
+            let parts = match missed {
+                0 => [first(undecided, "undecided"), part(met, "met"), Some("none is missed".to_string())],
+                _ => [first(missed, "missed"), part(met, "met"), part(undecided, "undecided")],
+            };
+            parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + "."
+        }
     };
     let mut all = vec![first];
     all.extend(explains(demands, subject));
