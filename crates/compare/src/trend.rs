@@ -318,6 +318,12 @@ impl Figure {
             };
             step.undone = !still;
         }
+        // What only took back an earlier step is no change either.
+        for at in 1..self.steps.len() {
+            let (earlier, own) = self.steps.split_at(at);
+            let took_back = |step: &Step| step.undone && (own[0].after / step.before - 1.0).abs() < least;
+            self.steps[at].undone = own[0].undone || earlier.iter().any(took_back);
+        }
     }
 
     /// The last step to the worse that has not been taken back, else the last other one.

@@ -5,10 +5,10 @@ use prove::histories::{Between, Planted, Seen, histories};
 
 pub const SECTIONS: &[Section] = &[Section { name: "trend", title: "Steps of a host's figures", run: steps }];
 
-const HOSTS: usize = 200;
+const HOSTS: usize = 60;
 
 fn steps() -> String {
-    let cells: Vec<usize> = vec![8, 12, 20, 40, 100];
+    let cells: Vec<usize> = vec![8, 12, 20, 40];
     let rows = measured(&cells, |runs| {
         let steady = |between: Between| histories(*runs, between, None, HOSTS, 11);
         let planted = |share: f64, runs_ago: usize| {

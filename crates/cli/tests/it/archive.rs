@@ -46,9 +46,12 @@ const JUDGED: [&str; 9] = [
     "without_one",
 ];
 
+/// Sentences, which may say the same in other words.
+const WORDED: [&str; 2] = ["remarks", "words"];
+
 /// Fails where something of an archived report is no more what it was: a field that is gone, a
-/// number or a text that is another. Fields may have come, and what is judged may be judged
-/// otherwise.
+/// number or a text that is another. Fields may have come, what is judged may be judged otherwise,
+/// and sentences may be worded otherwise.
 #[track_caller]
 fn same(what: &str, told: &str, archived: &str) {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
@@ -64,6 +67,13 @@ fn kept(path: &str, now: &Value, then: &Value, changed: &mut Vec<String>) {
                 match now.get(key) {
                     None => changed.push(format!("{path}.{key} is gone")),
                     Some(_) if JUDGED.contains(&key.as_str()) => {}
+                    Some(now) if WORDED.contains(&key.as_str()) => {
+                        let is_said =
+                            |value: &Value| !["\"\"", "[]", "null"].contains(&value.to_string().as_str());
+                        if is_said(then) && !is_said(now) {
+                            changed.push(format!("{path}.{key} says nothing now"));
+                        }
+                    }
                     Some(now) => kept(&format!("{path}.{key}"), now, then, changed),
                 }
             }

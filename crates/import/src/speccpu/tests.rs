@@ -108,7 +108,7 @@ fn a_headline_that_its_rows_do_not_give_is_found_and_one_that_they_do_is_not() {
     assert_eq!(wrong.findings.len(), 1);
     assert_eq!(wrong.findings[0].rule, HEADLINE_DIFFERS);
     assert!(
-        wrong.findings[0].headline.contains("says 10.2, its own rows give 10.0"),
+        wrong.findings[0].headline.contains("prints 10.2, its own rows give 10.0"),
         "{}",
         wrong.findings[0].headline
     );
