@@ -7,6 +7,7 @@ use super::components::pooled_group;
 use super::key_rows::{self, MISLEADS, Row, Said};
 use super::{Compared, Comparison, MARGINS, Pooled, Word};
 use diagnose::key_figures::{Group, of_key};
+use diagnose::words::capital;
 use model::vocabulary::host::rule;
 use stats::order::median;
 
@@ -452,9 +453,4 @@ fn list(words: &[&str]) -> String {
 
 fn decides(words: &[&str]) -> &'static str {
     if words.len() == 1 { "decides" } else { "decide" }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

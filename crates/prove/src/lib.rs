@@ -9,3 +9,15 @@
 pub mod fleets;
 pub mod histories;
 pub mod proof;
+
+/// Fails where METHODOLOGY.md does not state one of these bounds by name and value.
+#[cfg(test)]
+fn methodology_states(bounds: &[(&str, f64)]) {
+    let path = testkit::root().join("METHODOLOGY.md");
+    let text = std::fs::read_to_string(path).expect("METHODOLOGY.md");
+    for (name, bound) in bounds {
+        let sign = if name.contains("LEAST") { "≥" } else { "≤" };
+        let stated = format!("`{name}` ({sign} {} %)", (1000.0 * bound).round() / 10.0);
+        assert!(text.contains(&stated), "METHODOLOGY.md does not say {stated}");
+    }
+}

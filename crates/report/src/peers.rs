@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::json;
 use compare::peers::{Difference, Group, LEAST_HOSTS, Peers, limit};
+use diagnose::words::counted;
 use model::{Finding, SCHEMA, percent};
 
 /// Rows of a table that is not asked for as a whole; findings in a terminal.
@@ -249,11 +250,6 @@ fn shared_labels(peers: &Peers) -> Vec<String> {
         })
     });
     shared.collect()
-}
-
-/// `1 group`, `2 groups`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The report. `all`: every host, and not only those that were flagged.

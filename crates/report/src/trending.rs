@@ -23,6 +23,7 @@ use crate::text::{Style, paint};
 use compare::trend::{Changed, Figure, LEAST_RUNS, Trend, Verdict, fact};
 use compare::{between_hosts, moment};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
+use diagnose::words::{capital, counted};
 use model::pattern::KeyParts;
 use model::{Severity, percent, unit_factor};
 
@@ -169,10 +170,6 @@ fn screen(trend: &Trend, names: Names) -> Screen {
     findings.extend(confirmations(trend, names).filter(|_| trend.verdict() != Verdict::Confirm));
     findings.sort_by_key(|line| std::cmp::Reverse(line.severity));
     Screen { host: about(trend), word, tone, sentences, findings, ..Screen::default() }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn about(trend: &Trend) -> Vec<HostPart> {
@@ -370,11 +367,6 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
         rest => format!("{rest} other figures are as before."),
     };
     vec![first, rest]
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 fn steady(trend: &Trend) -> String {

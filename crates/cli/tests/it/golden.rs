@@ -9,6 +9,7 @@ use report::plain::{is_number, is_unit};
 use serde_json::Value;
 
 use crate::assay;
+use crate::studies::is_a_first_screen;
 
 /// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the
 /// run file.
@@ -90,17 +91,7 @@ fn a_first_screen_has_forty_lines_and_cuts_nothing() {
     for name in ["firecracker-guest-2cpu.json", "arm64-smt.json"] {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let run = quick(&machines.join(name), dir.path());
-        for columns in [60, 80, 100, 140] {
-            for locale in ["C.UTF-8", "C"] {
-                let text = screen(&run, columns, locale, &[]);
-                let most = if columns < 80 { 60 } else { 40 };
-                assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
-                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
-                assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
-                assert!(!text.contains('…'), "{name}:\n{text}");
-                assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
-            }
-        }
+        is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
     }
 }
 

@@ -16,6 +16,7 @@ use stats::noise::normal;
 
 use crate::assay;
 use crate::golden::pretended;
+use crate::studies::is_a_first_screen;
 
 /// A fleet that is made of one run.
 struct Made {
@@ -222,16 +223,11 @@ fn a_fleet_has_a_screen_of_forty_lines() {
     let other = Summary { make_up: make_up.collect(), ..other };
     made.put("runs/web1.assay.jsonl", &made.bytes(&other));
     let fits = |made: &Made| {
-        for columns in [60, 80, 100, 140] {
-            for locale in ["C.UTF-8", "C"] {
-                let text = screen(made, columns, locale, &[]);
-                assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
-                let limit = if columns >= 80 { 40 } else { 60 };
-                assert!(text.lines().count() <= limit && !text.contains('…'), "{text}");
-                assert!(locale != "C" || text.is_ascii(), "{text}");
-                assert!(text.contains("db77"), "{text}");
-            }
-        }
+        is_a_first_screen("peers", |columns, locale| {
+            let text = screen(made, columns, locale, &[]);
+            assert!(text.contains("db77"), "{text}");
+            text
+        });
     };
     fits(&made);
     insta::assert_snapshot!("behind_100", screen(&made, 100, "C.UTF-8", &[]));

@@ -11,6 +11,7 @@ use stats::noise::normal;
 
 use crate::assay;
 use crate::runs::{Ended, end};
+use crate::studies::is_a_first_screen;
 
 /// Histories of one recorded machine, whose samples were invented once.
 struct Made {
@@ -139,15 +140,7 @@ fn a_history_has_a_screen_of_forty_lines() {
     for (name, path) in
         [("worse", &worse), ("steady", &steady), ("few", &few), ("last", &last), ("better", &better)]
     {
-        for columns in [60, 80, 100, 140] {
-            for locale in ["C.UTF-8", "C"] {
-                let text = screen(path, columns, locale, &[]);
-                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
-                assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
-                assert!(text.lines().count() <= 40 && !text.contains('…'), "{name}, {columns}:\n{text}");
-                assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
-            }
-        }
+        is_a_first_screen(name, |columns, locale| screen(path, columns, locale, &[]));
         for columns in [80, 100] {
             insta::assert_snapshot!(format!("{name}_{columns}"), screen(path, columns, "C.UTF-8", &[]));
         }

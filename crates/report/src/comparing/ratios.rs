@@ -7,6 +7,7 @@ use super::{left, right};
 use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
 use crate::comparison::ratio_words;
 use compare::{Answer, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
+use diagnose::words::capital;
 
 /// The section; `None` where both have no figure.
 pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> {
@@ -113,9 +114,4 @@ fn side(word: Option<Word>) -> ForestSide {
         Some(Word::Slower) => ForestSide::Slower,
         _ => ForestSide::Neither,
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,14 +1,14 @@
 //! The first screen of a fleet. Words: `ONE HOST IS SLOWER THAN ITS PEERS`, `TWO HOSTS ARE SLOWER
 //! THAN THEIR PEERS`, `ALL HOSTS ARE ALIKE`, `CANNOT TELL` (no make-up has enough hosts).
 
-use super::{column, counted, filled, of_the_fleet};
+use super::{column, filled, of_the_fleet};
 use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::text::screen::bare;
 use compare::day_range;
 use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use diagnose::words::{listed, number_word};
+use diagnose::words::{capital, counted, listed, number_word};
 use model::{Severity, percent, unit_factor};
 use stats::order::median;
 
@@ -330,11 +330,9 @@ fn findings(peers: &Peers) -> Vec<FindingLine> {
         advice: String::new(),
         more: 0,
     };
-    let fleet = of_the_fleet(peers).into_iter().map(|text| {
-        let mut letters = text.chars();
-        let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-        line(Severity::Warning, "results", format!("{first}{}.", letters.as_str()), "")
-    });
+    let fleet = of_the_fleet(peers)
+        .into_iter()
+        .map(|text| line(Severity::Warning, "results", format!("{}.", capital(&text)), ""));
     let others = peers.findings.iter().filter(|finding| finding.rule != SLOW).map(|finding| {
         let topic = match finding.rule.as_str() {
             DRIFT => "differs",
