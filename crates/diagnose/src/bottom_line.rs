@@ -56,6 +56,8 @@ pub struct KeyReading {
     /// There is an interval, its better end has the same reading or a worse one, and the reference
     /// is of this very class of hosts.
     pub certain: bool,
+    /// The same by a wider class of hosts: it decides no verdict.
+    looks: bool,
 }
 
 impl KeyReading {
@@ -69,6 +71,11 @@ impl KeyReading {
     fn certainly(&self) -> Option<Word> {
         let word = self.reading.as_ref().filter(|_| self.certain).map(|reading| reading.word);
         word.filter(|word| *word <= Word::Bad)
+    }
+
+    /// Whether it is slow or bad by a wider class of hosts.
+    fn looks_slow(&self) -> bool {
+        self.looks && self.reading.as_ref().is_some_and(|own| matches!(own.word, Word::Slow | Word::Bad))
     }
 
     /// A cache of which one task can use more than the kernel reports, beyond what reading it off a
@@ -110,12 +117,14 @@ fn read(measured: Measured, references: &References, class: &HostClass) -> KeyRe
         references.reading(class, measured.key.as_deref()?, value, interval, unit)
     };
     let own = measured.value.and_then(|value| reading(value, measured.low_high));
-    let certain = own.as_ref().is_some_and(|own| {
+    let steady = own.as_ref().is_some_and(|own| {
         let ends = measured.low_high.into_iter().flatten().filter(|end| end.is_finite());
         let better = ends.filter_map(|end| reading(end, None)).map(|reading| reading.word).min();
-        measured.low_high.is_some() && own.is_certain() && better.is_none_or(|better| better >= own.word)
+        measured.low_high.is_some() && better.is_none_or(|better| better >= own.word)
     });
-    KeyReading { measured, reading: own, certain }
+    let certain = steady && own.as_ref().is_some_and(Reading::is_certain);
+    let looks = steady && own.as_ref().is_some_and(|own| own.wide && own.unsure.is_none());
+    KeyReading { measured, reading: own, certain, looks }
 }
 
 /// What a run comes to.
@@ -178,7 +187,7 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
         RunVerdict::Faulty => {
             let problems = topics(Severity::Problem);
             let faults = match problems.len() {
-                0 => bad_words(figures, Word::Bad),
+                0 => bad_words(figures, Word::Bad).map_or(String::new(), |bad| format!("{bad}.")),
                 _ if only_other_work(diagnosis) => {
                     return format!(
                         "The host was busy with other work, so that figures may be too slow. {AGAIN}"
@@ -193,20 +202,22 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
             format!("{faults} Do not accept or compare it before this is mended.")
         }
         RunVerdict::UsableWithCaution => {
-            let slow = bad_words(figures, Word::Slow);
+            let slow = bad_words(figures, Word::Slow).or_else(|| looks_slow(figures));
             let warnings = topics(Severity::Warning);
-            let small = figures.iter().any(KeyReading::is_small);
-            match (slow.as_str(), warnings.as_slice()) {
-                ("", []) if small => {
+            match (slow, warnings.as_slice()) {
+                (Some(slow), []) => format!("{slow}."),
+                (Some(slow), warnings) => format!("{slow}; read with care: {}.", listed(warnings)),
+                (None, []) if figures.iter().any(KeyReading::is_small) => {
                     "One task gets less of the last-level cache than the kernel reports.".into()
                 }
-                ("", []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
-                (slow, []) => slow.to_string(),
-                ("", warnings) => format!("Read it with care: {}.", listed(warnings)),
-                (slow, warnings) => format!("{slow} Read it with care: {}.", listed(warnings)),
+                (None, []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
+                (None, warnings) => format!("Read it with care: {}.", listed(warnings)),
             }
         }
-        RunVerdict::Healthy => "No check failed, and no key figure is slow for this kind of host.".into(),
+        RunVerdict::Healthy => match looks_slow(figures) {
+            Some(looks) => format!("No check failed. {looks}."),
+            None => "No check failed, and no key figure is slow for this kind of host.".into(),
+        },
         RunVerdict::NoFaultFound => "No check failed. No reference says what such a host reaches.".into(),
     }
 }
@@ -249,16 +260,31 @@ fn unmet(diagnosis: &Diagnosis) -> Option<&str> {
     reasons().max_by_key(|reason| reasons().filter(|other| other == reason).count())
 }
 
-/// `Memory latency and fork and exec are slow for this kind of host.`, or nothing.
-fn bad_words(figures: &[KeyReading], word: Word) -> String {
-    let certain = figures.iter().filter(|figure| figure.certainly() == Some(word));
-    let names: Vec<&str> = certain.map(|figure| figure.measured.figure.alone).collect();
+/// `Memory latency and fork and exec are slow for this kind of host`, of what is so for certain.
+fn bad_words(figures: &[KeyReading], word: Word) -> Option<String> {
     let adjective = if word == Word::Bad { "far too slow" } else { "slow" };
-    match names.len() {
-        0 => String::new(),
-        1 => format!("{} is {adjective} for this kind of host.", capital(names[0])),
-        _ => format!("{} are {adjective} for this kind of host.", capital(&listed(&names))),
-    }
+    let certain = figures.iter().filter(|figure| figure.certainly() == Some(word));
+    named(certain, ["is", "are"], &format!("{adjective} for this kind of host"))
+}
+
+/// `Memory latency and page fault look slow beside a wider class of hosts`.
+fn looks_slow(figures: &[KeyReading]) -> Option<String> {
+    let slow = figures.iter().filter(|figure| figure.looks_slow());
+    named(slow, ["looks", "look"], "slow beside a wider class of hosts")
+}
+
+/// What is said of figures by their names; nothing of none.
+fn named<'a>(
+    figures: impl Iterator<Item = &'a KeyReading>,
+    [one, many]: [&str; 2],
+    said: &str,
+) -> Option<String> {
+    // A sentence has a figure's name without what stands behind its comma.
+    let name = |figure: &'a KeyReading| figure.measured.figure.alone.split(',').next().unwrap_or_default();
+    let mut names: Vec<&str> = figures.map(name).collect();
+    names.dedup();
+    let verb = if names.len() == 1 { one } else { many };
+    (!names.is_empty()).then(|| format!("{} {verb} {said}", capital(&listed(&names))))
 }
 
 /// What was looked at and found in order, of what spoils figures most often.

@@ -67,3 +67,22 @@ fn a_quiet_run_has_no_fault() {
     let word = results["verdict"]["word"].as_str().expect("a word");
     assert!(!["FAULTY", "NOT VALID"].contains(&word), "{}", results["verdict"]);
 }
+
+#[test]
+fn what_looks_slow_by_a_wider_class_is_said_and_decides_nothing() {
+    let mut run = Edit::invented(FIGURES);
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        if plan[visit["case"].as_u64().expect("a case") as usize]["case"]["bench"] != "vm.page-fault" {
+            return;
+        }
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            let longer = |ns: &Value| json!(ns.as_f64().expect("a time") * 20.0);
+            samples["ns"] = samples["ns"].as_array().expect("a column").iter().map(longer).collect();
+        }
+    });
+    let results = run.diagnosed();
+    let word = results["verdict"]["word"].as_str().expect("a word");
+    assert_ne!(word, "FAULTY", "{}", results["verdict"]);
+    assert_said(&results, word, "page fault look slow beside a wider class of hosts");
+}
