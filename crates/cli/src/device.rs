@@ -11,7 +11,6 @@ use anyhow::bail;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::measure_args::DISK;
 use super::output;
 use bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use diagnose::words;
@@ -19,6 +18,9 @@ use model::Planned;
 use snapshot::disk::{self, Subject};
 use snapshot::in_use::{self, Asked, Backing, Node};
 use sys::{loops, medium};
+
+/// The subject under which help has the options of disk rows.
+pub const DISK: &str = "Disk";
 
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = DISK)]

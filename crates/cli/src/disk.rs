@@ -1,11 +1,12 @@
 //! The options of disk rows: what is wanted of them instead of the profile's blocks, depths, jobs,
 //! engine, time and rate.
 
+use super::device::DISK;
 use super::measure_args;
 use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
 
 #[derive(clap::Args, Default)]
-#[command(next_help_heading = measure_args::DISK)]
+#[command(next_help_heading = DISK)]
 pub struct DiskArgs {
     /// I/O sizes of disk.sequential and disk.random: 4k,64k,1M
     /// (512 bytes to 8 MiB) [default: the profile's]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::device::Device;
-use super::naming::{Naming, OUT};
+use super::device::{DISK, Device};
+use super::naming::{Naming, OUT, OUTPUT};
 use super::network::Network;
 use super::output;
 use super::planted::Planted;
@@ -14,10 +14,6 @@ use super::screen::ScreenArgs;
 use model::Severity;
 use session::measure::Patience;
 use session::plan::{self, PROFILES, Profile};
-
-/// Subjects under which help groups the options of measuring verbs.
-pub const OUTPUT: &str = "Output";
-pub const DISK: &str = "Disk";
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Measuring")]

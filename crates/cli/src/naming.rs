@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use super::measure_args::OUTPUT;
 use super::results;
 use machine::Machine;
 use model::run_file;
+
+/// The subject under which help has the options of what is written.
+pub const OUTPUT: &str = "Output";
 
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = OUTPUT)]
