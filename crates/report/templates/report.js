@@ -132,11 +132,15 @@
 
   const save = document.getElementById('save');
   if (save) {
-    save.addEventListener('click', () => {
-      const json = document.querySelector('script#assay-report').textContent;
+    save.addEventListener('click', async () => {
+      const packed = atob(document.querySelector('script#assay-report').textContent);
+      const gzip = new Blob([Uint8Array.from(packed, c => c.charCodeAt(0))]);
+      // An old browser saves what it cannot unpack.
+      const unpacks = 'DecompressionStream' in window;
+      const json = unpacks ? await new Response(gzip.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : gzip;
       const link = document.createElement('a');
-      link.href = URL.createObjectURL(new Blob([json], { type: 'application/json' }));
-      link.download = 'assay-report.json';
+      link.href = URL.createObjectURL(json);
+      link.download = unpacks ? 'assay-report.json' : 'assay-report.json.gz';
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     });

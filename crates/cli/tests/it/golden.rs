@@ -144,7 +144,7 @@ fn the_page_names_findings_in_words_and_tells_the_method_whole() {
         page.split("id=\"method\"").nth(1).and_then(|rest| rest.split("<details class=\"t\"").next());
     let method = method.expect("the method");
     assert!(method.contains("should take twice the time"), "{method}");
-    assert!(!method.contains("…</td>") && !method.contains("METHODOLOGY.md"), "{method}");
+    assert!(!method.contains("…<") && !method.contains("METHODOLOGY.md"), "{method}");
 }
 
 #[test]
@@ -218,14 +218,12 @@ fn csv_has_every_counted_window() {
 #[test]
 fn the_page_holds_the_contract_and_every_section() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let run = pretended(7, dir.path(), &[]);
+    pretended(7, dir.path(), &[]);
     let page = std::fs::read_to_string(dir.path().join("report.html")).expect("report.html");
     let embedded = report::html::embedded_json(&page).expect("the contract is in the page");
-    let embedded: Value = serde_json::from_str(&embedded).expect("JSON");
-    assert_eq!(embedded["series"].as_array().map(Vec::len), {
-        let json: Value = serde_json::from_str(&printed(&["diagnose", "--json"], &run)).expect("JSON");
-        json["series"].as_array().map(Vec::len)
-    });
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    let saved = std::fs::read_to_string(dir.path().join("report.json")).expect("report.json");
+    assert_eq!(parsed(&embedded), parsed(&saved), "the page has every sample, too");
     for section in
         ["findings", "results", "chart-memory-latency", "samples", "machine", "conditions", "method", "raw"]
     {

@@ -6,9 +6,10 @@ use askama::Template;
 
 use super::header::{Header, header};
 use super::item::Item;
-use super::text::{ScriptText, filters};
+use super::packed::{self, Packed};
+use super::text::filters;
 use super::topics::{Part, Topic, parts};
-use super::{EARLY, JSON_BEGIN, SCRIPT, SCRIPT_END, STYLE, policy, verdict};
+use super::{EARLY, SCRIPT, STYLE, policy, verdict};
 use crate::block::{Block, FINDINGS, Mark, Report};
 use model::Severity;
 
@@ -77,7 +78,7 @@ impl<'a> Page<'a> {
         self.report.checks.iter().filter(|check| check.mark == Mark::Good).count()
     }
 
-    /// The style sheet, scripts and JSON: not machine text, or already escaped for where it stands.
+    /// The style sheet, scripts and JSON: not machine text, or without any character of markup.
     fn style(&self) -> &'static str {
         STYLE
     }
@@ -91,15 +92,15 @@ impl<'a> Page<'a> {
     }
 
     fn json_begin(&self) -> &'static str {
-        JSON_BEGIN
+        packed::BEGIN
     }
 
     fn json_end(&self) -> &'static str {
-        SCRIPT_END
+        packed::END
     }
 
-    fn json(&self) -> ScriptText<'_> {
-        ScriptText(&self.report.json)
+    fn json(&self) -> Packed<'_> {
+        Packed(&self.report.json)
     }
 
     fn kibibytes(&self) -> usize {

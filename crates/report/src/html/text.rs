@@ -1,8 +1,6 @@
 //! Text on its way into the page: each place has its own way to be escaped, and machines name
 //! themselves as they like.
 
-use std::fmt;
-
 use crate::plain::plain;
 
 /// Filters of the templates.
@@ -54,46 +52,9 @@ pub fn anchor(id: &str) -> String {
     kept.collect()
 }
 
-/// JSON text made so that it can stand inside a `<script>`: outside strings JSON has none of these
-/// characters, inside them an escape means the same.
-pub struct ScriptText<'a>(pub &'a str);
-
-impl fmt::Display for ScriptText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_script_safe(self.0, |part| f.write_str(part))
-    }
-}
-
-/// Passes `text` on in parts, with what could end a script replaced by JSON escapes.
-fn write_script_safe(text: &str, mut write: impl FnMut(&str) -> fmt::Result) -> fmt::Result {
-    let mut rest = text;
-    while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        write(&rest[..at])?;
-        let mut tail = rest[at..].chars();
-        write(match tail.next() {
-            Some('<') => "\\u003c",
-            Some('>') => "\\u003e",
-            Some('&') => "\\u0026",
-            Some('\u{2028}') => "\\u2028",
-            _ => "\\u2029",
-        })?;
-        rest = tail.as_str();
-    }
-    write(rest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const EVIL: &str = "</script><!-- & \u{2028} \" \\ \u{1b}";
-
-    #[test]
-    fn json_in_a_script_cannot_end_it() {
-        let text = ScriptText(&serde_json::to_string(EVIL).expect("serialises")).to_string();
-        assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{1b}']), "{text}");
-        assert_eq!(serde_json::from_str::<String>(&text).expect("is JSON"), EVIL);
-    }
 
     #[test]
     fn anchors_hold_no_markup() {
