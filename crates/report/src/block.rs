@@ -2,7 +2,7 @@
 //! renderers that know nothing else.
 
 use super::figure_rows::FigureRow;
-use super::screen::{RowReading, Screen};
+use super::screen::{RowReading, Screen, Tone};
 use model::{Better, Finding, Verdict, letters};
 
 /// A whole report.
@@ -19,6 +19,8 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// What stands first; `None` of what has no first screen yet.
     pub screen: Option<Screen>,
+    /// Of a conclusion that stands without a first screen.
+    pub tone: Tone,
     /// The JSON contract of this very report, to be embedded and read back.
     pub json: String,
 }

@@ -8,7 +8,8 @@ use anyhow::Context;
 use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::comparison::{outputs, ratio_words};
 use super::json;
-use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, MOST_ROWS, Pooled, Refused, Word};
+use super::screen::Tone;
+use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, MOST_ROWS, Outcome, Pooled, Refused, Word};
 use model::{Finding, Grade, percent};
 
 mod forest;
@@ -65,7 +66,7 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
     }
     let plotted = letters.iter().zip(&answers);
     sections.extend(plotted.filter_map(|(letter, answer)| ratios::section(answer, letter, several)));
-    sections.extend(each().filter_map(|(one, letter)| ladders::section(one, letter, several)));
+    sections.extend(ladders::section(comparisons, &letters));
     sections.extend(details(comparisons).sections);
     for (one, letter) in each() {
         if !one.refused.is_empty() {
@@ -85,6 +86,10 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
     let named = sides.iter().enumerate().map(|(at, (one, side))| hosts::words(&letter(at), one, *side));
     Ok(Report {
         screen: None,
+        tone: match answers.as_slice() {
+            [one] => tone(one.outcome),
+            _ => Tone::Plain,
+        },
         title: format!("{} against {}", called[1..].join(", "), called[0]),
         machine: named.collect::<Vec<_>>().join(" · "),
         subtitle: String::new(),
@@ -92,6 +97,15 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
         sections,
         json: json::pretty(&outputs(comparisons))?,
     })
+}
+
+/// The tone of a comparison's answer.
+fn tone(outcome: Outcome) -> Tone {
+    match outcome {
+        Outcome::Faster => Tone::Good,
+        Outcome::Slower => Tone::Care,
+        Outcome::Same | Outcome::CannotTell | Outcome::NoConclusion => Tone::Plain,
+    }
 }
 
 /// Rows of the page's forest plot.

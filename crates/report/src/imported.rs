@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::block::{Block, CONCLUSION, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
+use super::screen::Tone;
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, Index, IndexRow};
 use model::vocabulary::memory;
@@ -276,6 +277,7 @@ pub fn report(file: &str, one: &Imported) -> Report {
     let facts: Vec<String> = one.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
     Report {
         screen: None,
+        tone: Tone::Plain,
         title: format!("{}: {}", one.host, one.format),
         machine: format!("{}: {}", one.host, facts.join(", ")),
         subtitle: format!("{}, {file}", one.format),
@@ -361,6 +363,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
         let found = group.finding.map(|finding| findings_section(vec![finding]));
         Report {
             screen: None,
+            tone: Tone::Plain,
             title: format!("{}: runs beside each other", group.host),
             machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
             subtitle: files.join(", "),

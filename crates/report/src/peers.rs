@@ -265,6 +265,7 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let behind = peers.standings.iter().filter(|standing| standing.is_behind()).count();
     Ok(Report {
         screen: Some(screen),
+        tone: crate::screen::Tone::Plain,
         title: format!(
             "{} beside {} peers",
             counted(hosts, "host"),

@@ -101,6 +101,11 @@ pub struct RowReading {
 }
 
 impl RowReading {
+    /// Whether there is nothing to say but that no reference applies.
+    pub fn is_without(&self) -> bool {
+        *self == RowReading::default()
+    }
+
     /// Sign and words on one line: `● normal ~ a cache?`.
     pub fn words(&self) -> String {
         let wide = if self.wide { " ~" } else { "" };

@@ -117,6 +117,46 @@
     plot.addEventListener('pointerleave', clear);
   }
 
+  // A chart in a window over the page, as wide as that allows.
+  const larger = document.getElementById('larger');
+  let place = null;
+
+  function shut() {
+    larger.close();
+    if (!place) return;
+    const figure = larger.querySelector('figure');
+    figure.className = place.className;
+    place.replaceWith(figure);
+    place = null;
+    document.body.append(tip);
+    figure.querySelector('.larger').focus();
+  }
+
+  for (const figure of all('figure.chart').filter(figure => figure.querySelector('.lines, .heat, .map'))) {
+    const title = figure.querySelector('h3').textContent;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'larger';
+    button.textContent = 'Larger';
+    button.setAttribute('aria-label', 'Larger: ' + title);
+    button.addEventListener('click', () => {
+      place = document.createElement('div');
+      place.className = figure.className;
+      place.style.height = figure.offsetHeight + 'px';
+      figure.replaceWith(place);
+      figure.classList.remove('half');
+      // What is outside an open window lies below it.
+      larger.append(figure, tip);
+      larger.setAttribute('aria-label', title);
+      larger.showModal();
+    });
+    figure.querySelector('figcaption').append(button);
+  }
+  larger.querySelector('button').addEventListener('click', shut);
+  larger.addEventListener('close', shut);
+  larger.addEventListener('click', event => { if (event.target === larger) shut(); });
+  addEventListener('beforeprint', shut);
+
   for (const code of all('.cmd code')) {
     const button = document.createElement('button');
     button.type = 'button';

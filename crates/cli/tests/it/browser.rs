@@ -8,7 +8,9 @@ mod cdp;
 mod example;
 mod hostile;
 mod large;
+mod larger;
 mod memory;
+mod narrow;
 pub mod pages;
 mod permit;
 mod search;
@@ -447,7 +449,7 @@ fn paper_is_white_and_short() {
     assert_eq!(session.text(&tab, "window.printed"), "begun");
     session.browser.ask(&tab, "Emulation.setEmulatedMedia", json!({ "media": "print" }));
     let colour = "getComputedStyle(document.body).backgroundColor";
-    assert_eq!(session.text(&tab, colour), "rgb(247, 247, 245)");
+    assert_eq!(session.text(&tab, colour), "rgb(255, 255, 255)");
     let seen = |what: &str| {
         format!(
             "[...document.querySelectorAll('{what}')].filter(one => one.getBoundingClientRect().height > 0).length"

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::assay;
 use crate::studies::is_a_first_screen;
+use crate::synthetic::{Shape, Tree};
 
 /// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the
 /// run file.
@@ -229,6 +230,26 @@ fn the_page_holds_the_contract_and_every_section() {
     {
         assert!(page.contains(&format!("id=\"{section}\"")), "{section}");
     }
+}
+
+/// What a page may weigh, in bytes.
+const HEAVIEST: u64 = 1_500_000;
+
+#[test]
+fn the_page_of_a_large_host_is_light() {
+    let tree = Tree::new();
+    // 256 CPUs in 8 packages, each a node.
+    let shape = Shape { packages: 8, cores: 16, cores_per_l3: 8, threads: 2, first: 0, step: 1, lists: true };
+    tree.build(shape, 8);
+    let saved = tree.root().join("machine.json");
+    let output = assay().arg("machine").arg("--root").arg(tree.root()).arg("--save").arg(&saved).output();
+    assert!(output.expect("assay runs").status.success());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    quick(&saved, dir.path());
+    let size = |name: &str| std::fs::metadata(dir.path().join(name)).expect(name).len();
+    let (page, json) = (size("report.html"), size("report.json"));
+    assert!(page <= HEAVIEST, "{page} bytes");
+    assert!(json > 500_000, "{json} bytes: a large host has many figures");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Curves of two results over one another: what both measured at several sizes or numbers.
+//! Curves of results over one another: what they measured at several sizes or numbers.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,32 @@ use model::{Params, Value, figure};
 /// Fewer points than this are no curve.
 const LEAST: usize = 4;
 
-/// A curve: its parameter and its points, by the parameter's number.
+/// A curve: its parameter, and its points in each comparison, by the parameter's number.
 struct Ladder<'a> {
     title: String,
     param: String,
-    points: Vec<(f64, &'a Compared)>,
+    curves: Vec<Vec<Point<'a>>>,
 }
 
-/// A chart for each curve that both have; `None` where there is none.
-pub fn section(one: &Comparison, letter: &str, several: bool) -> Option<Section> {
-    let ladders = ladders(one);
-    let charts = ladders.iter().enumerate().map(|(at, ladder)| Block::from(chart(one, ladder, letter, at)));
-    let charts: Vec<Block> = charts.collect();
-    let title = if several { format!("Curves of {letter} and A") } else { "Curves".to_string() };
-    let about = "What both measured at several sizes, one over the other.";
-    (!charts.is_empty())
-        .then(|| super::section(&format!("ladders-{}", letter.to_lowercase()), &title, about, charts))
+type Point<'a> = (f64, &'a Compared);
+
+/// A chart for each curve that A has in common with another; `None` where there is none.
+pub fn section(comparisons: &[Comparison], letters: &[String]) -> Option<Section> {
+    let ladders = ladders(comparisons);
+    let charts = ladders.iter().enumerate().map(|(at, ladder)| chart(comparisons, letters, ladder, at));
+    let charts: Vec<Block> = charts.map(Block::from).collect();
+    let who = if comparisons.len() > 1 { "A and others" } else { "both" };
+    let about = format!("What {who} measured at several sizes, one over the other.");
+    (!charts.is_empty()).then(|| super::section("ladders", "Curves", &about, charts))
 }
 
-fn ladders(one: &Comparison) -> Vec<Ladder<'_>> {
+fn ladders(comparisons: &[Comparison]) -> Vec<Ladder<'_>> {
     let mut by_curve: BTreeMap<(String, String), Ladder> = BTreeMap::new();
-    for metric in one.metrics.iter().filter(|metric| metric.headline) {
+    let metrics = comparisons
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| one.metrics.iter().map(move |metric| (at, metric)));
+    for (at, metric) in metrics.filter(|(_, metric)| metric.headline) {
         let Some(mut keyed) = keyed(&metric.key) else { continue };
         let numbers: Vec<(String, f64)> = keyed
             .point
@@ -48,44 +53,68 @@ fn ladders(one: &Comparison) -> Vec<Ladder<'_>> {
         let ladder = by_curve.entry((curve.clone(), name.clone())).or_insert_with(|| Ladder {
             title: names::whole(&metric.title, &curve),
             param: name.clone(),
-            points: Vec::new(),
+            curves: vec![Vec::new(); comparisons.len()],
         });
-        ladder.points.push((*number, metric));
+        ladder.curves[at].push((*number, metric));
     }
-    let mut ladders: Vec<Ladder> = by_curve.into_values().filter(|one| one.points.len() >= LEAST).collect();
-    ladders.iter_mut().for_each(|one| one.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    let mut ladders: Vec<Ladder> = by_curve.into_values().collect();
+    for curve in ladders.iter_mut().flat_map(|ladder| &mut ladder.curves) {
+        if curve.len() < LEAST {
+            curve.clear();
+        }
+        curve.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    ladders.retain(|ladder| ladder.curves.iter().any(|curve| !curve.is_empty()));
     ladders
 }
 
-fn chart(one: &Comparison, ladder: &Ladder, letter: &str, at: usize) -> Chart {
-    let unit = ladder.points.first().map_or("", |(_, metric)| metric.unit.as_str());
-    let names = ["A", letter];
-    let lines = [0, 1].map(|side| Line {
-        name: format!("{} {}", names[side], one.names[side][0]),
-        points: ladder
-            .points
+fn point_at<'a>(curve: &[Point<'a>], x: f64) -> Option<&'a Compared> {
+    curve.iter().find(|point| point.0 == x).map(|point| point.1)
+}
+
+fn chart(comparisons: &[Comparison], letters: &[String], ladder: &Ladder, at: usize) -> Chart {
+    // A's points are those of all comparisons together.
+    let mut of_a: Vec<Point> = ladder.curves.iter().flatten().copied().collect();
+    of_a.sort_by(|one, other| one.0.total_cmp(&other.0));
+    of_a.dedup_by_key(|point| point.0);
+    let unit = of_a.first().map_or("", |(_, metric)| metric.unit.as_str());
+    let line = |name: String, points: &[Point], value: fn(&Compared) -> f64| Line {
+        name,
+        points: points
             .iter()
-            .map(|(x, metric)| LinePoint {
-                x: *x,
-                y: [metric.a, metric.b][side],
-                low_high: None,
-                hollow: false,
-            })
+            .map(|(x, metric)| LinePoint { x: *x, y: value(metric), low_high: None, hollow: false })
             .collect(),
         joined: true,
-    });
+    };
+    let host = |side: usize, one: &Comparison| one.names[side][0].clone();
+    let first = comparisons.first().map(|one| line(format!("A {}", host(0, one)), &of_a, |metric| metric.a));
+    let others = comparisons.iter().zip(letters).zip(&ladder.curves).filter(|(_, curve)| !curve.is_empty());
+    let others = others
+        .map(|((one, letter), curve)| line(format!("{letter} {}", host(1, one)), curve, |metric| metric.b));
+    let lines: Vec<Line> = first.into_iter().chain(others).collect();
     let in_bytes = Subject::of(&ladder.param) == Subject::Bytes;
-    let rows = ladder.points.iter().map(|(x, metric)| {
-        let (turned, interval) = metric.shown_ratio();
-        vec![
+    let rows = of_a.iter().map(|(x, metric)| {
+        let cell = |text: Option<String>| text.map_or(Cell::Empty, Cell::Number);
+        let mut row = vec![
             Cell::Text(param(&ladder.param, &Value::from(*x as u64))),
             Cell::Number(figure(metric.a, unit)),
-            Cell::Number(figure(metric.b, unit)),
-            Cell::Number(ratio_words(turned, interval)),
-        ]
+        ];
+        row.extend(
+            ladder.curves.iter().map(|curve| cell(point_at(curve, *x).map(|metric| figure(metric.b, unit)))),
+        );
+        row.extend(ladder.curves.iter().map(|curve| {
+            cell(point_at(curve, *x).map(|metric| {
+                let (turned, interval) = metric.shown_ratio();
+                ratio_words(turned, interval)
+            }))
+        }));
+        row
     });
+    let ratios = letters.iter().map(|letter| right(&format!("{letter}/A, > 1 better (95 %)")));
+    let columns = [left(&ladder.param), right("A")].into_iter();
+    let columns = columns.chain(letters.iter().map(|letter| right(letter))).chain(ratios);
     Chart {
-        id: format!("chart-ladder-{}-{at}", letter.to_lowercase()),
+        id: format!("chart-ladder-{at}"),
         title: ladder.title.clone(),
         about: String::new(),
         kind: ChartKind::Lines {
@@ -94,20 +123,11 @@ fn chart(one: &Comparison, ladder: &Ladder, letter: &str, at: usize) -> Chart {
                 scale: if in_bytes { Scale::Bytes } else { Scale::Log },
             },
             y: Axis { title: unit.to_string(), scale: Scale::Log },
-            lines: lines.into(),
+            lines,
             marks: Vec::new(),
             callouts: Vec::new(),
         },
         summary: None,
-        data: Table {
-            columns: vec![
-                left(&ladder.param),
-                right("A"),
-                right(letter),
-                right(&format!("{letter}/A, > 1 better (95 %)")),
-            ],
-            rows: rows.collect(),
-            folded: true,
-        },
+        data: Table { columns: columns.collect(), rows: rows.collect(), folded: true },
     }
 }

@@ -73,6 +73,12 @@ impl<'a> Page<'a> {
         header(self.report)
     }
 
+    /// Whether there are tables of figures, whose signs need words.
+    fn has_figures(&self) -> bool {
+        let blocks = self.report.sections.iter().flat_map(|section| &section.blocks);
+        blocks.into_iter().any(|block| matches!(block, Block::Figures(_)))
+    }
+
     /// How many conditions were found in order.
     fn passed(&self) -> usize {
         self.report.checks.iter().filter(|check| check.mark == Mark::Good).count()

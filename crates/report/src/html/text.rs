@@ -19,6 +19,12 @@ pub mod filters {
         Ok(super::plain_lines(text, max))
     }
 
+    /// The same, with ranges (`0.77–0.81`) that no line's end breaks.
+    #[askama::filter_fn]
+    pub fn unbroken(text: &str, _: &dyn Values, max: usize) -> Result<String> {
+        Ok(crate::plain::plain(text, max).replace('–', "–\u{2060}"))
+    }
+
     /// An id that can stand in a link and in a selector.
     #[askama::filter_fn]
     pub fn anchor(id: &str, _: &dyn Values) -> Result<String> {

@@ -140,6 +140,7 @@ pub fn compose_with(
         checks: checks(diagnosis),
         sections,
         screen: Some(screen::screen(diagnosis, references, units)),
+        tone: crate::screen::Tone::Plain,
         json: serde_json::to_string(&json::output_beside(diagnosis, older, references))?,
     })
 }

@@ -58,6 +58,9 @@ impl Canvas {
     }
 
     pub fn text(&mut self, at: [f64; 2], anchor: Anchor, size: f64, role: Role, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let ((class, fill), anchor) = (role, anchored(anchor));
         let (x, y) = (short(at[0]), short(at[1]));
         let text = escaped(text);

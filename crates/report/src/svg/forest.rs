@@ -15,6 +15,8 @@ const SIZE: f64 = 12.5;
 const SMALL: f64 = 11.5;
 /// From one line of a long name to the next.
 const LINE: f64 = 16.0;
+/// Between two texts on a line.
+const GAP: f64 = 8.0;
 
 /// Where everything stands.
 struct Places {
@@ -40,8 +42,8 @@ const WIDE: Places = Places {
     values: Some([292.0, 358.0]),
     unit: 368.0,
     ratio: 462.0,
-    plot: [486.0, 776.0],
-    word: (794.0, Anchor::Start),
+    plot: [486.0, 756.0],
+    word: (772.0, Anchor::Start),
     below: 0.0,
 };
 
@@ -194,17 +196,21 @@ fn draw(
     let below = if row.group { y } else { y + places.below };
     match places.values {
         Some(values) => {
-            let both = values.iter().zip(&row.values);
-            both.for_each(|(at, value)| canvas.text([*at, y], Anchor::End, size, INK, value));
+            for (at, value) in values.iter().zip(&row.values) {
+                canvas.text([*at, y], Anchor::End, size, INK, value);
+            }
             canvas.text([places.unit, y], Anchor::Start, SMALL, MUTED, &row.unit);
         }
         None if row.group => {}
-        None => {
-            let text = format!("{}, {} {}", row.values[0], row.values[1], row.unit);
-            canvas.text([0.0, below], Anchor::Start, SMALL, MUTED, &text);
-        }
+        None => canvas.text([0.0, below], Anchor::Start, SMALL, MUTED, &both(row)),
     }
-    let ratio = row.ratio.filter(|_| !row.wide).map_or("\u{2013}".to_string(), |ratio| format!("{ratio:.2}"));
+    let note = note(row, places);
+    // A long note stands where a ratio would.
+    let ratio = match row.ratio.filter(|_| !row.wide) {
+        Some(ratio) => format!("{ratio:.2}"),
+        None if note_end(places) - measured(&note, SMALL) > places.ratio + GAP => "\u{2013}".to_string(),
+        None => String::new(),
+    };
     canvas.text([places.ratio, below], Anchor::End, size, INK, &ratio);
     let said = if row.side == ForestSide::Neither && !row.group { MUTED } else { role(row.side) };
     // On a narrow page a group's word would lie in its plot.
@@ -215,9 +221,37 @@ fn draw(
         canvas.raw("</g>\n");
     }
     mark(canvas, forest, places, row, below - 4.0);
-    if !row.note.is_empty() {
-        canvas.text([places.plot[1] - 6.0, below], Anchor::End, SMALL, role(row.side), &plain(&row.note, 48));
+    canvas.text([note_end(places), below], Anchor::End, SMALL, role(row.side), &note);
+}
+
+/// A row's values and their unit, where they stand on one line.
+fn both(row: &ForestRow) -> String {
+    format!("{}, {} {}", row.values[0], row.values[1], row.unit)
+}
+
+/// A note as far as it stands clear of what is before it: without its number, or cut.
+fn note(row: &ForestRow, places: &Places) -> String {
+    let from = match places.values {
+        Some(_) => places.unit + measured(&row.unit, SMALL),
+        None => measured(&both(row), SMALL),
+    };
+    let room = note_end(places) - from - GAP;
+    let whole = plain(&row.note, 48);
+    let reason = whole.split_once(": ").map_or(whole.as_str(), |(_, reason)| reason);
+    let fits = |text: &str| measured(text, SMALL) <= room;
+    match [&whole, reason].into_iter().find(|text| fits(text)) {
+        Some(text) => text.to_string(),
+        None => (0..reason.chars().count())
+            .rev()
+            .map(|most| plain(reason, most))
+            .find(|text| fits(text))
+            .unwrap_or_default(),
     }
+}
+
+/// Where notes end, which is within the plot.
+fn note_end(places: &Places) -> f64 {
+    places.plot[1] - 6.0
 }
 
 /// The interval and the point of a row.
@@ -291,5 +325,62 @@ mod tests {
         // It is well formed.
         let mut reader = quick_xml::Reader::from_str(&both);
         while !matches!(reader.read_event().expect("well formed"), quick_xml::events::Event::Eof) {}
+    }
+
+    #[test]
+    fn no_text_of_a_row_lies_on_another() {
+        let row = |value: &str, unit: &str, note: &str, word: &str| ForestRow {
+            label: "latency".into(),
+            group: false,
+            values: [value.into(), value.into()],
+            unit: unit.into(),
+            ratio: None,
+            ci95: None,
+            wide: false,
+            word: word.into(),
+            side: ForestSide::LeftOut,
+            note: note.into(),
+        };
+        let rows = vec![
+            row("1.00", "ns", "", "same within 10 %"),
+            row("13.5", "GB/s", "1.1 \u{d7} apart: background-load", "not counted"),
+            row("1340000", "GB/s", "194.0 \u{d7} apart: background-load", "not counted"),
+            row(
+                "1340000",
+                "GB/s",
+                "194.0 \u{d7} apart: a reason of more words than a phone has room for",
+                "not counted",
+            ),
+        ];
+        let forest = Forest { names: ["A".into(), "B".into()], rows, end: 2.0, band: 0.02 };
+        let pattern =
+            r#"<text x="([\d.-]+)" y="([\d.-]+)"( text-anchor="(\w+)")? font-size="([\d.]+)"[^>]*>([^<]*)<"#;
+        let pattern = regex::Regex::new(pattern).expect("a pattern");
+        for places in [&WIDE, &NARROW] {
+            let picture = picture(&forest, places);
+            let mut texts: Vec<(String, f64, f64, String)> = Vec::new();
+            for found in pattern.captures_iter(&picture) {
+                let number = |at: usize| found[at].parse::<f64>().expect("a number");
+                let wide = measured(&found[6], number(5));
+                let from = match found.get(4).map_or("", |anchor| anchor.as_str()) {
+                    "end" => number(1) - wide,
+                    "middle" => number(1) - wide / 2.0,
+                    _ => number(1),
+                };
+                texts.push((found[2].to_string(), from, from + wide, found[6].to_string()));
+            }
+            // The head and the axis have names and numbers of fixed places.
+            let end = places.head + places.row * forest.rows.len() as f64;
+            texts.retain(|(y, ..)| y.parse::<f64>().is_ok_and(|y| y > places.head && y < end));
+            assert!(texts.len() >= 4 * forest.rows.len() - 1, "{texts:?}");
+            for (at, (y, from, to, text)) in texts.iter().enumerate() {
+                assert!(*from >= 0.0 && *to <= places.width, "{text} sticks out");
+                let clash =
+                    texts[at + 1..].iter().find(|other| other.0 == *y && other.1 < *to && *from < other.2);
+                assert_eq!(clash, None, "on {text}");
+            }
+            let reasons = texts.iter().filter(|(.., text)| text.contains("background-load")).count();
+            assert_eq!(reasons, 2, "the reason is what is kept: {texts:?}");
+        }
     }
 }

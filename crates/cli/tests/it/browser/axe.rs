@@ -22,6 +22,11 @@ fn axe() -> Option<String> {
     std::fs::read_to_string(script).ok()
 }
 
+const FOUND: &str = "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations
+    .filter(one => ['serious', 'critical'].includes(one.impact))
+    .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | '))
+    .join('\\n'))";
+
 #[test]
 fn the_page_has_no_serious_fault_for_anyone() {
     let Some(axe) = axe() else {
@@ -38,14 +43,11 @@ fn the_page_has_no_serious_fault_for_anyone() {
             session.browser.open(&tab, file);
             session.open_all(&tab, 1280);
             session.browser.eval(&tab, &format!("(() => {{ {axe} }})()"));
-            let found = session.text(
-                &tab,
-                "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations
-                    .filter(one => ['serious', 'critical'].includes(one.impact))
-                    .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | '))
-                    .join('\\n'))",
-            );
+            let found = session.text(&tab, FOUND);
             assert_eq!(found, "", "{} in {scheme}", file.display());
+            // A chart over the page.
+            session.browser.eval(&tab, "document.querySelector('.larger').click()");
+            assert_eq!(session.text(&tab, FOUND), "", "{} in {scheme}, a chart larger", file.display());
         }
     }
     // The test can fail: text in the colour of its ground is a fault.

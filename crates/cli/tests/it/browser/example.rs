@@ -50,6 +50,7 @@ pub fn report() -> Report {
         json: serde_json::json!({ "schema": 1, "host": "vm-17", "series": [1.5, null] }).to_string(),
         sections,
         screen: None,
+        tone: report::screen::Tone::Plain,
     }
 }
 

@@ -20,8 +20,8 @@ pub struct Row {
     /// Escaped, as is the figure.
     label: String,
     figure: String,
-    /// What the pointer is told.
-    hint: String,
+    /// The whole name, where the label is cut.
+    hint: Option<String>,
     /// Marks in a drawing that is a thousand units wide.
     marks: String,
 }
@@ -36,8 +36,9 @@ impl Row {
             }
             kind => format!("{}  {} {}", safe(figure, 40), worth(kind).mark, kind.words()),
         };
-        let hint = format!("{}: {}", safe(name, 160), figure.trim());
-        Row { label: safe(name, 64), figure: figure.trim().to_owned(), hint, marks }
+        let (label, whole) = (safe(name, 64), safe(name, 160));
+        let hint = (label != whole).then_some(whole);
+        Row { label, figure: figure.trim().to_owned(), hint, marks }
     }
 }
 
@@ -51,11 +52,12 @@ pub fn html(rows: &[Row], axis: Option<&Scaled>, title: &str) -> String {
     });
     for row in rows {
         let Row { label, figure, hint, marks } = row;
+        let hint = hint.as_ref().map_or(String::new(), |hint| format!("<title>{hint}</title>"));
         // Writing to a string cannot fail.
         let _ = write!(
             out,
             "<div class=\"row\"><span class=\"l\">{label}</span><svg class=\"track\" viewBox=\"0 0 1000 {HEIGHT}\" \
-             preserveAspectRatio=\"none\" aria-hidden=\"true\"><title>{hint}</title><path class=\"grid\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\">{hint}<path class=\"grid\" \
              d=\"{grid}\"/>{marks}</svg><span class=\"f\">{figure}</span></div>"
         );
     }
@@ -64,8 +66,8 @@ pub fn html(rows: &[Row], axis: Option<&Scaled>, title: &str) -> String {
         let ticks = [ticks(axis, WIDE, "w"), ticks(axis, NARROW, "n")].concat();
         let _ = write!(
             out,
-            "<div class=\"row axis\"><span class=\"l\"></span><svg class=\"plot\" height=\"38\" aria-hidden=\"true\">{ticks}\
-             <text x=\"50%\" y=\"32\" text-anchor=\"middle\">{title}</text></svg><span class=\"f\"></span></div>"
+            "<div class=\"row axis\" aria-hidden=\"true\"><span class=\"l\"></span><svg class=\"plot\" height=\"18\">{ticks}</svg>\
+             <span class=\"f\"></span><span class=\"t\">{title}</span></div>"
         );
     }
     out.push_str("</div>");
