@@ -4,6 +4,7 @@ use anyhow::Context;
 use diagnose::key_figures::{Group, named};
 use model::pattern::KeyParts;
 use model::{Better, VerdictKind};
+use stats::spend::firm;
 
 use super::judge::{Demand, Standing, demand};
 use super::limit::{Limit, Pick, Quantity, standing};
@@ -89,7 +90,11 @@ fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2
     };
     match (doubt(figure, limit), figure.low_high) {
         (Some(why), _) => undecided(own, figure, why),
-        (None, None) => undecided(own, figure, "measured too few times for an interval".to_string()),
+        (None, None) => {
+            let open = figure.key.clone();
+            let why = "measured too few times for an interval".to_string();
+            Demand { open, ..undecided(own, figure, why) }
+        }
         (None, Some(ends)) => decided(own, figure, ends, [min, max]),
     }
 }
@@ -111,6 +116,9 @@ pub fn doubt(figure: &Figure, limit: &Limit) -> Option<String> {
 
 /// A demand that its interval decides, or leaves open.
 pub fn decided(own: Demand, figure: &Figure, ends: [f64; 2], [min, max]: [Option<f64>; 2]) -> Demand {
+    let widened = own.value.map_or(ends, |value| firm(value, ends));
+    let is_open = standing(widened, min, max).0 == Standing::Undecided;
+    let own = Demand { open: if is_open { figure.key.clone() } else { String::new() }, ..own };
     match standing(ends, min, max) {
         (Standing::Undecided, by) => Demand { by, ..undecided(own, figure, String::new()) },
         (standing, by) => Demand { standing, by, ..own },

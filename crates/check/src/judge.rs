@@ -79,6 +79,9 @@ pub struct Demand {
     pub why: String,
     /// What would decide it; may be empty.
     pub confirm: String,
+    /// The series whose further visits may decide it, or decide it otherwise; empty where none may.
+    #[serde(skip)]
+    pub open: String,
 }
 
 /// A run by a spec.
@@ -145,6 +148,11 @@ impl Outcome {
             true => self.host.clone(),
             false => format!("{} ({})", self.host, caveats.join(", ")),
         }
+    }
+
+    /// Keys of the series whose further visits may decide a demand.
+    pub fn open_series(&self) -> Vec<String> {
+        self.demands.iter().map(|demand| demand.open.clone()).filter(|key| !key.is_empty()).collect()
     }
 
     pub fn count(&self, standing: Standing) -> usize {
@@ -252,6 +260,7 @@ pub(super) fn demand(group: &str, label: impl Into<String>, key: &str, asked: St
         by: None,
         why: String::new(),
         confirm: String::new(),
+        open: String::new(),
     }
 }
 

@@ -13,6 +13,7 @@ use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use compare::Arm;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
+use model::Run;
 use model::run_file::EXTENSION;
 use report::checking::{self, Shown};
 use report::sections::label;
@@ -277,6 +278,15 @@ pub fn accept(
         false => show(&outcomes, Shown::First, false)?,
     }
     Ok(worst(&outcomes))
+}
+
+/// Keys of the series of a run so far on which demands rest that further visits may decide. What
+/// cannot be judged yet says so in the end.
+pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<String> {
+    let diagnosis = diagnose::diagnose(run.clone());
+    let judged = of_run(&diagnosis, reference, "", asked.compares())
+        .and_then(|measured| asked.judge(&measured, now_s()));
+    judged.map_or(Vec::new(), |outcome| outcome.open_series())
 }
 
 fn show(outcomes: &[Outcome], shown: Shown, brief: bool) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use super::keeping::{keep_for, put_back_what_was_left};
 use super::measure_args::MeasureArgs;
 use super::progress::Display;
 use super::signals::catch_signals;
-use super::{dry_run, leftovers, output, planted};
+use super::{check, dry_run, leftovers, output, planted};
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use knobs::{Hand, Knobs};
@@ -21,7 +21,9 @@ use model::run_file::{self, Candidates, Writer};
 use model::vocabulary::file::param::CACHE;
 use model::vocabulary::host::probe::DIRECTORY;
 use model::vocabulary::nexmark::probe::FLINK;
-use model::{Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Snapshot, Title};
+use model::{
+    Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, Run, RunClock, Snapshot, Title,
+};
 use session::measure::{Ended, Session};
 use session::objects::Keep;
 use session::plan::{self, Profile};
@@ -196,6 +198,10 @@ fn measure(
 ) -> anyhow::Result<Ended> {
     let [cpu, memory] = group_folders(&args.root);
     let lookout = Lookout::of(args);
+    let undecided = |run: &Run| match &args.accept {
+        Some(asked) => check::undecided(asked, run, &args.screen.reference),
+        None => Vec::new(),
+    };
     let session = Session {
         header,
         profile,
@@ -208,6 +214,7 @@ fn measure(
         visit_limit: args.visit_limit,
         secret: args.network.as_ref().and_then(|network| network.secret.clone()),
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
+        undecided: &undecided,
         look_after: &|writer| lookout.look(writer),
     };
     let mut display = Display::new();

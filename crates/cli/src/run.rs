@@ -50,8 +50,8 @@ pub struct Args {
     flink: FlinkArgs,
     #[command(flatten, next_help_heading = FLINK_OPTIONS)]
     margin: MarginArg,
-    /// Hold the host against a spec in the end, as `assay check` does; its exit code is that of
-    /// `assay check`
+    /// Hold the host against a spec in the end, as `assay check` does, whose exit code it has; what
+    /// decides its limits is measured before all else, until they are decided or the budget is over
     #[arg(long, value_name = "SPEC", conflicts_with = "fail_on", help_heading = OUTPUT)]
     accept: Option<PathBuf>,
 }

@@ -1,11 +1,11 @@
-//! The tables of few processes: the guarded interval, a look after every visit, and the clock as a
-//! covariate.
+//! The tables of few processes: the guarded interval, a look after every visit, limits, and the
+//! clock as a covariate.
 
 use prove::proof::{
     ALONE_COVERAGE_LEAST, CLOCK_COVERAGE_LEAST, CLOCK_FALSE_MOST_5, CLOCK_FALSE_MOST_7,
-    CLOCK_WRONG_COVERAGE_LEAST, ClockRead, Clocked, FewProcesses, GATE_OPEN_LEAST, GATE_WRONG_MOST,
-    GUARDED_COVERAGE_LEAST, LOOKED_COVERAGE_LEAST, Neighbour, Rate, Shape, beside, clocked, few_processes,
-    gate_opens, looking_after_every_visit,
+    CLOCK_WRONG_COVERAGE_LEAST, ClockRead, Clocked, Decided, FewProcesses, GATE_OPEN_LEAST, GATE_WRONG_MOST,
+    GUARDED_COVERAGE_LEAST, LIMIT_WRONG_MOST, LOOKED_COVERAGE_LEAST, Neighbour, Rate, Shape, Stop, at_limit,
+    beside, clocked, few_processes, gate_opens, looking_after_every_visit,
 };
 use stats::guarded::GUARDED;
 use stats::noise::{Inside, Noise};
@@ -127,6 +127,64 @@ pub fn sequential() -> String {
     let covered: Vec<Rate> = found.iter().map(|looked| looked.covered).collect();
     let header = ["noise", "ICC", "last interval covers", "within ±3 %", "within and wrong", "mean n"];
     table(&header, &rows) + &at_least("Coverage", &covered, LOOKED_COVERAGE_LEAST)
+}
+
+/// Figures at and beyond their limits.
+pub fn limits() -> String {
+    const NOISES: [Noise; 5] = [
+        lognormal(0.01),
+        lognormal(0.03),
+        floor(0.03),
+        student(0.02),
+        Noise::SlowTail { cv: 0.01, slow: 0.1 },
+    ];
+    const BEYOND: [f64; 7] = [-0.05, -0.02, -0.01, 0.0, 0.01, 0.02, 0.05];
+    let of = |noise, beyond, most, stop, trials| {
+        at_limit(shape(noise, 0.9, 1), beyond, most, stop, trials, seed(beyond, most))
+    };
+    let fewest = *GUARDED.start();
+    let cells = pairs(&NOISES, &BEYOND);
+    let found = measured(&cells, |&(noise, beyond)| {
+        [
+            of(noise, beyond, fewest, Stop::AtOnce, TRIALS / 5),
+            of(noise, beyond, 30, Stop::Firm, if beyond == 0.0 { TRIALS } else { TRIALS / 5 }),
+            of(noise, beyond, 30, Stop::Decided, TRIALS / 5),
+        ]
+    });
+    let shares = |one: &Decided| [one.met, one.missed, one.undecided].map(|rate| rate.to_string());
+    let row = |((noise, beyond), all): (&(Noise, f64), &[Decided; 3])| {
+        let [fewest, firm, decided] = all;
+        let mut row = vec![named(*noise), format!("{:+} %", 100.0 * beyond)];
+        row.extend(shares(fewest));
+        row.extend(shares(firm));
+        row.push(format!("{:.1}", firm.mean_n));
+        row.extend([decided.met, decided.missed].map(|rate| rate.to_string()));
+        row
+    };
+    let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
+    let header = [
+        "noise",
+        "from the limit",
+        "5 visits: met",
+        "missed",
+        "undecided",
+        "until it is firm, at most 30: met",
+        "missed",
+        "undecided",
+        "mean n",
+        "until it is decided (not used): met",
+        "missed",
+    ];
+    let long = measured(&NOISES, |&noise| of(noise, 0.0, 80, Stop::Firm, TRIALS / 2));
+    let wrong = |all: Vec<Decided>| all.iter().flat_map(|one| [one.met, one.missed]).collect::<Vec<Rate>>();
+    let at = cells.iter().zip(&found).filter(|((_, beyond), _)| *beyond == 0.0);
+    let at: Vec<Decided> = at.map(|(_, [_, firm, _])| *firm).collect();
+    [
+        table(&header, &rows),
+        at_most("At the limit, at most 30", &wrong(at), LIMIT_WRONG_MOST),
+        at_most("At most 80", &wrong(long), LIMIT_WRONG_MOST),
+    ]
+    .concat()
 }
 
 /// The clock as a covariate: whether series are brought to it, and what is then said of them.

@@ -25,6 +25,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "coverage-shapes", title: "Coverage by shape of the noise", run: coverage_by_shape },
     Section { name: "guarded", title: "The interval of few processes", run: few::guarded },
     Section { name: "sequential", title: "A look after every visit", run: few::sequential },
+    Section { name: "limits", title: "At a limit", run: few::limits },
     Section { name: "stand-in", title: "Windows in place of processes", run: windows_for_processes },
     Section { name: "clock", title: "The clock as a covariate", run: few::clock },
     Section { name: "alone", title: "Windows alone on their core", run: few::alone },

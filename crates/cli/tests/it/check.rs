@@ -39,7 +39,7 @@ fn check(run: &Path, spec: &str, more: &[&str]) -> (i32, String, String) {
     output(command)
 }
 
-fn output(mut command: std::process::Command) -> (i32, String, String) {
+pub fn output(mut command: std::process::Command) -> (i32, String, String) {
     let output = command.output().expect("assay runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
@@ -209,54 +209,6 @@ fn eight_runs_give_a_spec_that_half_of_them_pass() {
         missed.contains_key("core-clock") && missed.values().all(|count| *count <= 4),
         "{missed:?} {spec}"
     );
-}
-
-#[test]
-fn a_run_can_be_held_against_a_spec_at_once() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let spec = folder.path().join("spec.toml");
-    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
-    let run = |out: &str| {
-        let mut command = assay();
-        command
-            .args(["run", "--quick", "--new", "--pretend", "1", "--only", "cpu.clock", "--from"])
-            .arg(&machine);
-        command.arg("--out").arg(folder.path().join(out)).arg("--accept").arg(&spec);
-        output(command)
-    };
-    fs::write(&spec, "[machine]\ncpus = { min = 3 }\n").expect("a file");
-    let (code, text, error) = run("one");
-    assert!(
-        code == 1 && text.contains("REJECT") && error.contains("exit 1 (REJECT)"),
-        "{code} {text} {error}"
-    );
-    assert!(!error.contains("exit 0"), "{error}");
-    // Where no report can be written the outcome is told first, and a rejection stays one.
-    let (one, blocked) = (folder.path().join("one"), folder.path().join("blocked"));
-    for entry in fs::read_dir(one).expect("a folder").flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.ends_with(".assay.jsonl") {
-            fs::create_dir_all(blocked.join(name).join("full")).expect("a folder");
-        }
-    }
-    for (cpus, asked, word) in [(3, 1, "REJECT"), (2, 3, "ACCEPT")] {
-        fs::write(&spec, format!("[machine]\ncpus = {{ min = {cpus} }}\n")).expect("a file");
-        let (code, text, error) = run("blocked");
-        assert!(text.contains(word) && error.contains("cannot write"), "{text} {error}");
-        assert_eq!(code, asked, "{error}");
-    }
-    fs::write(&spec, "[machine]\ncpus = { least = 3 }\n").expect("a file");
-    let (code, _, error) = run("two");
-    assert!(code == 2 && error.contains("neither min nor max"), "{error}");
-    for (text, told) in [
-        ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", "this one would be quick"),
-        ("[[limit]]\nseries = \"syscall.*\"\nmax = \"1 GB/s\"", "measured in "),
-    ] {
-        fs::write(&spec, text).expect("a file");
-        let (code, _, error) = run("two");
-        assert!(code == 2 && error.contains(told), "{error}");
-    }
-    assert!(!folder.path().join("two").exists(), "nothing is measured for a spec that cannot be used");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Assay from the outside: the real program, driven as a user does, and its report in a real
 //! browser.
 
+mod accepted;
 mod archive;
 mod browser;
 mod check;

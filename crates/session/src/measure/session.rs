@@ -46,6 +46,8 @@ pub struct Session<'a> {
     pub visit_limit: Option<Duration>,
     pub secret: Option<Secret>,
     pub interrupted: &'a dyn Fn() -> bool,
+    /// Keys of the series of a run whose further visits may decide a limit.
+    pub undecided: &'a dyn Fn(&Run) -> Vec<String>,
     /// Looks after the run file between visits; what is to be said of it.
     pub look_after: &'a dyn Fn(&mut Writer) -> Option<String>,
 }

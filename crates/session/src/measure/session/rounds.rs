@@ -5,7 +5,7 @@ use model::run_file::Writer;
 use model::{Params, fingerprint, rough};
 use stats::quads::versus;
 use stats::series::series;
-use stats::spend::{Asked, Part, worthwhile};
+use stats::spend::{Asked, Part, Wanted, worthwhile};
 
 use super::{Ended, Loop, Progress};
 use crate::plan;
@@ -75,7 +75,9 @@ impl Loop<'_, '_> {
                 .is_some_and(|point| narrowed(case, std::slice::from_ref(point)).is_some())
         };
         let machine = self.watch.machine();
-        let found = worthwhile(&all, machine, &asked, |case| self.visit_seconds(case), divisible);
+        let first = (self.session.undecided)(&self.run);
+        let wanted = Wanted { asked, first: &first };
+        let found = worthwhile(&all, machine, &wanted, |case| self.visit_seconds(case), divisible);
         found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
 
