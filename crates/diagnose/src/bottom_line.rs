@@ -190,7 +190,8 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
                 0 => bad_words(figures, Word::Bad).map_or(String::new(), |bad| format!("{bad}.")),
                 _ if only_other_work(diagnosis) => {
                     return format!(
-                        "The host was busy with other work, so that figures may be too slow. {AGAIN}"
+                        "The host was busy with other work, so that figures may be too slow. {}",
+                        again(diagnosis)
                     );
                 }
                 1 => format!("One fault holds this host back: {}.", problems[0]),
@@ -223,7 +224,10 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
 }
 
 /// What to do about other work.
-const AGAIN: &str = "Measure again on a quiet host: assay run --wait-idle.";
+fn again(diagnosis: &Diagnosis) -> String {
+    let quick = if diagnosis.run.header.profile == "quick" { " --quick" } else { "" };
+    format!("Measure again on a quiet host: assay run{quick} --wait-idle.")
+}
 
 fn found(diagnosis: &Diagnosis, rule: RuleId) -> bool {
     diagnosis.findings.iter().any(|finding| rule == finding.rule)
@@ -243,7 +247,7 @@ fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
         false if rejected > 0 => {
             let what = format!("{rejected} of {} key figures were rejected", figures.len());
             match found(diagnosis, rules::BACKGROUND_LOAD) {
-                true => format!("{what}: other work disturbed the measuring. {AGAIN}"),
+                true => format!("{what}: other work disturbed the measuring. {}", again(diagnosis)),
                 false => format!("{what}: measuring was too disturbed."),
             }
         }

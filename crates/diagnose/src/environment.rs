@@ -1,9 +1,9 @@
 //! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
 
-use super::words::{counted, percent};
+use super::words::{capital, counted, percent};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
-use model::{Case, Effect, Fact, Finding, Severity, Visit};
+use model::{Case, Effect, Fact, Finding, Planned, Severity, Visit};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
@@ -68,6 +68,22 @@ fn served(evidence: &Evidence, case: u32) -> bool {
     matches!(group, Some("disk" | "file" | "network"))
 }
 
+/// The share of a case's CPU time that went to others, of which ticks cannot be all.
+fn share_of_others(evidence: &Evidence, case: u32, planned: &Planned) -> Option<f64> {
+    let seats = planned.case.placement.busy_cpus().len() as f64;
+    let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
+    let judged = total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0;
+    let share = total.rate() / seats - tick_error(evidence.visits_of(case));
+    (judged && share >= of_ticks(evidence.visits_of(case), seats)).then_some(share)
+}
+
+/// Whether others had so much of a case's CPU time that its figures do not count.
+pub(super) fn does_not_count(evidence: &Evidence, case: u32) -> bool {
+    let planned = evidence.run.header.plan.get(case as usize);
+    let share = planned.and_then(|planned| share_of_others(evidence, case, planned));
+    share.is_some_and(|share| share >= SHARE_REJECTED)
+}
+
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let only_served = evidence.cases().all(|(case, _)| served(evidence, case));
     let judged = |case: u32| only_served || !served(evidence, case);
@@ -76,15 +92,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
     let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
     for (case, planned) in evidence.cases().filter(|(case, _)| judged(*case)) {
-        let seats = planned.case.placement.busy_cpus().len() as f64;
-        let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
-        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
-            continue;
-        };
-        let share = total.rate() / seats - tick_error(evidence.visits_of(case));
-        if share < of_ticks(evidence.visits_of(case), seats) {
-            continue;
-        }
+        let Some(share) = share_of_others(evidence, case, planned) else { continue };
         match share {
             share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
             share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
@@ -157,24 +165,26 @@ pub(super) fn graded(
         finding
     };
     // Screens count headline figures; what else those passes gave goes with them.
-    let figures = |keys: &[String]| {
+    let figures = |keys: &[String]| -> Vec<&Judged> {
         let is_figure =
             |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
-        evidence.series.iter().filter(is_figure).filter(|judged| keys.contains(&judged.series.key)).count()
+        evidence.series.iter().filter(is_figure).filter(|judged| keys.contains(&judged.series.key)).collect()
     };
+    let name = |judged: &Judged| capital(&evidence.name(&judged.series.case));
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        let words = match figures(&rejected) {
-            0 => String::new(),
-            1 => ". 1 figure does not count.".to_string(),
-            count => format!(". {} do not count.", counted(count, "figure")),
+        let words = match figures(&rejected)[..] {
+            [] => String::new(),
+            [one] => format!(". {} does not count.", name(one)),
+            ref all => format!(". {} do not count.", counted(all.len(), "figure")),
         };
         findings.push(ending(finding(Effect::Rejects, rejected), words));
     }
     if !told.is_empty() || findings.is_empty() {
-        let words = match figures(&told) {
-            0 => String::new(),
-            count => format!(". {} may be too slow.", counted(count, "figure")),
+        let words = match figures(&told)[..] {
+            [] => String::new(),
+            [one] => format!(". {} may be too slow.", name(one)),
+            ref all => format!(". {} may be too slow.", counted(all.len(), "figure")),
         };
         findings.push(ending(finding(Effect::Explains, told), words));
     }

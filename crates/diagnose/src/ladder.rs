@@ -1,6 +1,6 @@
 //! What curves of a run say: their points, and the latency ladder as caches.
 
-use super::Evidence;
+use super::{Evidence, environment};
 use machine::CacheKind;
 use model::vocabulary::memory as ids;
 use model::vocabulary::{BenchId, MetricId, ParamId};
@@ -108,7 +108,8 @@ impl CacheSize {
     }
 }
 
-/// The ladder of random loads on huge pages; `None` where there is none, or too short a one.
+/// The ladder of random loads on huge pages; `None` where there is none, too short a one, or one
+/// that was measured beside other work and does not count.
 pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
     let plain = |case: &Case| {
         let order = case.params.get(ids::param::ORDER).and_then(|order| order.text());
@@ -118,7 +119,9 @@ pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
         curves(evidence, ids::LATENCY, ids::metric::LATENCY, ids::param::BYTES, plain).into_iter().next()?;
     let planned = curve.series.first()?.series.planned as u32;
     let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
-    if median(&shares).is_some_and(|share| share < HUGE_ENOUGH) {
+    if median(&shares).is_some_and(|share| share < HUGE_ENOUGH)
+        || environment::does_not_count(evidence, planned)
+    {
         return None;
     }
     let steps = steps(&curve.points)?;

@@ -59,11 +59,17 @@ const SUBJECTS: &[(&str, &[&str])] = &[
     ("studies", &["memory", "rate runs", "footprint", "guard", "setting", "trade-off", "profile"]),
 ];
 
-/// `SMT (no siblings)`, `NUMA (one node)`, `studies`: the subjects of rules that do not apply.
+/// `NUMA (one node)`, `part of disk (not reported)`, `studies`: the subjects of rules that do not
+/// apply.
 pub fn subjects(diagnosis: &Diagnosis, rules: &[&Rule]) -> Vec<String> {
     let own = SUBJECTS.iter().filter(|(_, topics)| rules.iter().any(|rule| topics.contains(&rule.topic)));
-    own.map(|(subject, _)| match reason(subject, diagnosis) {
+    let looked = |topics: &[&str]| {
+        let fired = diagnosis.findings.iter().filter_map(|finding| diagnose::topic(&finding.rule));
+        diagnosis.clean.iter().map(|rule| rule.topic).chain(fired).any(|topic| topics.contains(&topic))
+    };
+    own.map(|(subject, topics)| match reason(subject, diagnosis) {
         "" => subject.to_string(),
+        reason if looked(topics) => format!("part of {subject} ({reason})"),
         reason => format!("{subject} ({reason})"),
     })
     .collect()
@@ -80,7 +86,10 @@ fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
     match subject {
         "clock" | "DIMMs" if is_guest => "guest",
         "clock" | "DIMMs" => "not reported",
-        "SMT" if machine.cpus.cores.iter().flatten().all(|core| core.cpus.len() < 2) => "no siblings",
+        "SMT" if machine.cpus.cores.iter().flatten().all(|core| core.cpus.len() < 2) => match is_guest {
+            true => "no siblings shown",
+            false => "no siblings",
+        },
         "NUMA" if machine.nodes.len() < 2 => "one node",
         "topology" if machine.cpus.online.len() < 2 => "one CPU",
         "topology" if machine.llc_groups().is_none_or(|groups| groups.len() < 2) => "one L3",
@@ -117,7 +126,7 @@ mod tests {
         let all: Vec<&Rule> = diagnose::rules().collect();
         let text = subjects(&diagnosis, &all).join(", ");
         for part in
-            ["SMT (no siblings)", "NUMA (one node)", "DIMMs (guest)", "network (not tested)", "studies"]
+            ["SMT (no siblings shown)", "NUMA (one node)", "DIMMs (guest)", "network (not tested)", "studies"]
         {
             assert!(text.contains(part), "{part} is missing in {text}");
         }

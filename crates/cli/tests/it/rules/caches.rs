@@ -1,6 +1,6 @@
 //! The last-level cache: claims that are too large, too small and true, and blocks that fit it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::edited::{Edit, server};
 use super::{Case, case};
@@ -126,4 +126,23 @@ pub fn blocks_beyond_the_caches() -> Vec<Case> {
         [("quick", both), ("standard", both), ("quick", "memory.bandwidth")].map(on_two_caches).into();
     cases.push(case("a share of what is told", a_share_of_what_is_told()));
     cases
+}
+
+#[test]
+fn a_ladder_beside_other_work_says_nothing_of_caches() {
+    let run = || on(&claiming("266240K"), "quick", "memory.latency");
+    let share = |run: &mut Edit| {
+        run.latencies("memory.latency", "bytes", |bytes| if bytes <= 2e6 { 4.5 } else { 95.0 });
+    };
+    let mut quiet = run();
+    share(&mut quiet);
+    assert_eq!(findings(&quiet.diagnosed(), "llc-differs").len(), 1);
+    let mut busy = run();
+    share(&mut busy);
+    busy.conditions(|_, conditions| {
+        conditions["wall_ms"] = json!(1000.0);
+        conditions["busy_ms"] = json!(1500.0);
+        conditions["others_on_seats_ms"] = json!(500.0);
+    });
+    assert_eq!(findings(&busy.diagnosed(), "llc-differs").len(), 0);
 }
