@@ -1,15 +1,17 @@
 //! Which references a verb reads its figures by: what `--reference` names, then what the user kept
 //! with `assay reference add`, then the published table.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 
 use super::{nexmark, output, peers, results};
 use compare::peers::{Bands, Result as HostResult, bands};
 use diagnose::Diagnosis;
-use diagnose::reference::{self, Kind, References, Row, Sure};
+use diagnose::reference::{self, HostClass, Kind, References, Row, Silent, Sure};
 use model::Better;
 
 /// Of a table no more is read than any has.
@@ -49,7 +51,7 @@ pub fn kept() -> anyhow::Result<References> {
     for file in files.iter().rev() {
         match table(file) {
             Ok(rows) => references = references.with_table(&name_of(file), rows),
-            Err(error) => output::tell(&format!("assay: {} is left out: {error:#}", file.display())),
+            Err(error) => tell_once(format!("assay: {} is left out: {error:#}", file.display())),
         }
     }
     Ok(references)
@@ -105,7 +107,11 @@ fn named(references: References, path: &Path, own: &Diagnosis) -> anyhow::Result
     }
     let name = path.display().to_string();
     if is_table(path) {
-        return Ok(references.with_table(&name, table(path)?));
+        let rows = table(path)?;
+        if let Some(text) = without_effect(&rows, own) {
+            tell_once(format!("assay: --reference {name}: {text}"));
+        }
+        return Ok(references.with_table(&name, rows));
     }
     let diagnosis = diagnose::diagnose(results::run(path)?);
     let rows = reference::rows_of_run(&name, &diagnosis, true);
@@ -113,6 +119,52 @@ fn named(references: References, path: &Path, own: &Diagnosis) -> anyhow::Result
         bail!("it has no figure that can be used");
     }
     Ok(references.with_table(&name, rows))
+}
+
+/// A line that is told once, however often the references are read.
+fn tell_once(text: String) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+        output::tell(&text);
+    }
+}
+
+/// Rows that are named where they do nothing.
+const NAMED: usize = 3;
+
+/// Which rows of a table do nothing for a run, in a sentence; `None` where each does something.
+fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
+    let host = HostClass::of(&own.machine);
+    let figures = || own.series.iter().map(|one| (one.series.key.as_str(), one.series.metric.unit.as_ref()));
+    let silent = rows.iter().filter_map(|row| Some((row, row.silent(&host, figures())?)));
+    let silent: Vec<(&Row, Silent)> = silent.collect();
+    let said = |(row, why): &(&Row, Silent)| {
+        Some(match why {
+            Silent::Figure => format!("the run has no figure {}", row.metric),
+            Silent::Unit => format!("{:?} is no unit of {}", row.unit, row.metric),
+            Silent::Class => format!("no class of hosts is called {:?}", row.subject),
+            Silent::Host => return None,
+        })
+    };
+    let mut reasons: Vec<String> = silent.iter().filter_map(said).collect();
+    let others = silent.len() - reasons.len();
+    if let Some(more @ 1..) = reasons.len().checked_sub(NAMED) {
+        reasons.truncate(NAMED);
+        reasons.push(format!("{more} more like these"));
+    }
+    match others {
+        0 => {}
+        1 => reasons.push("1 is of other hosts".to_string()),
+        _ => reasons.push(format!("{others} are of other hosts")),
+    }
+    let what = match (silent.len(), rows.len()) {
+        (0, _) => return None,
+        (1, 1) => "its only row does nothing here".to_string(),
+        (1, all) => format!("1 of its {all} rows does nothing here"),
+        (many, all) if many == all => format!("none of its {all} rows does anything here"),
+        (many, all) => format!("{many} of its {all} rows do nothing here"),
+    };
+    Some(format!("{what}: {}", reasons.join("; ")))
 }
 
 fn rows_of(found: &Bands, name: &str) -> Vec<Row> {

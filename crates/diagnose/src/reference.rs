@@ -125,6 +125,51 @@ impl References {
     }
 }
 
+/// Why a row of a table says nothing of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silent {
+    /// The run has no such figure.
+    Figure,
+    /// Its unit is none of the figure's.
+    Unit,
+    /// No class is called so.
+    Class,
+    /// It is of other hosts.
+    Host,
+}
+
+impl Row {
+    /// Why it says nothing of a host's figures, each a key and a unit; `None` where it does, or
+    /// tells of a gap.
+    pub fn silent<'f>(
+        &self,
+        host: &HostClass,
+        figures: impl Iterator<Item = (&'f str, &'f str)>,
+    ) -> Option<Silent> {
+        self.kind?;
+        let known = |class: &str| class == "any" || class::parent(class).is_some();
+        let of_it: Vec<(&str, &str)> = figures.filter(|(key, _)| self.matches(key)).collect();
+        let fits = |key: &str| {
+            let parts = KeyParts::of(key);
+            let (classes, _) = host.classes(parts.bench);
+            let is_of = |class: &String| {
+                let within = |subject: &str| class != "any" && is_within(subject, class);
+                self.subjects().any(|subject| subject == class || within(subject))
+            };
+            host.fits(self, &parts) && (is_named(self) || classes.iter().any(is_of))
+        };
+        match () {
+            () if !self.subjects().any(known) => Some(Silent::Class),
+            () if of_it.is_empty() => Some(Silent::Figure),
+            () if !of_it.iter().any(|(_, unit)| model::unit_factor(&self.unit, unit).is_some()) => {
+                Some(Silent::Unit)
+            }
+            () if !of_it.iter().any(|(key, _)| fits(key)) => Some(Silent::Host),
+            () => None,
+        }
+    }
+}
+
 /// Whether the user named the run that it comes from for any host.
 fn is_named(row: &Row) -> bool {
     row.is_own() && row.subject == "any"
