@@ -126,8 +126,8 @@ impl Comparison {
         }
         let over_all = ratio_words(index);
         let from = match of.counted == of.both {
-            true => format!("from all {} figures that both have", of.both),
-            false => format!("from {} of the {} figures that both have", of.counted, of.both),
+            true => format!("from all {} main figures that both have", of.both),
+            false => format!("from {} of the {} main figures that both have", of.counted, of.both),
         };
         let (_, within) = self.concluded(index);
         match outcome {
@@ -240,8 +240,8 @@ impl Comparison {
         }
         let (many, reason) = self.main_reason(letter)?;
         let figures = match of.refused {
-            1 => "1 figure is left out".to_string(),
-            many => format!("{many} figures are left out"),
+            1 => "1 main figure is left out".to_string(),
+            many => format!("{many} main figures are left out"),
         };
         Some(match many == of.refused {
             true => format!("{figures}: {reason}."),
@@ -257,19 +257,19 @@ impl Comparison {
             (_, 0) => format!("No conclusion: A and {letter} have no figure in common that can be compared."),
             (Some((many, reason)), both) => {
                 format!(
-                    "No conclusion: {reason}, so {many} of the {both} figures that both have do not count."
+                    "No conclusion: {reason}, so {many} of the {both} main figures that both have do not count."
                 )
             }
             (None, both) if self.imported => {
                 format!(
-                    "No conclusion: imported figures have no interval, so that none of the {both} counts."
+                    "No conclusion: imported figures have no interval, so that none of the {both} main ones counts."
                 )
             }
             (None, both) => {
                 let known = match of.counted {
-                    0 => format!("none of the {both} figures that both have is"),
-                    1 => format!("only 1 of the {both} figures that both have is"),
-                    many => format!("only {many} of the {both} figures that both have are"),
+                    0 => format!("none of the {both} main figures that both have is"),
+                    1 => format!("only 1 of the {both} main figures that both have is"),
+                    many => format!("only {many} of the {both} main figures that both have are"),
                 };
                 format!("No conclusion: {known} known well enough.")
             }

@@ -58,12 +58,8 @@ fn written(found: &[Comparison], shown: Shown, rows: usize, exit: u8, style: Sty
         Shown::Quiet => return out,
         Shown::LeftOut => out.push_str(&left_out::text(found, &letters, style)),
         Shown::First | Shown::All => {
-            // Of a conclusion that conditions forbid, what remains is no answer.
-            let silent = |one: &Comparison, answer: &Answer| {
-                answer.outcome == Outcome::NoConclusion && !one.imported && shown == Shown::First
-            };
             let table = match (found, answers.as_slice()) {
-                ([one], [answer]) if silent(one, answer) => String::new(),
+                ([one], [answer]) if is_silent(one, answer, shown) => String::new(),
                 ([_], [answer]) => one_table(answer, &letters[0], style),
                 _ => many_table(found, &answers, &letters, style),
             };
@@ -78,6 +74,11 @@ fn written(found: &[Comparison], shown: Shown, rows: usize, exit: u8, style: Sty
     }
     out.push_str(&closing(found, &answers, shown, exit, style));
     out
+}
+
+/// Of a conclusion that conditions forbid, what remains is no answer.
+fn is_silent(one: &Comparison, answer: &Answer, shown: Shown) -> bool {
+    answer.outcome == Outcome::NoConclusion && !one.imported && shown == Shown::First
 }
 
 fn tone(outcome: Outcome) -> Tone {
@@ -417,22 +418,24 @@ fn legend(found: &[Comparison], style: Style) -> String {
 
 /// The last lines: what else there is, and the exit code where it is not 0.
 fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, style: Style) -> String {
-    let figures =
-        |many: usize| if many == 1 { "1 more figure".into() } else { format!("{many} more figures") };
-    let in_sight = |answer: &Answer| answer.groups.iter().map(|group| group.rows.len()).sum::<usize>();
-    let more: usize = found
-        .iter()
-        .zip(answers)
-        .map(|(one, answer)| (one.metrics.len() + one.refused.len()).saturating_sub(in_sight(answer)))
-        .max()
-        .unwrap_or(0);
+    // Of several results that with most figures; rows are those of the first.
+    let all = |one: &Comparison| one.metrics.len() + one.refused.len();
+    let total = found.iter().map(all).max().unwrap_or(0);
+    let here: usize = match (found, answers) {
+        ([one], [answer]) if is_silent(one, answer, shown) => 0,
+        _ => answers.first().map_or(0, |one| one.groups.iter().map(|own| own.rows.len()).sum()),
+    };
     let refused = found.iter().map(|one| one.refused.len()).max().unwrap_or(0);
     let mut parts = Vec::new();
-    if shown != Shown::All && more > 0 {
-        parts.push(format!("{}: --all", figures(more)));
+    if shown != Shown::All && total > here {
+        let figures = if total == 1 { "1 figure".to_string() } else { format!("{total} figures") };
+        parts.push(match (shown, here) {
+            (Shown::First, 1..) => format!("{figures}, {here} of them here: --all"),
+            _ => format!("{figures}: --all"),
+        });
     }
     if shown != Shown::LeftOut && refused > 0 {
-        parts.push(format!("{refused} left out, with reasons: --left-out"));
+        parts.push(format!("{refused} of {total} left out, with reasons: --left-out"));
     }
     parts.push("page: --out compare.html".to_string());
     match exit {

@@ -65,6 +65,57 @@ fn two_hosts_fit_every_terminal() {
     assert!(quiet.starts_with("  B is ") && quiet.lines().count() <= 6, "{quiet}");
 }
 
+/// The numbers of a line, in their order.
+fn numbers(line: &str) -> Vec<usize> {
+    line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn the_counts_of_a_screen_add_up() {
+    let bench = Bench::new();
+    let disturbed = bench.copy("disturbed.assay.jsonl", |record, of| {
+        if record["header"].is_object() {
+            record["header"]["host"] = json!("other");
+        }
+        if of == "memory.latency" {
+            scale(record, 0.8);
+        }
+        if of == "ipc.pipe-pingpong" && record["visit"].is_object() {
+            let cpus = record["visit"]["conditions"]["cpus"].clone();
+            record["visit"]["conditions"] = json!({
+                "wall_ms": 1000.0, "cpus": cpus, "own_ms": 1000.0, "busy_ms": 1500.0, "others_on_seats_ms": 500.0
+            });
+        }
+    });
+    let files = [bench.run.as_path(), &disturbed];
+    let shown = |args: &[&str]| {
+        let mut command = assay();
+        command.arg("compare").args(args).args(files).env("COLUMNS", "140").env("LANG", "C.UTF-8");
+        String::from_utf8(command.output().expect("assay runs").stdout).expect("UTF-8")
+    };
+    let text = shown(&[]);
+    let line = |with: &str| {
+        let found = text.lines().flat_map(|line| line.split("      ")).find(|part| part.contains(with));
+        numbers(found.unwrap_or_else(|| panic!("no {with:?} in {text}")))
+    };
+    let json: Value = serde_json::from_str(&shown(&["--json"])).expect("JSON");
+    let count = |name: &str| json[name].as_array().map_or(0, Vec::len);
+    // All figures, those in sight and those that are left out.
+    let [all, here] = line("of them here: --all")[..] else { panic!("{text}") };
+    let [left_out, of] = line("left out, with reasons")[..] else { panic!("{text}") };
+    assert_eq!((all, of), (count("metrics") + count("refused"), all), "{text}");
+    assert_eq!((here, left_out), (count("key_figures"), count("refused")), "{text}");
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (before, _) = whole.split_once(" main figures that both have").expect("how many count");
+    let of_them = numbers(before).pop().expect("a number");
+    let main = json["metrics"].as_array().into_iter().flatten().filter(|one| one["headline"] == true).count();
+    assert!(main <= of_them && of_them <= all, "{main} {of_them} {all}: {text}");
+    let listed = shown(&["--left-out"]);
+    let headed = listed.lines().filter(|line| line.contains(" figures: ") || line.contains("1 figure: "));
+    let listed: usize = headed.filter(|line| !line.contains("--all")).map(|line| numbers(line)[0]).sum();
+    assert_eq!(listed, left_out, "{text}");
+}
+
 #[test]
 fn a_run_against_itself_says_what_could_not_have_been_seen() {
     let bench = Bench::new();
