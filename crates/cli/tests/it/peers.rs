@@ -189,6 +189,24 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     }
 }
 
+/// What a host is slower in is named where it is no key figure, and counted once.
+#[test]
+fn a_part_without_a_key_figure_names_its_benchmarks() {
+    let mut made = Made::new();
+    made.healthy(12);
+    let mut slow = made.host("db77", "2026-11-02T00:00:00Z", 1.0);
+    for series in slow.series.iter_mut().filter(|one| one.key.starts_with("memory.latency")) {
+        series.median = series.median.map(|value| value * 1.3);
+        series.ci95 = series.median.map(|value| [value * 0.995, value * 1.005]);
+    }
+    made.put("runs/db77.assay.jsonl", &made.bytes(&slow));
+    let (_, output) = peers(&[], &[&made.runs()]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let row = text.lines().find(|line| line.contains("  db77  ")).expect("a row");
+    assert!(row.contains("memory latency: latency (of ") && row.contains("23 %"), "{text}");
+    assert!(!text.contains("more figures"), "they are those of the part: {text}");
+}
+
 /// The first screens: hosts that are behind, none, and too few to tell.
 #[test]
 fn a_fleet_has_a_screen_of_forty_lines() {

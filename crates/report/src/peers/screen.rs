@@ -6,9 +6,10 @@ use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::text::screen::bare;
 use compare::day_range;
-use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Standing};
+use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Score, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use diagnose::words::{capital, counted, listed, number_word};
+use model::pattern::KeyParts;
 use model::{Severity, percent, unit_factor};
 use stats::order::median;
 
@@ -159,13 +160,15 @@ fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
         all.push([figure.alone.to_string(), value, middle, percent(1.0 - ratio)]);
     }
     let unsaid = |what: String, ratio: f64| [what, String::new(), String::new(), percent(1.0 - ratio)];
-    if let (true, Some(part)) = (known.is_empty(), standing.worst()) {
-        all.push(unsaid(format!("{}: {}", part.component, counted(part.metrics, "figure")), part.ratio));
+    let part = standing.worst().filter(|_| known.is_empty());
+    if let Some(part) = part {
+        all.push(unsaid(part_words(peers, standing, place, part), part.ratio));
     }
     let others: Vec<f64> = standing
         .flags
         .iter()
         .filter(|flag| !known.iter().any(|(_, metric, _)| *metric == flag.metric))
+        .filter(|flag| part.is_none_or(|part| part.component != peers.fleet.metrics[flag.metric].component))
         .map(|flag| flag.ratio)
         .collect();
     match median(&others) {
@@ -179,6 +182,40 @@ fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
         _ => {}
     }
     all
+}
+
+/// Benchmarks of a part that are named.
+const BENCHES: usize = 3;
+
+/// A part of the machine with those of its benchmarks in which a host is furthest behind:
+/// `process: exec, spawn and shell (of 13 figures)`.
+fn part_words(peers: &Peers, standing: &Standing, place: usize, part: &Score) -> String {
+    let ratio = |metric: usize| {
+        let own = peers.fleet.value(place, metric)?;
+        let others = peers.groups[standing.against].hosts.iter().filter(|other| **other != place);
+        let others: Vec<f64> = others.filter_map(|other| peers.fleet.value(*other, metric)).collect();
+        let middle = median(&others)?;
+        Some(if peers.fleet.metrics[metric].higher { own / middle } else { middle / own })
+    };
+    let of_part = peers.fleet.metrics.iter().enumerate().filter(|(_, one)| one.component == part.component);
+    let mut all: Vec<(f64, &str)> = of_part
+        .filter_map(|(metric, one)| {
+            let bench = KeyParts::of(&one.key).bench;
+            Some((ratio(metric)?, bench.split_once('.').map_or(bench, |(_, name)| name)))
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut names: Vec<&str> = Vec::new();
+    for (_, name) in all {
+        if names.len() < BENCHES && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let figures = counted(part.metrics, "figure");
+    match names.len() {
+        0 => format!("{}: {figures}", part.component),
+        _ => format!("{}: {} (of {figures})", part.component, listed(&names)),
+    }
 }
 
 /// What about a host that is behind differs from its peers, in a few words.
