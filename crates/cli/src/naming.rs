@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::results;
@@ -43,6 +42,18 @@ const LONGEST: usize = 100;
 /// A run has no more labels: they stand in every summary.
 const MOST: usize = 32;
 
+/// A name or a label that is refused, wherever it was given: a mistake of usage.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// Name and labels of the host in a run's header.
 #[derive(Debug, PartialEq)]
 pub struct Named {
@@ -68,19 +79,22 @@ impl Naming {
         host: Option<String>,
         labels: Option<String>,
     ) -> anyhow::Result<Named> {
+        let refused =
+            |why: String, variable: &'static str| anyhow::Error::new(Refused(why)).context(variable);
         let host = match (&self.host, host) {
             (Some(host), _) => host.clone(),
-            (None, Some(text)) => name(&text).map_err(anyhow::Error::msg).context(HOST)?,
+            (None, Some(text)) => name(&text).map_err(|why| refused(why, HOST))?,
             (None, None) => own.unwrap_or("unknown-host").to_string(),
         };
         let mut all = BTreeMap::new();
         for text in labels.iter().flat_map(|all| all.split(',')).map(str::trim).filter(|one| !one.is_empty())
         {
-            all.extend([label(text).map_err(anyhow::Error::msg).context(LABELS)?]);
+            all.extend([label(text).map_err(|why| refused(why, LABELS))?]);
         }
         // An option says more than the environment.
         all.extend(self.labels.iter().cloned());
-        anyhow::ensure!(all.len() <= MOST, "{} labels; a run has at most {MOST}", all.len());
+        let many = || Refused(format!("{} labels; a run has at most {MOST}", all.len()));
+        anyhow::ensure!(all.len() <= MOST, many());
         Ok(Named { host, labels: all })
     }
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use serde::Serialize;
 
+use super::naming::Refused;
 use diagnose::Diagnosis;
 use machine::Machine;
 use model::vocabulary::guard;
@@ -95,10 +96,11 @@ pub fn tell_as_is(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
-/// What ended a verb, as one line: it may quote what a stranger wrote into a file.
+/// What ended a verb, as one line: it may quote what a stranger wrote into a file. A name that is
+/// refused is a mistake of usage, from whatever variable it comes.
 pub fn complain(error: &anyhow::Error) -> ExitCode {
     tell(&format!("assay: {}", plain(&format!("{error:#}"), 4000)));
-    ExitCode::from(3)
+    ExitCode::from(if error.is::<Refused>() { 2 } else { 3 })
 }
 
 /// Text for people on standard output.

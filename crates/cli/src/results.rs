@@ -116,17 +116,20 @@ fn below(path: &Path, deepest: usize, files: &mut Vec<PathBuf>) -> anyhow::Resul
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for entry in entries {
-        let name = entry.to_string_lossy();
-        let is_run = name.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
         // A link to a folder may lead back.
         let is_folder = deepest > 0 && entry.is_dir() && !entry.is_symlink();
-        match (is_folder, is_run && entry.is_file()) {
+        match (is_folder, is_run_file(&entry)) {
             (true, _) => below(&entry, deepest - 1, files)?,
             (false, true) => files.push(entry),
             (false, false) => {}
         }
     }
     Ok(())
+}
+
+/// Whether a file is called as runs are, compressed or not.
+fn is_run_file(path: &Path) -> bool {
+    path.to_string_lossy().trim_end_matches(".gz").ends_with(run_file::EXTENSION) && path.is_file()
 }
 
 /// The run in a file; of another tool's result it says what can be done with that.
@@ -166,8 +169,8 @@ pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     let shown = folder.display().to_string();
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
     let runs = entries.flatten().filter_map(|entry| {
-        let is_run = entry.file_name().to_str().is_some_and(|name| name.ends_with(".assay.jsonl"));
-        Some((entry.metadata().ok()?.modified().ok()?, entry.path())).filter(|_| is_run)
+        let path = entry.path();
+        is_run_file(&path).then_some((entry.metadata().ok()?.modified().ok()?, path))
     });
     runs.max().map(|(_, newest)| newest).with_context(|| format!("there is no run in {shown}"))
 }
@@ -182,11 +185,7 @@ fn folder(path: &Path) -> anyhow::Result<Arm> {
     let shown = path.display().to_string();
     let entries = std::fs::read_dir(path).with_context(|| format!("cannot read the folder {shown}"))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let is_run = |path: &PathBuf| {
-        let name = path.to_string_lossy();
-        name.trim_end_matches(".gz").ends_with(run_file::EXTENSION) && path.is_file()
-    };
-    files.retain(is_run);
+    files.retain(|path| is_run_file(path));
     files.sort();
     ensure!(!files.is_empty(), "the folder {shown} holds no run ({})", run_file::EXTENSION);
     ensure!(

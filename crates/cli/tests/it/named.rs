@@ -1,8 +1,11 @@
 //! Names that users give: of the host, its labels, and of files that reports go into.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::assay;
@@ -39,7 +42,8 @@ fn a_host_and_its_labels_are_called_as_their_owner_calls_them() {
         end(command.env("ASSAY_HOST", host).env("ASSAY_LABELS", "rack=r9"))
     };
     by_environment("pod7").expect(0).says(&["pod7: measuring"]);
-    by_environment("a\u{1b}b").expect(3).says(&["ASSAY_HOST", "characters"]);
+    // As `--host` itself would be.
+    by_environment("a\u{1b}b").expect(2).says(&["ASSAY_HOST", "characters"]);
     for wrong in ["rack", "rack=", "=r7"] {
         verb(&["run", "--dry-run", "--label", wrong], &[]).expect(2).says(&["KEY=VALUE"]);
     }
@@ -210,6 +214,17 @@ fn runs_are_kept_and_found_by_a_name() {
         "{error}"
     );
     assert_eq!(said(&["diagnose", "@before"]).0, 0);
+    // What is packed to save room keeps its name.
+    let packed = folder.path().join("assay-out/packed");
+    fs::create_dir(&packed).expect("a folder");
+    let run = crate::runs::run_file(&folder.path().join("assay-out"));
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&fs::read(run).expect("a run")).expect("packed");
+    fs::write(packed.join("one.assay.jsonl.gz"), encoder.finish().expect("packed")).expect("written");
+    for verb in ["diagnose", "summary"] {
+        let (code, text, error) = said(&[verb, "@packed"]);
+        assert!(code == 0 && !text.is_empty(), "{verb}: {error}");
+    }
     assert_eq!(said(&["summary", "@before"]).1.lines().count(), 2);
     let (code, _, error) = said(&["run", "--name", "../x", "--dry-run"]);
     assert!(code == 2 && error.contains("letters, digits"), "{error}");
