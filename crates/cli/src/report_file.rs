@@ -38,17 +38,22 @@ impl ReportFile {
         OsStringValueParser::new().try_map(|text| ReportFile::parse(&text))
     }
 
-    /// An ending that says no form is refused before anything is done.
-    pub fn parse(text: &OsStr) -> Result<ReportFile, String> {
-        let path = PathBuf::from(text);
-        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
-        let found = FORMS.iter().find(|(_, known, _)| *known == ending);
-        let form = found.map(|(form, _, _)| *form).ok_or_else(|| unknown(&path, &ending))?;
-        Ok(ReportFile { path, form })
+    /// Of a verb that writes these forms only.
+    pub fn parser_of(forms: &'static [Form]) -> impl TypedValueParser<Value = ReportFile> {
+        OsStringValueParser::new().try_map(move |text| ReportFile::of(&text, forms))
     }
 
-    pub fn shown(&self) -> std::path::Display<'_> {
-        self.path.display()
+    /// An ending that says no form is refused before anything is done.
+    pub fn parse(text: &OsStr) -> Result<ReportFile, String> {
+        ReportFile::of(text, &FORMS.map(|(form, ..)| form))
+    }
+
+    fn of(text: &OsStr, forms: &[Form]) -> Result<ReportFile, String> {
+        let path = PathBuf::from(text);
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
+        let found = FORMS.iter().find(|(form, known, _)| *known == ending && forms.contains(form));
+        let form = found.map(|(form, ..)| *form).ok_or_else(|| unknown(&path, &ending, forms))?;
+        Ok(ReportFile { path, form })
     }
 
     /// Writes it, and says so.
@@ -59,15 +64,17 @@ impl ReportFile {
     }
 }
 
-fn unknown(path: &Path, ending: &str) -> String {
-    let ways = FORMS.map(|(_, ending, words)| format!(".{ending} ({words})"));
-    let meant = match nearest(ending, FORMS.map(|(_, ending, _)| ending)) {
+fn unknown(path: &Path, ending: &str, forms: &[Form]) -> String {
+    let known = || FORMS.iter().filter(|(form, ..)| forms.contains(form));
+    let ways: Vec<String> = known().map(|(_, ending, words)| format!(".{ending} ({words})")).collect();
+    let meant = match nearest(ending, known().map(|(_, ending, _)| *ending)) {
         Some(ending) => format!("; did you mean {}?", path.with_extension(ending).display()),
         None => String::new(),
     };
-    let said = match ending {
-        "" => "the file's name has no ending that says its form".to_string(),
-        ending => format!("no report has the form .{ending}"),
+    let said = match (ending, FORMS.iter().any(|(_, known, _)| *known == ending)) {
+        ("", _) => "the file's name has no ending that says its form".to_string(),
+        (ending, true) => format!("this is not written as .{ending}"),
+        (ending, false) => format!("no report has the form .{ending}"),
     };
     format!("{said}: end it in {}{meant}", ways.join(", "))
 }
@@ -87,5 +94,9 @@ mod tests {
         assert!(why.starts_with("no report has the form .xlsx: end it in .html (page), .md"), "{why}");
         assert!(form("out.htm").expect_err("no form").ends_with("; did you mean out.html?"));
         assert!(form("fleet").expect_err("no form").contains("no ending"));
+        let of = |name: &str| ReportFile::of(OsStr::new(name), &[Form::Json, Form::Csv]);
+        assert_eq!(of("trend.csv").map(|file| file.form), Ok(Form::Csv));
+        let why = of("trend.html").expect_err("no such form");
+        assert_eq!(why, "this is not written as .html: end it in .json (JSON), .csv (CSV)");
     }
 }

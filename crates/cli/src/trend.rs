@@ -29,8 +29,8 @@ Examples:
 A step is a lasting change of a figure's level: at least three runs on each side, 2 % or more and more than its usual \
 interval; of all steps at most 1 % are false. Beside it stands what the runs say changed there: kernel, microcode, BIOS, \
 governor, mitigations, a restart, labels, Assay itself. A step to the worse counts until a later one takes it back. What \
-only the last run or two show is no step; the command that confirms it is named. Runs of another profile or on other \
-CPUs are another series.
+only the last run or two show is no step; the command that confirms it is named. Runs of another profile, of another \
+model of CPU (a new machine under the old name) or on other CPUs are another series.
 Exit codes: 0 no step to the worse, 1 a step to the worse, 2 usage or no such host, 3 no run could be used, 4 fewer than \
 eight runs of one series")]
 pub struct Args {
@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// File for the values (.csv; with --all of every figure) or JSON (.json)
-    #[arg(long, value_name = "FILE", value_parser = ReportFile::parser(), help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = ReportFile::parser_of(&[Form::Csv, Form::Json]), help_heading = "Output")]
     out: Option<ReportFile>,
 }
 
@@ -70,13 +70,6 @@ const UNUSABLE: u8 = 3;
 const UNDECIDED: u8 = 4;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if let Some(file) = args.out.as_ref().filter(|file| !matches!(file.form, Form::Csv | Form::Json)) {
-        output::tell(&format!(
-            "assay: --out {}: a trend is written as CSV or JSON; give it a name that ends in .csv or .json",
-            file.shown()
-        ));
-        return Ok(ExitCode::from(2));
-    }
     let (host, runs) = match asked(&args) {
         Ok(asked) => asked,
         Err(why) => {

@@ -1,10 +1,10 @@
 //! One host's runs in the order of time: where each figure stepped from one level to another, and
 //! what is known to have changed between the runs there.
 //!
-//! Runs are one series where profile and CPUs are the same; the newest run says which series is
-//! looked at. A figure has a step where its level shifted (`stats::shifts`) by 2 % or more and by
-//! more than its usual interval, and where the false ones among all such steps stay below 1 %.
-//! What only the last run or two show is never a step: more runs confirm it or do not.
+//! Runs are one series where profile, model of the CPU and CPUs are the same; the newest run says
+//! which is looked at. A figure has a step where its level shifted (`stats::shifts`) by 2 % or more
+//! and by more than its usual interval, and where the false ones among all such steps stay below
+//! 1 %. What only the last run or two show is never a step: more runs confirm it or do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,9 +190,13 @@ fn another_series(run: &Recorded, newest: &Recorded) -> Option<String> {
         return Some(format!("profile {}", if run.profile.is_empty() { "unknown" } else { &run.profile }));
     }
     // Summaries of the first versions do not tell on which CPUs they ran.
-    ["cpus", "allowed_cpus"].iter().find_map(|label| {
+    ["cpu_model", "cpus", "allowed_cpus"].iter().find_map(|label| {
         let (own, its) = (fact(run, label)?, fact(newest, label)?);
-        (own != its).then(|| if *label == "cpus" { format!("{own} CPUs") } else { format!("CPUs {own}") })
+        (own != its).then(|| match *label {
+            "cpu_model" => own.to_string(),
+            "cpus" => format!("{own} CPUs"),
+            _ => format!("CPUs {own}"),
+        })
     })
 }
 

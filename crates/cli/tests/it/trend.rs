@@ -218,6 +218,15 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     }
     let other = made.lines("cpus.ndjson", &all[..9]);
     shows(trend(&[], &[&other]).expect(4), &["Other series, not compared: CPUs 0 (4 runs)"]);
+    // A new machine under the old name is another series, too.
+    let mut moved = made.history("db1", 17, |day| if day < 11 { 1.0 } else { 1.4 });
+    for own in &mut moved[..8] {
+        own.make_up.retain(|(label, _)| label != "cpu_model");
+        own.make_up.push(("cpu_model".into(), "Another 9000".into()));
+    }
+    let moved = made.lines("moved.ndjson", &moved);
+    let ended = trend(&[], &[&moved]);
+    shows(ended.expect(0), &["STEADY", "Other series, not compared: Another 9000 (8 runs)"]);
 }
 
 #[test]
@@ -242,6 +251,14 @@ fn values_go_into_a_table_that_other_tools_read() {
     let every = out("all.csv", &["--all"]);
     assert!(every.lines().next().is_some_and(|head| head.contains("memory.bandwidth@all")), "{every}");
     json(&out("trend.json", &[]));
-    let page = file("trend.html").display().to_string();
-    trend(&["--out", &page], &[&lines]).expect(2).says(&["ends in .csv or .json"]);
+    for (name, told) in [
+        ("trend.html", "this is not written as .html"),
+        ("trend.md", "this is not written as .md"),
+        ("trend.xlsx", "no report has the form .xlsx"),
+    ] {
+        let path = file(name).display().to_string();
+        let ended = trend(&["--out", &path], &[&lines]);
+        ended.expect(2).says(&[told, "end it in .json (JSON), .csv (CSV)"]);
+        assert!(!ended.err.contains("(page)"), "a trend has no page: {}", ended.err);
+    }
 }
