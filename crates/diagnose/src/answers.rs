@@ -112,7 +112,7 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
                     capital(&evidence.name(planned))
                 ),
             },
-            cause: super::words::clipped(last),
+            cause: reported(last),
             facts: visits
                 .iter()
                 .take(5)
@@ -122,12 +122,22 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
                 })
                 .collect(),
             confirm: confirm(evidence, case),
-            advice: "The text above says what the process reported; the other cases are not affected.".into(),
+            advice: "Mend that and measure the case again; the other cases are not affected.".into(),
             series: Vec::new(),
             effect: Effect::None,
         }
     });
     Some(findings.collect())
+}
+
+/// What a process reported, as a sentence.
+fn reported(text: &str) -> String {
+    let text = super::words::clipped(text.trim());
+    match text.chars().last() {
+        None => "It reported nothing.".to_string(),
+        Some('.' | '!' | '?' | '…') => format!("It reported: {text}"),
+        Some(_) => format!("It reported: {text}."),
+    }
 }
 
 fn by_case<'a>(evidence: &Evidence<'a>, wanted: impl Fn(&&Visit) -> bool) -> BTreeMap<u32, Vec<&'a Visit>> {

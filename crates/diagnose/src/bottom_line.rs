@@ -63,8 +63,11 @@ pub struct KeyReading {
 impl KeyReading {
     /// Rejected by a finding, or better than anything real.
     pub fn is_rejected(&self) -> bool {
-        let word = self.reading.as_ref().map(|reading| reading.word);
-        self.measured.verdict == VerdictKind::Rejected || word == Some(Word::TooGoodToBeTrue)
+        self.measured.verdict == VerdictKind::Rejected || self.is_too_good()
+    }
+
+    fn is_too_good(&self) -> bool {
+        self.reading.as_ref().is_some_and(|reading| reading.word == Word::TooGoodToBeTrue)
     }
 
     /// How good it is for certain; `None` of what is good or not known for certain.
@@ -102,8 +105,43 @@ pub fn finding_lines(diagnosis: &Diagnosis, figures: &[KeyReading]) -> Vec<Findi
             |own: &&KeyReading| own.measured.key.as_ref().is_some_and(|key| finding.series.contains(key));
         figures.iter().filter(touched).count()
     };
-    screen_order(&diagnosis.findings, touches)
+    let mut lines = screen_order(&diagnosis.findings, touches);
+    if let Some(line) = too_good(figures) {
+        let graver = lines.iter().take_while(|own| own.severity > line.severity).count();
+        lines.insert(graver, line);
+    }
+    lines
 }
+
+/// A line of the key figures that are better than anything real.
+fn too_good(figures: &[KeyReading]) -> Option<FindingLine> {
+    let names = figures.iter().filter(|own| own.is_too_good()).map(|own| own.measured.figure.alone);
+    too_good_line(&names.collect::<Vec<_>>(), Severity::Warning)
+}
+
+/// A line of figures that are better than anything real; `None` of none.
+pub fn too_good_line(names: &[&str], severity: Severity) -> Option<FindingLine> {
+    let are = match names.len() {
+        0 => return None,
+        1 => "is",
+        _ => "are",
+    };
+    Some(FindingLine {
+        severity,
+        topic: "too good",
+        text: format!(
+            "{} {are} better than any real host of its kind: a cache, a clock or the reference is wrong.",
+            capital(&listed(names))
+        ),
+        rule: REFERENCES.to_string(),
+        advice: "Do not use it: measure it again with larger sizes, or see `assay explain references`."
+            .into(),
+        more: 0,
+    })
+}
+
+/// What `assay explain` calls the readings.
+const REFERENCES: &str = "references";
 
 /// The key figures of a run with their readings.
 pub fn key_readings(diagnosis: &Diagnosis, references: &References) -> Vec<KeyReading> {
@@ -146,7 +184,11 @@ fn verdict(diagnosis: &Diagnosis, figures: &[KeyReading]) -> RunVerdict {
             RunVerdict::NotValid
         }
         () if gravest == Some(Severity::Problem) || worst == Some(Word::Bad) => RunVerdict::Faulty,
-        () if gravest == Some(Severity::Warning) || worst == Some(Word::Slow) || is_vague(diagnosis) => {
+        () if gravest == Some(Severity::Warning)
+            || worst == Some(Word::Slow)
+            || figures.iter().any(KeyReading::is_too_good)
+            || is_vague(diagnosis) =>
+        {
             RunVerdict::UsableWithCaution
         }
         () if figures.iter().any(|figure| figure.reading.is_some()) => RunVerdict::Healthy,

@@ -100,7 +100,7 @@ impl Columns {
     fn of(width: usize) -> Columns {
         match width {
             width if width >= 96 => Columns { group: 10, label: 25, asked: 17, measured: 28 },
-            width if width >= 78 => Columns { group: 0, label: 24, asked: 14, measured: 23 },
+            width if width >= 80 => Columns { group: 0, label: 24, asked: 14, measured: 23 },
             width => {
                 let rest = width - 2 - 11;
                 Columns { group: 0, label: rest * 2 / 5, asked: rest * 3 / 10, measured: rest * 3 / 10 }
@@ -190,7 +190,7 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
         Standing::NotAsked => ("–", "optional", Tone::Dim),
     };
     let by = match demand.by {
-        Some(by) if style.width >= 78 => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 => format!(" by {:.0} %", 100.0 * by),
         _ => String::new(),
     };
     let count = label.len().max(asked.len()).max(measured.len());

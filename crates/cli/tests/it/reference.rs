@@ -124,7 +124,27 @@ fn a_run_a_folder_and_a_table_that_are_named() {
     let row = "cpu.clock#clock,Clock,any,,,GHz,higher,1e3,2e3,measured,our own,2026-11,high,";
     fs::write(&table, format!("{header}\n{row}\n")).expect("written");
     let (code, text, error) = shown(table.to_str().expect("a plain path"));
+    assert!(code == 0 && text.contains("~ bad") && !error.contains("nothing here"), "{text}{error}");
+    // Rows that do nothing are said.
+    let rows = [
+        row.to_string(),
+        row.replace("cpu.clock", "cpu.clok"),
+        row.replace("GHz", "ns"),
+        row.replace("any", "x68"),
+        row.replace("any", "arm"),
+    ];
+    fs::write(&table, format!("{header}\n{}\n", rows.join("\n"))).expect("written");
+    let (code, text, error) = shown(table.to_str().expect("a plain path"));
     assert!(code == 0 && text.contains("~ bad"), "{text}{error}");
+    for words in [
+        "4 of its 5 rows do nothing here",
+        "the run has no figure cpu.clok#clock",
+        "\"ns\" is no unit of cpu.clock#clock",
+        "no class of hosts is called \"x68\"",
+        "1 is of other hosts",
+    ] {
+        assert!(error.contains(words), "{words:?} in {error}");
+    }
     fs::write(&table, format!("{header}\n{}\n", row.replace("high", "certain"))).expect("written");
     let (code, _, error) = shown(table.to_str().expect("a plain path"));
     assert!(code == 3 && error.contains("line 2") && error.contains("fleet.csv"), "{error}");
@@ -134,6 +154,30 @@ fn a_run_a_folder_and_a_table_that_are_named() {
     assert!(code == 3 && error.contains("same make"), "{error}");
     let (code, _, error) = reference(own.path(), &["show", "core-clock", "--reference", one]);
     assert!(code == 3 && error.contains("--run RUN"), "{error}");
+}
+
+#[test]
+fn a_figure_that_is_too_good_has_a_finding_and_costs_the_verdict() {
+    let own = tempfile::tempdir().expect("a temporary directory");
+    let one = run(own.path(), 3);
+    let table = own.path().join("limits.csv");
+    let header = "metric,name,subject,where,detail,unit,better,low,high,kind,source,source_date,sure,note";
+    let shown = |limit: &str| {
+        let row = format!("cpu.clock#clock,Clock,any,,,GHz,higher,,{limit},limit,our own,2026-11,high,");
+        fs::write(&table, format!("{header}\n{row}\n")).expect("written");
+        let mut command = assay();
+        command.arg("diagnose").arg(&one).arg("--reference").arg(&table);
+        let output =
+            command.env("XDG_DATA_HOME", own.path()).env("COLUMNS", "100").output().expect("assay runs");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = shown("1");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(text.contains("✗ too good"), "{text}");
+    let finding = lines.iter().find(|line| line.starts_with("  ! too good ")).expect("a finding");
+    assert!(finding.contains("Core clock is better than any real host"), "{text}");
+    assert!(!text.contains("HEALTHY") && !text.contains("NO FAULT FOUND"), "{text}");
+    assert!(!shown("9").contains("too good"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn every_study_begins_with_its_answer() {
 
 /// What holds of every first screen, at all widths and in both character sets.
 pub fn is_a_first_screen(name: &str, screen: impl Fn(usize, &str) -> String) {
-    for columns in [60, 80, 100, 140] {
+    for columns in [60, 78, 79, 80, 100, 140] {
         for locale in ["C.UTF-8", "C"] {
             let text = screen(columns, locale);
             let most = if columns < 80 { 60 } else { 40 };
@@ -104,7 +104,7 @@ const KNOWN: [Known; 6] = [
 ];
 
 /// Changes the samples of a run's visits; what was summed up of them is left out.
-fn edited(run: &Path, edit: impl Fn(u64, u64, &mut Vec<Value>)) {
+fn edited(run: &Path, edit: impl Fn(u64, u64, &mut Value)) {
     let text = std::fs::read_to_string(run).expect("the run");
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -117,7 +117,7 @@ fn edited(run: &Path, edit: impl Fn(u64, u64, &mut Vec<Value>)) {
             let number = |name: &str| visit[name].as_u64().expect("a number");
             let (case, pass) = (number("case"), number("pass"));
             for samples in visit["samples"].as_array_mut().expect("samples") {
-                samples["work"].as_array_mut().into_iter().for_each(|works| edit(case, pass, works));
+                edit(case, pass, samples);
             }
         }
         lines.push(line.to_string());
@@ -128,12 +128,38 @@ fn edited(run: &Path, edit: impl Fn(u64, u64, &mut Vec<Value>)) {
 /// The run with values of our own in place of those that were invented: steady ones, and of some
 /// cases others by a factor.
 fn reshaped(run: &Path, cases: &[u64], factor: f64) {
-    edited(run, |case, pass, works| {
+    edited(run, |case, pass, samples| {
         let level = 0.5 * if cases.contains(&case) { factor } else { 1.0 };
-        let noise = 1.0 + 0.001 * ((7 * pass + 3 * case) % 5) as f64;
-        let works = works.iter_mut().enumerate();
-        works.for_each(|(at, work)| *work = (level * noise * (1.0 + 0.0003 * at as f64)).into());
+        steady(samples, level * (1.0 + 0.001 * ((7 * pass + 3 * case) % 5) as f64));
     });
+}
+
+/// Windows that hardly differ from a level.
+fn steady(samples: &mut Value, level: f64) {
+    let works = samples["work"].as_array_mut().expect("windows").iter_mut().enumerate();
+    works.for_each(|(at, work)| *work = (level * (1.0 + 0.0003 * at as f64)).into());
+}
+
+/// What is not trusted is no headline without a word of it.
+#[test]
+fn a_capacity_that_is_not_trusted_says_so_in_its_verdict() {
+    for (spread, word, doubt) in
+        [(0.001, "EVENTS A SECOND  ", false), (0.08, "ABOUT 23.2k EVENTS A SECOND  ", true)]
+    {
+        let dir = tempfile::tempdir().expect("a folder");
+        let run = pretended("run --quick --only nexmark.q0", dir.path());
+        edited(&run, |_, pass, samples| {
+            let Some(load) = samples["point"]["load"].as_f64() else { return };
+            match samples["metrics"][0].as_str() {
+                Some("rate") => steady(samples, 0.4 * load * (1.0 + spread * ((2 * pass) % 5) as f64)),
+                Some("cpu" | "cpu_ticks" | "process_cpu") => steady(samples, 0.97 * load),
+                _ => {}
+            }
+        });
+        let text = screen(&run, 100, "C.UTF-8", &[]);
+        assert!(text.contains(word) && text.contains("ABOUT") == doubt, "{text}");
+        assert_eq!(text.contains("That rate is not trusted (imprecise: ±"), doubt, "{text}");
+    }
 }
 
 #[test]
@@ -141,9 +167,10 @@ fn a_component_that_swings_is_named_with_what_to_do_next() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = pretended("rate --quick --budget 5m", dir.path());
     // The first two cases are those of bwaves.
-    edited(&run, |case, pass, works| {
+    edited(&run, |case, pass, samples| {
         let factor = if case < 2 && pass >= 3 { 0.9 } else { 1.0 };
-        works.iter_mut().for_each(|work| *work = (factor * work.as_f64().expect("a number")).into());
+        let works = samples["work"].as_array_mut().expect("windows").iter_mut();
+        works.for_each(|work| *work = (factor * work.as_f64().expect("a number")).into());
     });
     for columns in [80, 100] {
         let text = screen(&run, columns, "C.UTF-8", &[]);

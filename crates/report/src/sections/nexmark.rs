@@ -10,7 +10,7 @@ use diagnose::Diagnosis;
 use diagnose::capacity::{capacity_head, kept_at_words};
 use model::vocabulary::MetricId;
 use model::vocabulary::nexmark as ids;
-use model::{Title, Value, VerdictKind, figure, percent};
+use model::{Title, Value, Verdict, VerdictKind, figure, percent};
 use stats::analysis::Judged;
 use stats::order::median;
 use stats::smt::{Curve, Pass, Point, Sentence, USUAL_MARGIN};
@@ -249,16 +249,32 @@ pub struct Capacity {
     pub most: f64,
     /// Full load was reached.
     pub full: bool,
+    /// Why the figure is not trusted; `None` where it is.
+    pub doubt: Option<String>,
 }
 
 /// That of the placement that does most.
 pub fn capacity(diagnosis: &Diagnosis, title: &Title) -> Option<Capacity> {
     let of_place = |(_, steps): &Place| {
-        let most = most(steps)?.analysis.figure()?.median;
-        Some(Capacity { most, full: curve(steps)?.capacity(1.0).full })
+        let judged = most(steps)?;
+        let verdict = &judged.analysis.verdict;
+        let trusted = matches!(verdict.kind, VerdictKind::Trusted | VerdictKind::TrustedWithCause);
+        Some(Capacity {
+            most: judged.analysis.figure()?.median,
+            full: curve(steps)?.capacity(1.0).full,
+            doubt: (!trusted).then(|| doubt(verdict)),
+        })
     };
     let all = places(diagnosis, title);
     all.iter().filter_map(of_place).max_by(|one, other| one.most.total_cmp(&other.most))
+}
+
+/// Why a figure is not trusted: `imprecise: ±12 % ...`.
+fn doubt(verdict: &Verdict) -> String {
+    match verdict.reason.is_empty() {
+        true => verdict.kind.words().to_string(),
+        false => format!("{}: {}", verdict.kind.words(), verdict.reason),
+    }
 }
 
 /// The capacities of a job's placements.

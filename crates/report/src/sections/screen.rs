@@ -56,9 +56,9 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
         },
         sentences: line.sentences,
         cards: cards(&rows, &readings, diagnosis),
+        findings: findings(diagnosis, &readings, &rows),
         rows,
         remarks,
-        findings: findings(diagnosis, &readings),
         passed: diagnosis
             .clean
             .iter()
@@ -206,7 +206,7 @@ fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
         (None, None) => String::new(),
     };
     let mut reading = match &own.reading {
-        _ if own.is_rejected() => rejected(),
+        _ if measured.verdict == VerdictKind::Rejected => rejected(),
         _ if own.is_small() => sign(Word::Slow, Quality::Size),
         _ if own.is_large() => sign(Word::Fast, Quality::Size),
         _ if figure.is_size() && measured.reported.is_some() => sign(Word::Normal, Quality::Size),
@@ -285,6 +285,9 @@ pub(super) fn sign(word: Word, quality: Quality) -> RowReading {
     RowReading { sign, word: word.words(quality).into(), tone, wide: false, extra: String::new() }
 }
 
+/// The reading of what nothing real reaches.
+const TOO_GOOD: &str = "too good";
+
 /// A figure without an interval has no certain word.
 fn row_reading(reading: &Reading, interval: Option<[f64; 2]>) -> RowReading {
     let mut own = sign(reading.word, Quality::Speed);
@@ -292,7 +295,7 @@ fn row_reading(reading: &Reading, interval: Option<[f64; 2]>) -> RowReading {
         own.sign = '?';
     }
     if reading.word == Word::TooGoodToBeTrue {
-        own.word = "too good".into();
+        own.word = TOO_GOOD.into();
     }
     match reading.unsure {
         Some(worse) => {
@@ -433,7 +436,7 @@ fn network(diagnosis: &Diagnosis) -> Vec<(String, String)> {
 }
 
 /// The findings, and what is to be said of the file that they were read from.
-fn findings(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Vec<FindingLine> {
+fn findings(diagnosis: &Diagnosis, readings: &[KeyReading], rows: &[Row]) -> Vec<FindingLine> {
     let file = |text: String| FindingLine {
         severity: Severity::Warning,
         topic: "run file",
@@ -453,7 +456,11 @@ fn findings(diagnosis: &Diagnosis, readings: &[KeyReading]) -> Vec<FindingLine> 
         .as_ref()
         .map(|thinned| FindingLine { severity: Severity::Note, ..file(thinned.words()) });
     let own = bottom_line::finding_lines(diagnosis, readings);
-    let mut all: Vec<FindingLine> = own.into_iter().chain(damaged).chain(thinned).collect();
+    // Of key figures the verdict speaks, too.
+    let others = rows.iter().filter(|row| row.name.is_none() && row.reading.word == TOO_GOOD);
+    let others: Vec<&str> = others.map(|row| row.alone.as_str()).collect();
+    let too_good = bottom_line::too_good_line(&others, Severity::Note);
+    let mut all: Vec<FindingLine> = own.into_iter().chain(damaged).chain(thinned).chain(too_good).collect();
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all
 }

@@ -55,7 +55,7 @@ impl Columns {
                 let extras = label <= 27 || width >= 110;
                 Columns { group: 10, label, whole: 6, unit: 7, spread: 7, typical: 15, extras }
             }
-            width if width >= 78 => {
+            width if width >= 80 => {
                 Columns { group: 0, label: 24, whole: 6, unit: 7, spread: 7, typical: 13, extras: false }
             }
             width => {

@@ -29,7 +29,7 @@ impl Columns {
         let all = Columns { group: 10, label: 25, value: 8, first: true, change: true, unit: 7, line: 15 };
         match width {
             width if width >= 96 => Columns { line: 15 + (width - 96).min(30), ..all },
-            width if width >= 78 => Columns { group: 0, value: 7, line: 11, ..all },
+            width if width >= 80 => Columns { group: 0, value: 7, line: 11, ..all },
             width if width >= 60 => Columns { group: 0, value: 7, first: false, unit: 6, line: 0, ..all },
             width => {
                 let label = width.saturating_sub(2 + 7 + 1 + 7 + 2 + 10).max(8);
