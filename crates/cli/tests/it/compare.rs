@@ -162,6 +162,15 @@ fn several_results_stand_against_the_first() {
         assert!(output.status.success() && output.stdout.is_empty());
         let page = fs::read_to_string(page).expect("a page");
         assert!(page.to_lowercase().starts_with(begin) && page.contains("memory.bandwidth@"), "{name}");
+        if name == "page.html" {
+            // A, B and C share the charts of their curves.
+            let ladder =
+                page.split("id=\"chart-ladder-0\"").nth(1).and_then(|rest| rest.split("</figure>").next());
+            let ladder = ladder.expect("a chart of curves");
+            assert_eq!(ladder.matches("class=\"name c").count(), 3, "{ladder}");
+            assert!(ladder.contains("B/A, ") && ladder.contains("C/A, "), "{ladder}");
+            assert_eq!(page.matches(">Curves<").count(), 2, "a heading and a link to it");
+        }
     }
 }
 

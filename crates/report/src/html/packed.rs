@@ -36,9 +36,9 @@ pub fn unpacked(html: &str) -> Option<String> {
     let between = |begin: &str| Some(html.split_once(begin)?.1.split_once(END)?.0);
     let Some(packed) = between(BEGIN) else { return between(BEGIN_PLAIN).map(str::to_owned) };
     let packed = STANDARD.decode(packed).ok()?;
-    let mut json = String::new();
-    GzDecoder::new(packed.as_slice()).take(MOST_BYTES).read_to_string(&mut json).ok()?;
-    Some(json)
+    let mut json = Vec::new();
+    GzDecoder::new(packed.as_slice()).take(MOST_BYTES).read_to_end(&mut json).ok()?;
+    String::from_utf8(json).ok()
 }
 
 #[cfg(test)]

@@ -241,7 +241,9 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
     Section {
         id: "raw".into(),
         title: "All series".into(),
-        about: format!("{first} stand in the run file, and in this page as JSON (element assay-report, compressed)."),
+        about: format!(
+            "{first} stand in the run file, and in this page as JSON (element assay-report, compressed)."
+        ),
         blocks: vec![Block::Table(Table { columns, rows: rows.collect(), folded: true })],
         long: true,
     }

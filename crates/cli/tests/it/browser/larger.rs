@@ -15,7 +15,7 @@ impl Session {
     }
 }
 
-const WIDTH: &str = "document.querySelector('#ladder path.curve').getBoundingClientRect().width";
+const WIDTH: &str = "document.querySelector('#ladder .drawing path.curve').getBoundingClientRect().width";
 
 #[test]
 fn a_chart_is_shown_larger_and_put_back() {
@@ -30,9 +30,6 @@ fn a_chart_is_shown_larger_and_put_back() {
     let width = session.browser.eval(&tab, WIDTH).as_f64().expect("a width");
 
     // By keyboard alone.
-    session
-        .browser
-        .eval(&tab, "document.querySelector('#ladder').closest('details')?.setAttribute('open', '')");
     session.browser.eval(&tab, "document.querySelector('#ladder .larger').focus()");
     session.press(&tab, "Enter", 13);
     let open = "document.querySelector('dialog:modal #ladder') !== null";

@@ -1,6 +1,8 @@
 //! Pages as narrow as a phone: no text lies on another.
 
-use report::block::{ChartKind, Forest, ForestRow, ForestSide, Report, Table};
+use report::block::{Block, ChartKind, Forest, ForestRow, ForestSide, Report, Table};
+use report::figure_rows::FigureRow;
+use report::screen::Row;
 
 use super::example::{Noise, chart, section, strip};
 use super::{page, session};
@@ -39,6 +41,16 @@ fn plots() -> Report {
     let blocks = vec![
         chart("forest", "B against A", "", forest, Table::default()),
         chart("strips", "Samples", "", strips, Table::default()),
+        // Wider than the page, with a reading in its last column that is heard only.
+        Block::Figures(vec![FigureRow {
+            title: "Arithmetic".into(),
+            row: Row {
+                value: Some(0.11),
+                unit: "a-unit-that-is-wider-than-phones-are".into(),
+                ..Row::default()
+            },
+            ..FigureRow::default()
+        }]),
     ];
     Report { title: "Plots".into(), sections: vec![section("s", "S", "", blocks)], ..Report::default() }
 }
@@ -51,6 +63,8 @@ fn no_text_of_a_plot_lies_on_another() {
         let tab = session.tab(width, if width == 390 { "dark" } else { "light" });
         session.browser.open(&tab, &file);
         assert_eq!(session.text(&tab, CLASHES), "", "at {width}");
+        let shown = session.count(&tab, "document.documentElement.scrollWidth");
+        assert!(shown <= width, "{shown} at {width}");
         session.picture(&tab, &format!("plots-{width}"));
     }
     // The test can fail.
