@@ -29,7 +29,7 @@ fn the_first_sentence_says_who_is_faster_by_how_much_and_from_how_many() {
     assert_eq!((said.outcome, said.word.as_str()), (Outcome::Slower, "B is slower"));
     let first = &said.sentences[0];
     assert!(first.starts_with("B is 1") && first.contains(" % slower than A over all: 0.8"), "{first}");
-    assert!(first.ends_with("from all 4 figures that both have."), "{first}");
+    assert!(first.ends_with("from all 4 main figures that both have."), "{first}");
     let second = &said.sentences[1];
     assert!(second.starts_with("Memory and OS decide it: memory latency +26 %, "), "{second}");
     let faster = answer(&host("a", [1.26; 4]), &host("b", [1.0; 4]));
@@ -80,7 +80,7 @@ fn where_conditions_forbid_most_there_is_no_conclusion() {
     assert_eq!(said.outcome, Outcome::NoConclusion);
     assert_eq!(
         said.sentences[0],
-        "No conclusion: B was measured beside other work, so 3 of the 4 figures that both have do not count."
+        "No conclusion: B was measured beside other work, so 3 of the 4 main figures that both have do not count."
     );
     assert_eq!(said.sentences[2], "Measure B again on a quiet host: `assay run --wait-idle`");
     // What does not count keeps its row, with both values.

@@ -48,7 +48,7 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
     };
     let about = format!(
         "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, with what whole runs differ by. Grey: \
-         within 2 %. Diamonds: groups. Of {} figures that both have {} count.",
+         within 2 %. Diamonds: groups. Of {} main figures that both have {} count.",
         answer.both, answer.counted
     );
     let chart = Chart {
