@@ -19,7 +19,7 @@ use sys::sched::{self, Policy};
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::TIMER_NANOSLEEP,
-        title: "Waking up from a sleep",
+        title: "Sleep delay",
         about: "How much later than asked a task runs again, as cyclictest measures it: it sleeps until a moment of \
                 CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 µs \
                 later, at least 100 times a window. The CPU idles in between. By scheduling policy: `other` as tasks \
@@ -38,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::TIMER_TIMERFD,
-        title: "Waking up by a timer descriptor",
+        title: "Timer descriptor delay",
         about: "The same by a timerfd that expires every 250 µs: the task sleeps in read, which tells how often the timer \
                 has expired meanwhile; the lateness is that of the first of these. Timer descriptors know no timer slack. \
                 The expirations that were read must be those of the time that has passed.",

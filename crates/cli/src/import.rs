@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::{output, references};
+use super::output;
+use super::references::{self, ReferenceArg};
+use compare::Arm;
+use compare::peers::Result as HostResult;
 use import::{self, Imported};
 use model::run_file;
 use report::text::screen::{self as first_screen, Wanted};
@@ -25,6 +28,7 @@ Examples:
   assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
+  assay import summary.out --reference RUN       read its figures by a run
   assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
   assay import fio.json iperf3.json sockperf.log what fio (JSON or text), `iperf3 -J` and sockperf printed, with what was said around
   assay compare summary.out RUN                  an old result against a run
@@ -42,8 +46,10 @@ pub struct Args {
     #[arg(long)]
     quiet: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "reference")]
     json: bool,
+    #[command(flatten)]
+    reference: ReferenceArg,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -63,7 +69,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The first screen, and every figure of every result behind it where that is asked for.
 fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Result<String> {
-    let screen = imported::screen::screen(results, &references::kept()?);
+    let own = || {
+        let (file, first) = &results[0];
+        HostResult::from(&Arm::imported(first, file))
+    };
+    let references = match results.is_empty() {
+        true => references::kept()?,
+        false => args.reference.read_for(own)?,
+    };
+    let screen = imported::screen::screen(results, &references);
     let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
     let differs = screen.rows.iter().any(|row| row.reading.extra == imported::screen::DIFFERS);
     let wide = screen.rows.iter().any(|row| row.reading.wide);

@@ -31,6 +31,11 @@ impl ReferenceArg {
 
     /// The references that the figures of a run are read by.
     pub fn references(&self, own: &Diagnosis) -> anyhow::Result<References> {
+        self.read_for(|| HostResult::from((own.summary(), String::new())))
+    }
+
+    /// The same of any result, which is asked for where runs of its make are to be found.
+    pub fn read_for(&self, own: impl FnOnce() -> HostResult) -> anyhow::Result<References> {
         let references = kept()?;
         match &self.reference {
             None => Ok(references),
@@ -96,10 +101,13 @@ fn table(file: &Path) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn named(references: References, path: &Path, own: &Diagnosis) -> anyhow::Result<References> {
+fn named(
+    references: References,
+    path: &Path,
+    own: impl FnOnce() -> HostResult,
+) -> anyhow::Result<References> {
     if path.is_dir() {
-        let own = HostResult::from((own.summary(), String::new()));
-        let Some(found) = bands(peers::fleet_in(path)?, own) else {
+        let Some(found) = bands(peers::fleet_in(path)?, own()) else {
             bail!("no run in it is of a host of the same make (`assay peers` shows who is)");
         };
         let name = format!("{} ({})", path.display(), output::counted(found.hosts, "host"));

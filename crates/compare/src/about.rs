@@ -40,9 +40,7 @@ impl About {
 pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let kind = told("hypervisor").map(|name| match name.as_str() {
         "none" => "bare metal".to_string(),
-        "kvm" => "KVM guest".to_string(),
-        _ if name.contains("guest") => name,
-        _ => format!("{name} guest"),
+        name => diagnose::words::guest(name),
     });
     let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
     let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
@@ -56,12 +54,13 @@ pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     what.into_iter().flatten().collect()
 }
 
-/// A processor's name without marks and clock.
-fn processor(name: &str) -> String {
+/// A processor's name without marks, clock and count of cores.
+pub fn processor(name: &str) -> String {
     let plain =
         ["(R)", "(r)", "(TM)", "(tm)"].iter().fold(name.to_string(), |name, mark| name.replace(mark, ""));
-    let named = plain.split('@').next().unwrap_or_default();
-    let words = named.split_whitespace().filter(|word| !["CPU", "Processor"].contains(word));
+    let named = plain.split(['@', ',']).next().unwrap_or_default();
+    let is_of_it = |word: &&str| !["CPU", "Processor"].contains(word) && !word.ends_with("-Core");
+    let words = named.split_whitespace().filter(is_of_it);
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -151,6 +150,8 @@ mod tests {
     #[test]
     fn processors_lose_marks_and_clock() {
         assert_eq!(processor("Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz"), "Intel Xeon E5-2682 v4");
-        assert_eq!(processor("AMD EPYC 7543 32-Core Processor"), "AMD EPYC 7543 32-Core");
+        assert_eq!(processor("AMD EPYC 7543 32-Core Processor"), "AMD EPYC 7543");
+        assert_eq!(processor("Genuine Intel(R) CPU      @ 2.66GHz"), "Genuine Intel");
+        assert_eq!(processor("POWER8 (raw), altivec supported"), "POWER8 (raw)");
     }
 }

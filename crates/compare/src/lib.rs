@@ -38,7 +38,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use about::{About, day_range, moment, names};
+pub use about::{About, day_range, moment, names, processor};
 pub use answer::{Answer, GroupAnswer, MOST_ROWS, Outcome, ranking, ratio_words};
 pub use arm::{Arm, AtOneClock, Member};
 pub use components::{Component, Pooled, component_of};

@@ -26,6 +26,21 @@ pub fn bytes(bytes: f64) -> String {
     format!("{number} {}", UNITS[unit])
 }
 
+/// What a guest of this hypervisor is called: `KVM guest`.
+pub fn guest(hypervisor: &str) -> String {
+    let name = match hypervisor {
+        "kvm" => "KVM",
+        "qemu" => "QEMU",
+        "vmware" => "VMware",
+        "hyperv" => "Hyper-V",
+        "xen" => "Xen",
+        "virtualbox" => "VirtualBox",
+        name if name.contains("guest") => return name.to_string(),
+        name => name,
+    };
+    format!("{name} guest")
+}
+
 /// Where a placement puts its tasks, as a sentence says it: `on one CPU`; other names stay as they
 /// are.
 pub fn placement(name: &str) -> &str {

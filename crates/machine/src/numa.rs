@@ -85,12 +85,13 @@ pub(super) fn compare(memory: &Memory, nodes: &[Node], remarks: &mut Vec<String>
     let of_nodes: Option<Vec<u64>> = nodes.iter().map(|node| node.total_bytes).collect();
     let (Some(total), Some(of_nodes)) = (memory.total_bytes, of_nodes) else { return };
     let sum = of_nodes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    const GIB: f64 = (1 << 30) as f64;
     // The kernel's own share makes a few percent.
     if !of_nodes.is_empty() && sum.abs_diff(total) > total / 8 {
         remarks.push(format!(
-            "the NUMA nodes have {} MiB of memory in all, the machine has {} MiB",
-            sum >> 20,
-            total >> 20
+            "the NUMA nodes have {:.1} GiB of memory in all, the machine has {:.1} GiB",
+            sum as f64 / GIB,
+            total as f64 / GIB
         ));
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn parse(
         (None, None) => {
             if info.any(&["platform"]) == Some("pSeries") {
                 remarks.push(
-                    "platform pSeries: a partition under PowerVM or KVM, which is not told".to_string(),
+                    "platform pSeries: a partition under PowerVM or KVM; which one is unknown".to_string(),
                 );
             }
             Hypervisor::Unknown

@@ -1,6 +1,7 @@
 //! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
 
 mod figures;
+mod findings;
 mod map;
 mod numbers;
 mod picture;

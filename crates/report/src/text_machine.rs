@@ -81,8 +81,7 @@ fn headline(machine: &Machine, style: &Style) -> Vec<Line> {
     words.push(match &machine.hypervisor {
         Hypervisor::Unknown => "hypervisor unknown".to_string(),
         Hypervisor::None => "bare metal".to_string(),
-        Hypervisor::Guest(name) if name.contains("guest") => name.clone(),
-        Hypervisor::Guest(name) => format!("{name} guest"),
+        Hypervisor::Guest(name) => diagnose::words::guest(name),
     });
     let mut title = Line::of(Role::Title, host);
     title.push(Role::Plain, ": ");

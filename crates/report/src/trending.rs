@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::plain::{lines, plain};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
-use crate::text::screen::{bare, closing, finding, host, shown, verdict};
+use crate::text::screen::{bare, closing, finding, host, shown, topic_width, verdict};
 use crate::text::{Style, paint};
 use compare::trend::{Changed, Figure, LEAST_RUNS, Trend, Verdict, fact};
 use compare::{between_hosts, moment};
@@ -133,7 +133,7 @@ fn written(trend: &Trend, how: Shown, most: usize, names: Names, exit: u8, style
     let screen = screen(trend, names);
     let mut found: Vec<String> = Vec::new();
     for line in &screen.findings {
-        found.extend(finding(line, style));
+        found.extend(finding(line, topic_width(&screen.findings), style));
     }
     let judged = verdict(&screen, style);
     let parts = match how {

@@ -9,6 +9,7 @@ use report::plain::{is_number, is_unit};
 use serde_json::Value;
 
 use crate::assay;
+use crate::smbios::Board;
 use crate::studies::is_a_first_screen;
 use crate::synthetic::{Shape, Tree};
 
@@ -58,6 +59,81 @@ fn quick(machine: &Path, out: &Path) -> PathBuf {
     assert!(output.status.success(), "{error}");
     let runs = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());
     runs.into_iter().find(|path| path.to_string_lossy().ends_with(".assay.jsonl")).expect("a run file")
+}
+
+/// A host on bare metal with two sockets of four cores, one of which has its modules 3+1.
+pub fn three_one() -> Tree {
+    let tree = Tree::new();
+    tree.build(
+        Shape { packages: 2, cores: 4, cores_per_l3: 4, threads: 2, first: 0, step: 1, lists: true },
+        1,
+    );
+    let processor = |cpu: u32| {
+        format!(
+            "processor\t: {cpu}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: {}\n\
+             stepping\t: 7\nflags\t\t: fpu tsc constant_tsc nonstop_tsc sse4_2 avx2\n\n",
+            crate::smbios::CPU
+        )
+    };
+    tree.file("/proc/cpuinfo", &(0..16).map(processor).collect::<String>());
+    tree.file("/sys/devices/system/cpu/online", "0-15");
+    tree.file("/proc/sys/kernel/hostname", "db-7").file("/proc/sys/kernel/osrelease", "6.1.0-18-amd64");
+    tree.file("/proc/meminfo", "MemTotal: 134217728 kB\nMemAvailable: 130023424 kB\nSwapTotal: 0 kB");
+    Board::dell(2, &["A1", "A2", "A3", "A4", "B1", "B2", "B4", "B5"]).write(&tree);
+    tree
+}
+
+/// What was read of such a tree, in a file of the folder.
+pub fn recorded(tree: &Tree, folder: &Path) -> PathBuf {
+    let file = folder.join("machine.json");
+    let mut command = assay();
+    command.args(["machine", "--quiet", "--root"]).arg(tree.root()).arg("--save").arg(&file);
+    let output = command.output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    file
+}
+
+/// Machines of each kind: two threads a core; several nodes; bare metal with modules 3+1.
+#[test]
+fn machines_of_each_kind_have_a_first_screen() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let machines = testkit::root().join("tests/machines");
+    let three_one = recorded(&three_one(), dir.path());
+    for (name, machine) in [
+        ("smt", machines.join("arm64-smt.json")),
+        ("numa", machines.join("memory-only.json")),
+        ("three_one", three_one),
+    ] {
+        let run = quick(&machine, &dir.path().join(name));
+        for columns in [80, 100] {
+            insta::assert_snapshot!(
+                format!("screen_{name}_{columns}"),
+                screen(&run, columns, "C.UTF-8", &[])
+            );
+        }
+        is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
+        for more in [&[][..], &["--unit", "ns"]] {
+            in_columns(name, &screen(&run, 80, "C.UTF-8", more));
+        }
+        for columns in [40, 50] {
+            let text = screen(&run, columns, "C.UTF-8", &[]);
+            assert!(text.lines().count() <= 40, "{name}, {columns} columns:\n{text}");
+            let is_wide = |line: &&str| line.chars().count() > columns;
+            assert_eq!(text.lines().find(is_wide), None, "{name}, {columns} columns");
+        }
+    }
+}
+
+/// Readings stand under one another, behind a space.
+fn in_columns(name: &str, text: &str) {
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.ends_with("reading")).collect();
+    let head = table.first().expect("a head");
+    let column = head.chars().count() - "reading".len();
+    let is_sign = |c: &char| ['▲', '●', '▼', '✗', '–', '?'].contains(c);
+    let rows = table.iter().skip(1).take_while(|line| !line.is_empty());
+    let rows: Vec<Vec<char>> = rows.map(|line| line.chars().collect()).collect();
+    let rows: Vec<&Vec<char>> = rows.iter().filter(|row| row.get(column).is_some_and(is_sign)).collect();
+    assert!(rows.len() > 10 && rows.iter().all(|row| row[column - 1] == ' '), "{name}:\n{text}");
 }
 
 /// The first screen at a width and in a locale.

@@ -62,8 +62,7 @@ pub fn is_a_first_screen(name: &str, screen: impl Fn(usize, &str) -> String) {
     for columns in [60, 78, 79, 80, 100, 140] {
         for locale in ["C.UTF-8", "C"] {
             let text = screen(columns, locale);
-            let most = if columns < 80 { 60 } else { 40 };
-            assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
+            assert!(text.lines().count() <= 40, "{name}, {columns} columns:\n{text}");
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
             assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
             assert!(!text.contains('…'), "{name}:\n{text}");

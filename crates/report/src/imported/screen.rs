@@ -2,7 +2,7 @@
 //! has a value), `READ IN PART`, `READ, BUT FAULTY` (the figures contradict each other, or what was
 //! measured failed), `NOTHING COMPLETE` (no figure has a value).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings_of;
 use crate::block::{Block, Cell, Column, Table};
@@ -12,10 +12,11 @@ use crate::sections::screen::{bare_row, read};
 use crate::text::screen::bare;
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
 use diagnose::reference::{HostClass, References};
-use diagnose::words::{capital, counted, listed};
+use diagnose::words::{bytes as bytes_words, capital, counted, listed};
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, topic};
 use machine::Machine;
+use model::vocabulary::memory::param::BYTES;
 use model::{Finding, Severity, Snapshot, percent};
 
 /// Lines of figures at most, and columns of a figure's name.
@@ -163,12 +164,22 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
     };
     let mut chosen: Vec<(Option<&KeyFigure>, &Figure)> =
         figures().map(|figure| (key_of(figure), figure)).collect();
-    chosen.sort_by_key(|(key, figure)| (key.is_none(), !figure.note.is_empty()));
+    let used: BTreeSet<&str> =
+        chosen.iter().filter(|(key, _)| key.is_some()).map(|(_, figure)| figure.wording.as_str()).collect();
+    // Of a curve its last point stands for all.
+    let last: BTreeMap<&str, &str> =
+        figures().map(|figure| (figure.wording.as_str(), figure.judged.series.key.as_str())).collect();
+    chosen.retain(|(key, figure)| {
+        let wording = figure.wording.as_str();
+        let is_last = last.get(wording) == Some(&figure.judged.series.key.as_str());
+        key.is_some() || is_last && !used.contains(wording)
+    });
+    chosen.sort_by_key(|(key, figure)| (key.is_none(), weight(figure), !figure.note.is_empty()));
     // A name that is longer than its column takes lines of its own.
     let mut lines = 0;
     let mut fits = |(key, figure): &(Option<&KeyFigure>, &Figure)| {
-        let name = key.map_or(figure.wording.as_str(), |key| key.alone);
-        lines += plain::lines(name, NAME).len().max(1);
+        let name = key.map_or_else(|| name(figure), |key| key.alone.to_string());
+        lines += plain::lines(&name, NAME).len().max(1);
         lines <= ROWS
     };
     let chosen: Vec<(Option<&KeyFigure>, &Figure)> = chosen.into_iter().take_while(|one| fits(one)).collect();
@@ -176,11 +187,15 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         .into_iter()
         .map(|(key, figure)| {
             let unit = key.map_or(figure.judged.series.metric.unit.as_ref(), |key| key.unit);
-            let label = key.map_or_else(|| figure.wording.clone(), |key| key.label.to_string());
+            let label = key.map_or_else(|| name(figure), |key| key.label.to_string());
             let mut row = bare_row(&figure.judged, label, unit);
             read(&mut row, &figure.judged, references, &class);
             if let Some(key) = key {
                 (row.name, row.group, row.alone) = (Some(key.name), key.group.word(), key.alone.to_string());
+            }
+            if figure.judged.series.case.bench.starts_with("speccpu.") {
+                // What a whole program does belongs to no part of a host.
+                row.group = "";
             }
             if !figure.note.is_empty() && row.reading.extra.is_empty() {
                 row.reading.extra = DIFFERS.to_string();
@@ -190,6 +205,27 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         .collect();
     rows.sort_by_key(|row| Group::ALL.iter().position(|group| group.word() == row.group));
     rows
+}
+
+/// How much a figure matters: a score or a median, then its tail, then what stands behind it.
+fn weight(figure: &Figure) -> usize {
+    let metric = &figure.judged.series.metric;
+    match metric.name.as_ref() {
+        "latency_p99" => 1,
+        "iterations" => 2,
+        "time" if figure.judged.series.case.bench.starts_with("speccpu.") => 2,
+        _ if !metric.headline => 2,
+        _ => 0,
+    }
+}
+
+/// What the tool calls a figure, and of a curve's point its size.
+fn name(figure: &Figure) -> String {
+    let bytes = figure.judged.series.point.get(BYTES).and_then(|value| value.number());
+    match bytes {
+        Some(size) => format!("{}, {}", figure.wording, bytes_words(size)),
+        None => figure.wording.clone(),
+    }
 }
 
 /// The class by what the file says of the processor: of the generation if it names it.
@@ -289,7 +325,11 @@ fn findings(results: &[(String, Imported)], found: &[Finding]) -> Vec<FindingLin
                 topic: topic_of(finding).unwrap_or("file"),
                 text: format!("{}.", finding.headline.trim_end_matches('.')),
                 rule: finding.rule.clone(),
-                advice: finding.advice.clone(),
+                // Some headlines end with what to do.
+                advice: match finding.headline.contains(finding.advice.trim_end_matches('.')) {
+                    true => String::new(),
+                    false => finding.advice.clone(),
+                },
                 more: 0,
             }),
         }
@@ -367,6 +407,18 @@ mod tests {
         assert_eq!(shown.rows.len(), 1);
         let row = &shown.rows[0];
         assert_eq!((row.name, row.value, row.unit.as_str()), (Some("syscall"), Some(0.2), "µs"));
+    }
+
+    #[test]
+    fn a_curve_has_one_row_and_names_its_size() {
+        let shown = of(&format!("{RAW}\n\"mappings\n0.524288 6736\n1.048576 8230\n\n"));
+        let names: Vec<&str> = shown.rows.iter().map(|row| row.label.as_str()).collect();
+        assert!(names.contains(&"mappings, 1 MiB") && names.len() == 2, "{names:?}");
+        assert!(
+            shown.remarks.iter().any(|(_, text)| text.starts_with("1 figure more")),
+            "{:?}",
+            shown.remarks
+        );
     }
 
     #[test]

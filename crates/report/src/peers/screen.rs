@@ -47,10 +47,10 @@ pub fn screen(peers: &Peers) -> Screen {
     };
     let mut sentences = match (behind.len(), peers.judged()) {
         (_, 0) => vec![format!(
-            "No make-up has {LEAST_HOSTS} hosts; among fewer none can be called slow. Add results of like hosts, or hold two \
-             against each other: assay compare A B."
+            "No make has {LEAST_HOSTS} hosts; among fewer none can be called slow. Add results of like hosts, or compare two: \
+             assay compare A B."
         )],
-        (0, _) => vec![format!("{alike} were held against hosts of the same make; none is behind.")],
+        (0, _) => vec![format!("{alike} were compared with hosts of the same make; none is behind.")],
         _ => vec![format!("{}. {alike} are alike.", listed(&names))],
     };
     if !unjudged.is_empty() && peers.judged() > 0 {

@@ -197,7 +197,7 @@ fn parts(wakes: &[Wake]) -> Table {
 }
 
 /// Columns of the longest time line.
-const WIDTH: f64 = 36.0;
+const WIDTH: f64 = 30.0;
 
 /// A wake-up's parts one after the other, all lines to one scale.
 fn time_line(wakes: &[Wake]) -> String {
@@ -246,8 +246,8 @@ mod tests {
         let marks = |line: usize, mark: char| {
             drawn.lines().nth(line).map(|line| line.chars().filter(|own| *own == mark).count())
         };
-        assert_eq!([marks(2, '▓'), marks(2, '░'), marks(2, '█')], [Some(6); 3], "{drawn}");
-        assert_eq!([marks(3, '▓'), marks(3, '░'), marks(3, '█')], [Some(0), Some(30), Some(6)], "{drawn}");
+        assert_eq!([marks(2, '▓'), marks(2, '░'), marks(2, '█')], [Some(5); 3], "{drawn}");
+        assert_eq!([marks(3, '▓'), marks(3, '░'), marks(3, '█')], [Some(0), Some(25), Some(5)], "{drawn}");
     }
 
     #[test]

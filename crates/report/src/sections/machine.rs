@@ -14,8 +14,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
     let mut words = vec![match &machine.hypervisor {
         Hypervisor::Unknown => "machine".to_string(),
         Hypervisor::None => "bare metal".to_string(),
-        Hypervisor::Guest(name) if name.contains("guest") => name.clone(),
-        Hypervisor::Guest(name) => format!("{name} guest"),
+        Hypervisor::Guest(name) => diagnose::words::guest(name),
     }];
     words.extend(machine.cpus.name());
     words.push(match machine.cpus.online.len() {

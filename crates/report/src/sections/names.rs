@@ -45,7 +45,13 @@ pub struct Trait {
 
 /// A parameter in words: `copy`, `stride 64`, `CPU 3`, `128 MiB`.
 pub fn param(name: &str, value: &Value) -> String {
-    let Some(number) = value.number() else { return value.to_string() };
+    let Some(number) = value.number() else {
+        // As `sched_setscheduler` has it: `other` alone would be other than what?
+        return match ParamId::named(name) {
+            Some(kernel::POLICY) => format!("SCHED_{}", value.to_string().to_uppercase()),
+            _ => value.to_string(),
+        };
+    };
     match (ParamId::named(name), Subject::of(name)) {
         (Some(memory::FROM), _) => format!("from CPU {value}"),
         (Some(memory::TO), _) => format!("to CPU {value}"),
@@ -251,6 +257,7 @@ mod tests {
         let (one, all) = (case("one-cpu", &[("op", "copy".into())]), case("all", &[("op", "copy".into())]));
         assert_eq!(told_apart(&[&one, &all]), ["one-cpu", "all"]);
         assert_eq!(told_apart(&[&case("all", &[])]), ["all"]);
+        assert_eq!(told_apart(&[&case("one-cpu", &[("policy", "other".into())])]), ["SCHED_OTHER"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::text::screen::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
 use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
-use diagnose::words::bytes;
+use diagnose::words::{bytes, guest};
 use diagnose::{Diagnosis, Rule};
 use machine::{Hypervisor, Machine};
 use model::{Severity, VerdictKind, percent, unit_factor};
@@ -101,8 +101,7 @@ pub(crate) fn about(machine: &Machine) -> Vec<HostPart> {
     parts.extend(match &machine.hypervisor {
         Hypervisor::Unknown => None,
         Hypervisor::None => Some(HostPart::spare("bare metal")),
-        Hypervisor::Guest(name) if name.contains("guest") => Some(HostPart::needed(name.clone())),
-        Hypervisor::Guest(name) => Some(HostPart::needed(format!("{} guest", hypervisor(name)))),
+        Hypervisor::Guest(name) => Some(HostPart::needed(guest(name))),
     });
     parts.extend(cpus(machine));
     parts.extend(machine.memory.total_bytes.map(|total| HostPart::spare(bytes(total as f64))));
@@ -123,17 +122,6 @@ fn notices(diagnosis: &Diagnosis) -> Vec<String> {
         notices.push("INTERRUPTED".to_string());
     }
     notices
-}
-
-fn hypervisor(name: &str) -> String {
-    match name {
-        "kvm" => "KVM".into(),
-        "vmware" => "VMware".into(),
-        "hyperv" => "Hyper-V".into(),
-        "xen" => "Xen".into(),
-        "virtualbox" => "VirtualBox".into(),
-        name => name.into(),
-    }
 }
 
 /// `2 CPUs of an AMD EPYC`, shorter `2 CPUs, AMD EPYC`.
@@ -163,7 +151,7 @@ fn cpus(machine: &Machine) -> Option<HostPart> {
 /// The processor by its name, with its maker's name of the design: `Intel Xeon 6 (Granite Rapids)`.
 /// A name without a number says less than the generation.
 fn processor(machine: &Machine) -> Option<String> {
-    let name = machine.cpus.name();
+    let name = machine.cpus.name().map(|name| compare::processor(&name)).filter(|name| !name.is_empty());
     let Some(generation) = machine.generation() else { return name };
     let vendor = match generation.class.split('/').next() {
         Some("intel") => "Intel ",
@@ -313,7 +301,7 @@ fn typical(band: &Band) -> String {
 /// `102–139`, `up to 3.9`, `from 891`.
 fn band_words([low, high]: [Option<f64>; 2]) -> String {
     match (low, high) {
-        (Some(low), Some(high)) if low == high => bare(low),
+        (Some(low), Some(high)) if bare(low) == bare(high) => bare(low),
         (Some(low), Some(high)) => format!("{}–{}", bare(low), bare(high)),
         (None, Some(high)) => format!("up to {}", bare(high)),
         (Some(low), None) => format!("from {}", bare(low)),

@@ -1,11 +1,12 @@
 //! The first screen as a terminal shows it: at most 40 lines, nothing cut.
 
 use super::super::plain::{lines, plain};
+use super::findings::{checks, findings};
+pub use super::findings::{finding, mark, topic_width};
 pub use super::numbers::{bare, spread, three};
 use super::picture::picture;
 use super::{LONGEST, Style, paint};
-use crate::screen::{FindingLine, HostPart, Row, RowReading, Screen, Tone};
-use model::Severity;
+use crate::screen::{HostPart, Row, RowReading, Screen, Tone};
 
 /// Which parts of a screen are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,10 +22,6 @@ pub struct Wanted {
 /// More lines than this are no first screen.
 const LINES: usize = 40;
 
-/// Findings on it, where there is no problem among them and where there is.
-const FINDINGS: usize = 5;
-const WITH_PROBLEMS: usize = 7;
-
 /// Columns of a line of figures.
 struct Columns {
     /// Of the group's name; 0: the label says it.
@@ -32,6 +29,7 @@ struct Columns {
     label: usize,
     /// Before and behind the decimal point.
     whole: usize,
+    decimals: usize,
     unit: usize,
     /// 0: it is left out.
     spread: usize,
@@ -44,27 +42,53 @@ struct Columns {
 /// Decimals of a value, with the point.
 const DECIMALS: usize = 4;
 
+/// A terminal with fewer columns has no room for what is typical, one with fewer still none for
+/// intervals.
+const NARROW: usize = 80;
+const NARROWEST: usize = 60;
+
 impl Columns {
-    fn of(rows: &[Row], width: usize) -> Columns {
-        let longest =
-            |label: fn(&Row) -> &str| rows.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
-        match width {
+    fn of(rows: &[Row], style: Style) -> Columns {
+        let longest = |part: &dyn Fn(&Row) -> String| {
+            rows.iter().map(|row| shown(&part(row), style).chars().count()).max().unwrap_or(0)
+        };
+        let whole = 1 + longest(&|row| number(row).0);
+        let typical = longest(&|row| row.typical.clone());
+        match style.width {
             width if width >= 96 => {
                 // What is no key figure has a longer name; it takes the room of what is added.
-                let label = longest(|row| &row.label).clamp(25, width - 73);
+                let label = longest(&|row| row.label.clone()).clamp(25, width - 73);
                 let extras = label <= 27 || width >= 110;
-                Columns { group: 10, label, whole: 6, unit: 7, spread: 7, typical: 15, extras }
+                let (whole, typical) = (whole.max(6), (typical + 1).max(15));
+                Columns { group: 10, label, whole, decimals: DECIMALS, unit: 7, spread: 7, typical, extras }
             }
-            width if width >= 80 => {
-                Columns { group: 0, label: 24, whole: 6, unit: 7, spread: 7, typical: 13, extras: false }
+            width if width >= NARROW => {
+                let (whole, typical) = (whole.max(6), (typical + 2).max(13));
+                let (label, extras) = (24, false);
+                Columns { group: 0, label, whole, decimals: DECIMALS, unit: 7, spread: 7, typical, extras }
             }
+            // Each column is as wide as what stands in it; names have the rest.
             width => {
-                let rest = width.saturating_sub(2 + 5 + DECIMALS + 8 + 2 + 10);
-                let spread = if width >= 60 { 8 } else { 0 };
-                let label = longest(|row| &row.alone).min(rest.saturating_sub(spread)).max(12);
-                Columns { group: 0, label, whole: 5, unit: 7, spread, typical: 0, extras: false }
+                let decimals = longest(&|row| number(row).1);
+                let unit = 1 + longest(&|row| unit_of(row).to_string());
+                let room = longest(&|row| format!("{} {}", unit_of(row), interval(row)));
+                let spread = if width < NARROWEST { 0 } else { (room + 1).saturating_sub(unit).max(4) };
+                let (typical, extras) = (0, false);
+                let own = Columns { group: 0, label: 0, whole, decimals, unit, spread, typical, extras };
+                let bare = Style { color: false, ..style };
+                let reading = longest(&|row| reading(row, &own, bare));
+                let taken = own.before_reading() + reading;
+                let label = longest(&|row| row.alone.clone()).min(width.saturating_sub(taken)).max(12);
+                Columns { label, ..own }
             }
         }
+    }
+
+    /// Where readings begin.
+    fn before_reading(&self) -> usize {
+        let gap = if self.group > 0 { 3 } else { 2 };
+        let spread = self.spread.saturating_sub(1);
+        self.point() + self.decimals + 1 + self.unit + spread + gap + self.typical
     }
 
     /// Where the values' decimal point stands.
@@ -73,8 +97,50 @@ impl Columns {
     }
 }
 
-/// The screen, at most `style.width` columns wide.
+/// A value before its decimal point, and from it on.
+fn number(row: &Row) -> (String, String) {
+    let value = row.value.map_or(String::new(), three);
+    let point = value.find('.').unwrap_or(value.len());
+    (value[..point].to_string(), value[point..].to_string())
+}
+
+fn unit_of(row: &Row) -> &str {
+    if row.value.is_some() { &row.unit } else { "" }
+}
+
+fn interval(row: &Row) -> String {
+    row.value.map_or(String::new(), |value| spread(value, row.low_high))
+}
+
+/// The screen, at most `style.width` columns wide. On a narrow terminal that would need more than
+/// 40 lines, all sentences but the first, the remarks, then figures that are not slow are left out.
 pub fn render(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: Style) -> String {
+    let is_long = |text: &str| text.lines().count() > LINES;
+    let mut text = whole(screen, wanted, closing, style);
+    if style.width >= NARROW || wanted.quiet || wanted.checks || wanted.keys || !is_long(&text) {
+        return text;
+    }
+    let mut less = screen.clone();
+    less.sentences.truncate(1);
+    text = whole(&less, wanted, closing, style);
+    if is_long(&text) {
+        less.remarks.clear();
+        text = whole(&less, wanted, closing, style);
+    }
+    let mut left_out = 0;
+    while is_long(&text) {
+        let last = |sign: &char| less.rows.iter().rposition(|row| row.reading.sign == *sign);
+        let Some(at) = ['–', '●', '▲'].iter().find_map(last) else { break };
+        less.rows.remove(at);
+        left_out += 1;
+        let more = format!("{} more: --all prints {}", left_out, if left_out == 1 { "it" } else { "them" });
+        less.remarks = vec![(String::new(), more)];
+        text = whole(&less, wanted, closing, style);
+    }
+    text
+}
+
+fn whole(screen: &Screen, wanted: Wanted, closing: &[Vec<String>], style: Style) -> String {
     let style = Style { width: style.width.clamp(40, 140), ..style };
     let mut head = host(&screen.host, style);
     for notice in &screen.notices {
@@ -179,13 +245,13 @@ fn figures(screen: &Screen, wanted: Wanted, style: Style) -> Vec<String> {
     if screen.rows.is_empty() && screen.remarks.is_empty() {
         return Vec::new();
     }
-    let columns = Columns::of(&screen.rows, style.width);
+    let columns = Columns::of(&screen.rows, style);
     let dim = |text: &str| paint(text, Tone::Dim, style);
     let mut all = Vec::new();
     if !screen.rows.is_empty() {
         let mut head = format!("  {}{}", " ".repeat(columns.group), left("figure", columns.label));
         head = left(&head, columns.point().saturating_sub(2)) + "value";
-        head = left(&head, columns.point() + DECIMALS + 1 + columns.unit);
+        head = left(&head, columns.point() + columns.decimals + 1 + columns.unit);
         if columns.spread > 0 {
             head += &right(&shown("±", style), columns.spread - 1);
         }
@@ -230,18 +296,13 @@ fn figure(row: &Row, first: bool, columns: &Columns, style: Style) -> Vec<String
     };
     let mut all: Vec<String> =
         labels.iter().enumerate().map(|(at, label)| name(at, label).trim_end().to_string()).collect();
-    let value = row.value.map_or(String::new(), three);
-    let (whole, decimals) = match value.find('.') {
-        Some(point) => value.split_at(point),
-        None => (value.as_str(), ""),
-    };
+    let (whole, decimals) = number(row);
     let mut line = name(labels.len(), &label);
-    line += &format!("{}{} ", right(whole, columns.whole), left(decimals, DECIMALS));
-    let unit = if row.value.is_some() { shown(&row.unit, style) } else { String::new() };
+    line += &format!("{}{} ", right(&whole, columns.whole), left(&decimals, columns.decimals));
+    let unit = shown(unit_of(row), style);
     // A wide interval takes what its unit leaves.
     let room = columns.unit + columns.spread.saturating_sub(1);
-    let spread = row.value.map_or(String::new(), |value| shown(&spread(value, row.low_high), style));
-    let spread = if columns.spread > 0 { spread } else { String::new() };
+    let spread = if columns.spread > 0 { shown(&interval(row), style) } else { String::new() };
     line += &dim(&format!("{unit}{}", right(&spread, room.saturating_sub(unit.chars().count()))));
     line += if columns.group > 0 { "   " } else { "  " };
     if columns.typical > 0 {
@@ -259,7 +320,12 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
     // Without a reference there is room for what else is known.
     let word = match (reading.sign, columns.extras) {
         ('–', _) if !extra.is_empty() && columns.typical > 0 => {
-            return paint(&format!("{sign} {extra}"), Tone::Dim, style);
+            // `5.8 × one` says the same as `5.8 × one CPU`; what still has no room is left out.
+            let room = style.width.saturating_sub(columns.before_reading() + 2);
+            let fits = |extra: &&str| extra.chars().count() <= room;
+            let shorter = extra.strip_suffix(" CPU").unwrap_or_default();
+            let extra = [extra.as_str(), shorter].into_iter().find(fits).unwrap_or_default();
+            return paint(format!("{sign} {extra}").trim_end(), Tone::Dim, style);
         }
         ('–', false) => "",
         // The worse of two words comes first.
@@ -302,109 +368,6 @@ pub(super) fn reading_words(reading: &RowReading, room: usize, style: Style) -> 
     let (word, behind) = words.iter().find(fits).or(words.last()).cloned().unwrap_or_default();
     let own = paint(format!("{sign} {word}").trim_end(), reading.tone, style);
     format!("{own}{}", paint(&behind, Tone::Dim, style))
-}
-
-/// The mark of a finding.
-pub fn mark(severity: Severity) -> (&'static str, Tone) {
-    match severity {
-        Severity::Problem => ("✗", Tone::Bad),
-        Severity::Warning => ("!", Tone::Care),
-        Severity::Note => ("·", Tone::Dim),
-    }
-}
-
-/// Findings in at most so many lines, the gravest first; what more there are is counted.
-fn findings(screen: &Screen, most: usize, style: Style) -> Vec<String> {
-    let problems = screen.count(Severity::Problem) > 0;
-    let usual = if problems { WITH_PROBLEMS } else { FINDINGS };
-    let limit = if most == usize::MAX { usize::MAX } else { usual };
-    let mut all: Vec<String> = Vec::new();
-    for (at, line) in screen.findings.iter().enumerate() {
-        let own = finding(line, style);
-        let left = screen.findings.len() - at;
-        if at == limit || (all.len() + own.len() + usize::from(left > 1) > most && at > 0) {
-            // Where no checks were made, the long form has them.
-            let checked = !screen.passed.is_empty() || !screen.not_applicable.is_empty();
-            let option = if checked { "--checks" } else { "--all" };
-            all.push(paint(&format!("    {left} more: {option} lists them"), Tone::Dim, style));
-            break;
-        }
-        all.extend(own);
-    }
-    all
-}
-
-/// A topic takes at most as many columns.
-const TOPIC: usize = 12;
-
-pub(crate) fn finding(line: &FindingLine, style: Style) -> Vec<String> {
-    let (sign, tone) = mark(line.severity);
-    let topic = shown(&plain(line.topic, 24), style);
-    let wide = topic.chars().count().max(TOPIC - 1) + 1;
-    let room = style.width.saturating_sub(4 + wide).max(20);
-    let told = match line.more_words() {
-        more if more.is_empty() => plain(&line.text, LONGEST),
-        more => format!("{} ({more})", plain(&line.text, LONGEST)),
-    };
-    let mut text = lines(&shown(&told, style), room);
-    if line.severity == Severity::Problem && !line.advice.is_empty() {
-        text.extend(lines(&shown(&plain(&line.advice, LONGEST), style), room));
-    }
-    let strong = if line.severity == Severity::Note { Tone::Dim } else { Tone::Strong };
-    text.iter()
-        .enumerate()
-        .map(|(at, text)| match at {
-            0 => {
-                let sign = paint(&shown(sign, style), tone, style);
-                format!("  {sign} {}{text}", paint(&left(&topic, wide), strong, style))
-            }
-            _ => format!("    {}{text}", " ".repeat(wide)),
-        })
-        .collect()
-}
-
-/// Every check, one line each: what was found, then what was looked at and found in order.
-fn checks(screen: &Screen, style: Style) -> Vec<String> {
-    let mut all = Vec::new();
-    let found = screen.findings.iter().flat_map(|line| {
-        let mut text = finding(line, style);
-        let last = text.last().map_or(0, |line| line.chars().count());
-        let rule = paint(&line.rule, Tone::Dim, style);
-        match text.last_mut() {
-            Some(end) if last + 2 + line.rule.chars().count() <= style.width => *end += &format!("  {rule}"),
-            _ => text.push(format!("{}{rule}", " ".repeat(4 + TOPIC))),
-        }
-        text
-    });
-    all.extend(found);
-    let passed = &screen.passed;
-    let text = passed.iter().map(|check| check.text.chars().count()).max().unwrap_or(0);
-    let looked = passed.iter().map(|check| check.looked_at.chars().count()).max().unwrap_or(0);
-    let rule = passed.iter().map(|check| check.rule.chars().count()).max().unwrap_or(0);
-    let with_looked = 4 + text + 2 + looked + 2 + rule <= style.width;
-    for check in passed {
-        let sign = paint(&shown("✓", style), Tone::Good, style);
-        let middle = match with_looked {
-            true => paint(&left(&shown(&check.looked_at, style), looked + 2), Tone::Dim, style),
-            false => String::new(),
-        };
-        let line = format!(
-            "  {sign} {}{middle}{}",
-            left(&shown(&check.text, style), text + 2),
-            paint(&check.rule, Tone::Dim, style)
-        );
-        all.push(line.trim_end().to_string());
-    }
-    if !screen.not_applicable.is_empty() {
-        let text = format!("do not apply: {}", screen.not_applicable.join(", "));
-        all.push(String::new());
-        all.extend(
-            lines(&text, style.width.saturating_sub(2))
-                .iter()
-                .map(|line| paint(&format!("  {line}"), Tone::Dim, style)),
-        );
-    }
-    all
 }
 
 /// Lines of parts: the first ones on the left, the others where they stand under each other if

@@ -62,7 +62,7 @@ fn socket_box(socket: &SocketMemory, dimms: &[Dimm], style: &Style) -> Vec<Line>
         }
     }
     let mut lines = Vec::new();
-    let cpu = socket.cpu.as_deref().map_or("processor not told".to_string(), |cpu| plain(cpu, 40));
+    let cpu = socket.cpu.as_deref().map_or("processor unknown".to_string(), |cpu| plain(cpu, 40));
     lines.push(Line::of(Role::Plain, cpu));
     let mut last = None;
     for ((controller, channel), mut slots) in channels {

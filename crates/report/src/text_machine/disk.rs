@@ -13,9 +13,9 @@ pub(super) fn place(disk: &Disk) -> String {
     let mut said = vec![format!("{}: {}", plain(&disk.path, 80), plain(&disk.name(), 60))];
     match disk.is_virtual() {
         Some(true) => said.push("virtual".into()),
-        Some(false) => said.push("not virtual as far as is told".into()),
+        Some(false) => said.push("not virtual as far as is known".into()),
         None if disk.is_memory() => said.push("in memory".into()),
-        None => said.push("the devices below it are not told here".into()),
+        None => said.push("the devices below it are unknown here".into()),
     }
     if disk.raw {
         said.push("the whole device, no filesystem".into());
@@ -27,10 +27,9 @@ pub(super) fn place(disk: &Disk) -> String {
     if let (Some(total), Some(share)) = (disk.total_bytes, disk.used_share()) {
         said.push(format!("{:.0} % of {} used", share * 100.0, words::bytes(total as f64)));
     }
-    said.push(match &disk.link {
-        Some(link) => format!("{} carries {:.2} GB/s", plain(&link.name, 60), link.gb_per_s),
-        None => "link speed not told".into(),
-    });
+    said.extend(
+        disk.link.as_ref().map(|link| format!("{} carries {:.2} GB/s", plain(&link.name, 60), link.gb_per_s)),
+    );
     match disk.trim_timer.as_deref() {
         Some("none") => said.push("no timer runs fstrim".into()),
         Some(_) => said.push("fstrim runs by a timer".into()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::words;
-use machine::{Hypervisor, IdleState, Machine};
+use machine::{Dimm, Hypervisor, IdleState, Machine};
 use model::CpuSet;
 
 use super::super::plain::plain;
@@ -137,8 +137,7 @@ fn hardware(machine: &Machine) -> Option<String> {
     let hypervisor = match &machine.hypervisor {
         Hypervisor::Unknown => "whether it is a guest is unknown".to_string(),
         Hypervisor::None => "bare metal".to_string(),
-        Hypervisor::Guest(name) if name.contains("guest") => format!("an {name}"),
-        Hypervisor::Guest(name) => format!("a guest of {name}"),
+        Hypervisor::Guest(name) => words::guest(name),
     };
     joined(vec![made, board, bios.map(|bios| format!("firmware {bios}")), Some(hypervisor)], ", ")
 }
@@ -149,7 +148,9 @@ pub(super) fn processor(machine: &Machine) -> Option<String> {
     let smt = cpus.smt_control.as_deref().filter(|smt| matches!(*smt, "on" | "off" | "forceoff"));
     let smt = smt.map(|smt| format!("SMT {smt}"));
     let microcode = cpus.microcode.as_deref().map(|code| format!("microcode {}", plain(code, 20)));
-    joined(vec![short(&cpus.name()).or(short(&cpus.vendor)), short(&cpus.architecture), microcode, smt], ", ")
+    // Some kernels pad the name with blanks.
+    let name = cpus.name().map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
+    joined(vec![short(&name).or(short(&cpus.vendor)), short(&cpus.architecture), microcode, smt], ", ")
 }
 
 fn usable(machine: &Machine) -> Option<String> {
@@ -195,23 +196,31 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// Memory modules, counted by size and speed.
+/// Memory modules, counted by speed and size: `4 × 16 GiB, 6 × 64 GiB at 2400 MT/s`.
 pub(super) fn modules(machine: &Machine) -> Option<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for dimm in &machine.dimms {
-        let words = match (dimm.size_bytes, dimm.configured_mts.or(dimm.speed_mts)) {
-            (Some(0), _) => "empty".to_string(),
-            (None, _) => "of unknown size".to_string(),
-            (Some(bytes), None) => size(bytes),
-            (Some(bytes), Some(speed)) => {
-                let rated =
-                    dimm.speed_mts.filter(|rated| *rated != speed).map(|rated| format!(" (rated {rated})"));
-                format!("{} at {speed} MT/s{}", size(bytes), rated.unwrap_or_default())
-            }
-        };
-        *counts.entry(words).or_default() += 1;
+    let mut by_speed: BTreeMap<String, BTreeMap<Option<u64>, usize>> = BTreeMap::new();
+    let is_empty = |dimm: &&Dimm| dimm.size_bytes == Some(0);
+    for dimm in machine.dimms.iter().filter(|dimm| !is_empty(dimm)) {
+        let speed = dimm.configured_mts.or(dimm.speed_mts).map(|speed| {
+            let rated =
+                dimm.speed_mts.filter(|rated| *rated != speed).map(|rated| format!(" (rated {rated})"));
+            format!(" at {speed} MT/s{}", rated.unwrap_or_default())
+        });
+        let sizes = by_speed.entry(speed.unwrap_or_default()).or_default();
+        *sizes.entry(dimm.size_bytes).or_default() += 1;
     }
-    joined(counts.into_iter().map(|(words, count)| Some(format!("{count} × {words}"))).collect(), ", ")
+    let filled = by_speed.into_iter().map(|(speed, sizes)| {
+        let counted = |(bytes, count): (Option<u64>, usize)| {
+            format!("{count} × {}", bytes.map_or("unknown size".to_string(), size))
+        };
+        let sizes: Vec<String> = sizes.into_iter().map(counted).collect();
+        Some(format!("{}{speed}", sizes.join(", ")))
+    });
+    let empty = match machine.dimms.iter().filter(is_empty).count() {
+        0 => None,
+        slots => Some(words::counted(slots, "slot") + " empty"),
+    };
+    joined(filled.chain([empty]).collect(), ", ")
 }
 
 pub(super) fn huge_pages(machine: &Machine) -> Option<String> {

@@ -26,7 +26,7 @@ pub(super) fn interfaces(machine: &Machine) -> Option<String> {
 
 fn interface(one: &Interface) -> String {
     let mut words = vec![plain(&one.name, NAME)];
-    words.push(one.speed_mbps.map_or("speed not told".to_string(), speed));
+    words.extend(one.speed_mbps.map(speed));
     words.extend(one.mtu.map(|mtu| format!("MTU {mtu}")));
     words.extend(one.numa_node.map(|node| format!("node {node}")));
     words.join(", ")

@@ -61,7 +61,9 @@ pub fn screen(machine: &Machine) -> Screen {
 }
 
 fn host(machine: &Machine) -> Vec<HostPart> {
-    let name = machine.host.clone().unwrap_or_else(|| "unnamed host".to_string());
+    // Of tables alone the board's name is known.
+    let name = machine.host.clone().or_else(|| machine.dmi.product.clone());
+    let name = name.unwrap_or_else(|| "unnamed host".to_string());
     let mut parts = vec![HostPart::needed(name)];
     parts.extend(about(machine));
     parts

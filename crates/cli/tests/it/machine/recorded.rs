@@ -51,6 +51,20 @@ fn a_recorded_machine_begins_with_what_will_disturb_a_measurement() {
     }
 }
 
+/// On bare metal nobody else can move the modules.
+#[test]
+fn a_machine_on_bare_metal_with_modules_three_and_one() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let machine = crate::golden::recorded(&crate::golden::three_one(), dir.path());
+    for columns in ["80", "100"] {
+        let output =
+            crate::assay().args(["machine", "--from"]).arg(&machine).env("COLUMNS", columns).output();
+        let text = String::from_utf8(output.expect("assay runs").stdout).expect("UTF-8");
+        assert!(text.contains("bare metal") && text.contains("3+1 by controller"), "{text}");
+        insta::assert_snapshot!(format!("first_three_one_{columns}"), text);
+    }
+}
+
 /// What holds every figure back is the verdict, with what to do about it.
 #[test]
 fn a_quota_makes_a_machine_not_ready() {
