@@ -60,7 +60,7 @@ fn a_machine_on_bare_metal_with_modules_three_and_one() {
         let output =
             crate::assay().args(["machine", "--from"]).arg(&machine).env("COLUMNS", columns).output();
         let text = String::from_utf8(output.expect("assay runs").stdout).expect("UTF-8");
-        assert!(text.contains("bare metal") && text.contains("3+1 by controller"), "{text}");
+        assert!(text.contains("bare metal") && text.contains("3+1"), "{text}");
         insta::assert_snapshot!(format!("first_three_one_{columns}"), text);
     }
 }
