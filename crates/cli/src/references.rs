@@ -31,7 +31,13 @@ impl ReferenceArg {
 
     /// The references that the figures of a run are read by.
     pub fn references(&self, own: &Diagnosis) -> anyhow::Result<References> {
-        self.read_for(|| HostResult::from((own.summary(), String::new())))
+        let references = self.read_for(|| HostResult::from((own.summary(), String::new())))?;
+        if let Some(file) = self.reference.as_deref().filter(|path| is_table(path) && !path.is_dir())
+            && let Some(text) = without_effect(&table(file)?, own)
+        {
+            tell_once(format!("assay: --reference {}: {text}", file.display()));
+        }
+        Ok(references)
     }
 
     /// The same of any result, which is asked for where runs of its make are to be found.
@@ -115,11 +121,7 @@ fn named(
     }
     let name = path.display().to_string();
     if is_table(path) {
-        let rows = table(path)?;
-        if let Some(text) = without_effect(&rows, own) {
-            tell_once(format!("assay: --reference {name}: {text}"));
-        }
-        return Ok(references.with_table(&name, rows));
+        return Ok(references.with_table(&name, table(path)?));
     }
     let diagnosis = diagnose::diagnose(results::run(path)?);
     let rows = reference::rows_of_run(&name, &diagnosis, true);
