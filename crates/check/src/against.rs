@@ -1,53 +1,11 @@
 //! Limits as a share of a reference's figures: `within = "10 %"`. What is held against the limit is
 //! the interval of the ratio of both, as a comparison has it.
 
-use super::figures::{absent, decided, doubt, left_out, of_series, undecided};
-use super::judge::Demand;
-use super::limit::Limit;
+use super::demand::{Demand, absent, decided, doubt, left_out, of_series, undecided};
+use super::limit::{Limit, Share};
 use super::subject::{Figure, Subject};
-use model::Better;
-
-/// A run beside the reference of its spec.
-#[derive(Clone, Debug, Default)]
-pub struct Against {
-    pub ratios: Vec<Ratio>,
-    /// Keys of figures that cannot be compared, and why.
-    pub refused: Vec<(String, String)>,
-    /// The reference holds the run itself: that it equals itself says nothing.
-    pub same_run: bool,
-}
-
-/// A figure as a multiple of the reference's.
-#[derive(Clone, Debug)]
-pub struct Ratio {
-    pub key: String,
-    /// What both are, in words: `132 ns; the reference has 105 ns`.
-    pub figures: String,
-    pub value: f64,
-    pub low_high: Option<[f64; 2]>,
-    pub better: Better,
-}
-
-/// How far a figure may be from the reference's, on the worse side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share(pub f64);
 
 impl Share {
-    pub fn words(self) -> String {
-        // A share that was written as 7 % is shown as that.
-        format!("within {} %", (100_000.0 * self.0).round() / 1000.0)
-    }
-
-    /// The least and the largest ratio that is within it.
-    fn ends(self, better: Better) -> [Option<f64>; 2] {
-        let (least, most) = (Some(1.0 - self.0), Some(1.0 + self.0));
-        match better {
-            Better::Higher => [least, None],
-            Better::Lower => [None, most],
-            Better::Neither => [least, most],
-        }
-    }
-
     pub fn held(self, own: Demand, figure: &Figure, limit: &Limit, subject: &Subject) -> Demand {
         if let Some(why) = doubt(figure, limit) {
             return undecided(own, figure, why);

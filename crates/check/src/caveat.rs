@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::judge::{Demand, Standing};
+use super::demand::Demand;
+use super::limit::Standing;
 use super::subject::Subject;
 
 /// Why an outcome says less than it seems to.

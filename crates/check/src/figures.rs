@@ -1,14 +1,11 @@
 //! Demands of figures: a key figure or a series held against the limits that a spec gives it.
 
 use anyhow::Context;
-use diagnose::key_figures::{Group, named};
-use model::pattern::KeyParts;
+use diagnose::key_figures::named;
 use model::{Better, VerdictKind};
-use stats::spend::firm;
 
-use super::judge::{Demand, Standing, demand};
-use super::limit::{Limit, Pick, Quantity, standing};
-use super::spec::is_like;
+use super::demand::{Demand, absent, decided, demand, doubt, is_series, left_out, of_series, undecided};
+use super::limit::{Limit, Pick, Quantity};
 use super::subject::{Figure, Subject};
 
 /// The limit as it is shown, and its ends in a unit.
@@ -43,44 +40,6 @@ pub fn key_figure(name: &str, limit: &Limit, subject: &Subject) -> anyhow::Resul
     })
 }
 
-/// A figure that a run does not have: open, if it is not optional, with what would measure it; of a
-/// summary that had no room it is not known.
-pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
-    let figure = named(&own.key);
-    let is_series = figure.is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
-    let untold = subject.left_out > 0 || (subject.readings.is_none() && !is_series);
-    if untold && !limit.optional {
-        return Demand { why: TOLD_BY_RUN_FILES.into(), standing: Standing::Undecided, ..own };
-    }
-    let why = match (subject.unfinished, beside_pages(&limit.series, subject)) {
-        (_, Some(glob)) => format!("not measured so; {glob} was"),
-        (true, None) => "not measured: the run is incomplete".to_string(),
-        (false, None) => "not measured".to_string(),
-    };
-    if limit.optional {
-        return Demand { standing: Standing::NotAsked, why, ..own };
-    }
-    let key = figure.map_or(own.key.as_str(), |figure| figure.patterns().first().unwrap_or(&""));
-    let bench = KeyParts::of(key).bench;
-    Demand {
-        standing: Standing::Undecided,
-        why,
-        confirm: measure(if bench.contains('*') { "" } else { bench }),
-        ..own
-    }
-}
-
-const TOLD_BY_RUN_FILES: &str = "a summary does not hold it; check the run file";
-
-/// The glob that finds something with kinds of pages behind its placement, where it does not
-/// without.
-fn beside_pages(glob: &str, subject: &Subject) -> Option<String> {
-    let (place, rest) = glob.split_at(glob.find(['?', '#', '/']).unwrap_or(glob.len()));
-    let wider = format!("{place}+*{rest}");
-    let found = || subject.figures.iter().any(|figure| is_series(&wider, figure));
-    (place.contains('@') && !place.contains(['+', '*']) && found()).then_some(wider)
-}
-
 fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2]) -> Demand {
     let own = Demand {
         value: figure.value,
@@ -97,60 +56,6 @@ fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2
         }
         (None, Some(ends)) => decided(own, figure, ends, [min, max]),
     }
-}
-
-/// Why a figure decides nothing, whatever its value is.
-pub fn doubt(figure: &Figure, limit: &Limit) -> Option<String> {
-    let counts = match limit.verdict.as_slice() {
-        [] => figure.verdict != VerdictKind::Rejected,
-        some => some.contains(&figure.verdict),
-    };
-    let because = if figure.reason.is_empty() { String::new() } else { format!(": {}", figure.reason) };
-    match figure.verdict {
-        VerdictKind::Skipped => Some(format!("skipped{because}")),
-        VerdictKind::Rejected => Some(format!("rejected{because}")),
-        _ if !counts => Some(format!("its verdict is not one that the spec counts{because}")),
-        _ => None,
-    }
-}
-
-/// A demand that its interval decides, or leaves open.
-pub fn decided(own: Demand, figure: &Figure, ends: [f64; 2], [min, max]: [Option<f64>; 2]) -> Demand {
-    let widened = own.value.map_or(ends, |value| firm(value, ends));
-    let is_open = standing(widened, min, max).0 == Standing::Undecided;
-    let own = Demand { open: if is_open { figure.key.clone() } else { String::new() }, ..own };
-    match standing(ends, min, max) {
-        (Standing::Undecided, by) => Demand { by, ..undecided(own, figure, String::new()) },
-        (standing, by) => Demand { standing, by, ..own },
-    }
-}
-
-/// A demand that is open, with what would decide it.
-pub fn undecided(own: Demand, figure: &Figure, why: String) -> Demand {
-    let confirm = measure(KeyParts::of(&figure.key).bench);
-    Demand { standing: Standing::Undecided, why, confirm, ..own }
-}
-
-/// What measures a benchmark well; all of them where none is named.
-fn measure(bench: &str) -> String {
-    match bench.is_empty() {
-        true => "assay run --profile full".to_string(),
-        false => format!("assay run --only {bench} --profile full"),
-    }
-}
-
-/// What a glob asks of series that a summary had no room for; nothing where it names one series, or
-/// asks for the best and one that is seen will do.
-pub fn left_out(limit: &Limit, asked: &str, subject: &Subject, seen: &[Demand]) -> Option<Demand> {
-    let is_one = limit.series.contains('#') && !limit.series.contains('*');
-    let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == Standing::Met);
-    let why = match subject.left_out {
-        0 => return None,
-        1 => "1 series is left out of the summary; check the run file".to_string(),
-        count => format!("{count} series are left out of the summary; check the run file"),
-    };
-    let own = of_series(&limit.series, &format!("{}, others", limit.series), asked.to_string());
-    (!is_one && !will_do).then_some(Demand { why, ..own })
 }
 
 /// The demands of a limit over series: one for each series, or one for the best or the worst.
@@ -199,17 +104,4 @@ pub fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
         }
     };
     Ok(rest(vec![one(picked.unwrap_or(found[0]))?]))
-}
-
-/// A demand of a series, in its group.
-pub fn of_series(key: &str, label: &str, asked: String) -> Demand {
-    demand(Group::of_bench(KeyParts::of(key).bench).word(), label, key, asked)
-}
-
-/// Whether a glob names a series: the whole key, or its beginning up to the metric where the glob
-/// names no metric and the series is what its benchmark is about.
-fn is_series(glob: &str, figure: &Figure) -> bool {
-    let whole = is_like(glob, &figure.key);
-    let short = figure.key.split('#').next().unwrap_or_default();
-    whole || (!glob.contains('#') && figure.headline && is_like(glob, short))
 }

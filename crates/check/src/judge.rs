@@ -8,22 +8,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::caveat::{Caveat, none_found};
+use super::demand::{Demand, demand};
 use super::figures::{key_figure, series};
-use super::spec::{Asked, OF_RUN_FILES, Spec};
-use super::subject::Subject;
+use super::limit::Standing;
+use super::spec::{Asked, Spec};
+use super::subject::{OF_RUN_FILES, Subject};
 use diagnose::key_figures::KEY_FIGURES;
-
-/// What became of a demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    Met,
-    Missed,
-    /// The interval lies on both sides of the limit, or the figure cannot be used.
-    Undecided,
-    /// Not measured, and optional.
-    NotAsked,
-}
 
 /// What a run comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -55,33 +45,6 @@ impl Verdict {
             Verdict::CannotTell => 4,
         }
     }
-}
-
-/// One thing asked, and what was found.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Demand {
-    pub group: String,
-    /// What people call it.
-    pub label: String,
-    /// Its name in the spec, or the series that it is.
-    pub key: String,
-    pub asked: String,
-    /// What was found, with its unit; empty where nothing was measured.
-    pub measured: String,
-    pub value: Option<f64>,
-    /// The 95 % interval, in `unit`.
-    pub low_high: Option<[f64; 2]>,
-    pub unit: String,
-    pub standing: Standing,
-    /// How far the interval's near end is from the limit, as a share of the limit.
-    pub by: Option<f64>,
-    /// Why it is undecided or missed, where the figure itself does not say it; may be empty.
-    pub why: String,
-    /// What would decide it; may be empty.
-    pub confirm: String,
-    /// The series whose further visits may decide it, or decide it otherwise; empty where none may.
-    #[serde(skip)]
-    pub open: String,
 }
 
 /// A run by a spec.
@@ -243,24 +206,6 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
             })
         }
         Err(_) => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
-    }
-}
-
-pub(super) fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -> Demand {
-    Demand {
-        group: group.to_string(),
-        label: label.into(),
-        key: key.to_string(),
-        asked,
-        measured: String::new(),
-        value: None,
-        low_high: None,
-        unit: String::new(),
-        standing: Standing::Undecided,
-        by: None,
-        why: String::new(),
-        confirm: String::new(),
-        open: String::new(),
     }
 }
 

@@ -2,7 +2,9 @@
 //! GitLab's reader decide its form: the text stands inside `failure`, the host in `classname`,
 //! nothing is skipped in `testsuites`.
 
-use super::judge::{Demand, Outcome, Standing, Verdict};
+use super::demand::Demand;
+use super::judge::{Outcome, Verdict};
+use super::limit::Standing;
 use quick_xml::Writer;
 use quick_xml::events::BytesText;
 use std::io::Write;

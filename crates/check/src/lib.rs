@@ -8,6 +8,7 @@
 mod against;
 mod caveat;
 mod class;
+mod demand;
 mod figures;
 mod judge;
 mod junit;
@@ -17,13 +18,13 @@ mod spec;
 mod subject;
 mod write;
 
-pub use against::{Against, Ratio};
 pub use caveat::Caveat;
 pub use class::{OF_CLASS, of_class};
-pub use judge::{Demand, Outcome, Standing, Verdict, check};
+pub use demand::Demand;
+pub use judge::{Outcome, Verdict, check};
 pub use junit::junit;
-pub use limit::Limit;
+pub use limit::{Limit, Standing};
 pub use lint::{Catalogue, Known};
 pub use spec::Spec;
-pub use subject::{Figure, Subject};
+pub use subject::{Against, Figure, Ratio, Subject};
 pub use write::{LEAST_RUNS, derived, initial};

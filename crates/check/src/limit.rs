@@ -2,11 +2,21 @@
 //! keeps them.
 
 use anyhow::{Context, bail, ensure};
-use model::{VerdictKind, unit_factor};
-use serde::Deserialize;
+use model::{Better, VerdictKind, unit_factor};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::against::Share;
-use super::judge::Standing;
+/// What became of a demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    Met,
+    Missed,
+    /// The interval lies on both sides of the limit, or the figure cannot be used.
+    Undecided,
+    /// Not measured, and optional.
+    NotAsked,
+}
 
 /// A number with its unit, as a spec says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +62,27 @@ pub enum Pick {
     Worst,
     #[default]
     Each,
+}
+
+/// How far a figure may be from the reference's, on the worse side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+impl Share {
+    pub fn words(self) -> String {
+        // A share that was written as 7 % is shown as that.
+        format!("within {} %", (100_000.0 * self.0).round() / 1000.0)
+    }
+
+    /// The least and the largest ratio that is within it.
+    pub fn ends(self, better: Better) -> [Option<f64>; 2] {
+        let (least, most) = (Some(1.0 - self.0), Some(1.0 + self.0));
+        match better {
+            Better::Higher => [least, None],
+            Better::Lower => [None, most],
+            Better::Neither => [least, most],
+        }
+    }
 }
 
 /// What is asked of one figure, as it stands in the spec.

@@ -7,7 +7,8 @@ use model::vocabulary::selftest::PLANTED;
 use model::{did_you_mean, unit_factor};
 
 use super::limit::{Limit, Pick, Quantity};
-use super::spec::{Asked, OF_RUN_FILES, Spec, is_like};
+use super::spec::{Asked, SCHEMA, Spec, is_like, seconds};
+use super::subject::OF_RUN_FILES;
 
 /// What this version can measure, as far as a spec can name it.
 pub struct Catalogue<'n> {
@@ -193,6 +194,50 @@ fn bench_of(limit: &Limit) -> &str {
 }
 
 impl Spec {
+    /// Reads a spec. Errors name the line, or each demand and what would be right.
+    pub fn read(text: &str) -> anyhow::Result<Spec> {
+        let (spec, faults) = Spec::parsed(text)?;
+        ensure!(faults.is_empty(), "{}", faults.join("\n"));
+        Ok(spec)
+    }
+
+    /// The same by what this version can measure, with what is probably not meant.
+    pub fn read_by(text: &str, catalogue: &Catalogue) -> anyhow::Result<(Spec, Vec<String>)> {
+        let (spec, mut faults) = Spec::parsed(text)?;
+        faults.extend(spec.unknown(catalogue));
+        ensure!(faults.is_empty(), "{}", faults.join("\n"));
+        let warnings = spec.warnings(catalogue);
+        Ok((spec, warnings))
+    }
+
+    /// What stands there, and what is wrong with it.
+    fn parsed(text: &str) -> anyhow::Result<(Spec, Vec<String>)> {
+        let mut spec: Spec =
+            toml::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
+        ensure!(spec.schema == SCHEMA, "schema = {}: this version reads schema {SCHEMA}", spec.schema);
+        if let Some(why) = spec.is_too_long() {
+            bail!(why);
+        }
+        let mut faults = Vec::new();
+        for (name, value) in &spec.machine.0 {
+            match Asked::of(value) {
+                Ok(asked) => spec.facts.push((name.clone(), asked)),
+                Err(why) => faults.push(format!("[machine] {name}: {why:#}")),
+            }
+        }
+        if let Some(age) = &spec.run.max_age {
+            match seconds(age) {
+                Ok(seconds) => spec.run.max_age_s = Some(seconds),
+                Err(why) => faults.push(format!("[run] max_age = {age:?}: {why:#}")),
+            }
+        }
+        faults.extend(spec.faults());
+        if faults.is_empty() && spec.is_empty() {
+            faults.push("it asks for nothing: give it [machine], [findings], [limits] or [[limit]]".into());
+        }
+        Ok((spec, faults))
+    }
+
     /// Whether it is worth while to look at each of its limits.
     pub(super) fn is_too_long(&self) -> Option<String> {
         let count = self.limits.0.len() + self.limit.len();
@@ -237,6 +282,15 @@ impl Spec {
         let limits = self.limits.0.iter().filter_map(|(name, limit)| direction(named(name)?, limit));
         let series = self.limit.iter().enumerate().filter_map(|(at, limit)| catalogue.sizes(at, limit));
         limits.chain(series).take(MOST).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        let findings = self.findings.fail_at.is_none() && self.findings.none_of.is_empty();
+        self.facts.is_empty()
+            && self.limits.0.is_empty()
+            && self.limit.is_empty()
+            && findings
+            && self.reading.is_none()
     }
 }
 

@@ -11,13 +11,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::limit::Limit;
-use super::lint::Catalogue;
 
 /// The only version of the format.
-const SCHEMA: u32 = 1;
-
-/// Facts of a host that its run file tells and its summary does not.
-pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
+pub(super) const SCHEMA: u32 = 1;
 
 /// What is asked of a host.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -231,50 +227,6 @@ pub fn is_like(pattern: &str, text: &str) -> bool {
 }
 
 impl Spec {
-    /// Reads a spec. Errors name the line, or each demand and what would be right.
-    pub fn read(text: &str) -> anyhow::Result<Spec> {
-        let (spec, faults) = Spec::parsed(text)?;
-        ensure!(faults.is_empty(), "{}", faults.join("\n"));
-        Ok(spec)
-    }
-
-    /// The same by what this version can measure, with what is probably not meant.
-    pub fn read_by(text: &str, catalogue: &Catalogue) -> anyhow::Result<(Spec, Vec<String>)> {
-        let (spec, mut faults) = Spec::parsed(text)?;
-        faults.extend(spec.unknown(catalogue));
-        ensure!(faults.is_empty(), "{}", faults.join("\n"));
-        let warnings = spec.warnings(catalogue);
-        Ok((spec, warnings))
-    }
-
-    /// What stands there, and what is wrong with it.
-    fn parsed(text: &str) -> anyhow::Result<(Spec, Vec<String>)> {
-        let mut spec: Spec =
-            toml::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
-        ensure!(spec.schema == SCHEMA, "schema = {}: this version reads schema {SCHEMA}", spec.schema);
-        if let Some(why) = spec.is_too_long() {
-            bail!(why);
-        }
-        let mut faults = Vec::new();
-        for (name, value) in &spec.machine.0 {
-            match Asked::of(value) {
-                Ok(asked) => spec.facts.push((name.clone(), asked)),
-                Err(why) => faults.push(format!("[machine] {name}: {why:#}")),
-            }
-        }
-        if let Some(age) = &spec.run.max_age {
-            match seconds(age) {
-                Ok(seconds) => spec.run.max_age_s = Some(seconds),
-                Err(why) => faults.push(format!("[run] max_age = {age:?}: {why:#}")),
-            }
-        }
-        faults.extend(spec.faults());
-        if faults.is_empty() && spec.is_empty() {
-            faults.push("it asks for nothing: give it [machine], [findings], [limits] or [[limit]]".into());
-        }
-        Ok((spec, faults))
-    }
-
     /// What it is held against has a use, and `within` has something to count from.
     pub(super) fn referenced(&self) -> anyhow::Result<()> {
         let limits = self.limits.0.iter().map(|(_, limit)| limit).chain(&self.limit);
@@ -294,19 +246,10 @@ impl Spec {
     pub fn reference_name(&self) -> &str {
         self.reference.as_ref().map_or("", |reference| reference.runs.as_str())
     }
-
-    fn is_empty(&self) -> bool {
-        let findings = self.findings.fail_at.is_none() && self.findings.none_of.is_empty();
-        self.facts.is_empty()
-            && self.limits.0.is_empty()
-            && self.limit.is_empty()
-            && findings
-            && self.reading.is_none()
-    }
 }
 
 /// An age that a run may have, s.
-fn seconds(age: &str) -> anyhow::Result<f64> {
+pub(super) fn seconds(age: &str) -> anyhow::Result<f64> {
     let span: jiff::Span = age.parse().ok().context("write it as \"35d\" or \"12h\"")?;
     let days = jiff::SpanRelativeTo::days_are_24_hours();
     let seconds = span.total((jiff::Unit::Second, days)).context("use days or hours")?;

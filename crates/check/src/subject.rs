@@ -1,12 +1,13 @@
 //! What is judged: a host's facts, figures and findings, from a run file or from a summary of one.
 
-use super::against::Against;
-use super::spec::OF_RUN_FILES;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::KeyReading;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, Finding, Summary, SummaryFinding, SummarySeries, VerdictKind, unit_factor};
 use stats::analysis::Judged;
+
+/// Facts of a host that its run file tells and its summary does not.
+pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
 
 /// A figure as it was measured.
 #[derive(Clone, Debug)]
@@ -22,6 +23,27 @@ pub struct Figure {
     pub reason: String,
     pub better: Option<Better>,
     pub headline: bool,
+}
+
+/// A run beside the reference of its spec.
+#[derive(Clone, Debug, Default)]
+pub struct Against {
+    pub ratios: Vec<Ratio>,
+    /// Keys of figures that cannot be compared, and why.
+    pub refused: Vec<(String, String)>,
+    /// The reference holds the run itself: that it equals itself says nothing.
+    pub same_run: bool,
+}
+
+/// A figure as a multiple of the reference's.
+#[derive(Clone, Debug)]
+pub struct Ratio {
+    pub key: String,
+    /// What both are, in words: `132 ns; the reference has 105 ns`.
+    pub figures: String,
+    pub value: f64,
+    pub low_high: Option<[f64; 2]>,
+    pub better: Better,
 }
 
 /// A run, as far as a spec can ask of it.

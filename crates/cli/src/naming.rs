@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
+use super::output::Refused;
 use super::results;
 use machine::Machine;
 use model::run_file;
@@ -41,18 +42,6 @@ const LABELS: &str = "ASSAY_LABELS";
 const LONGEST: usize = 100;
 /// A run has no more labels: they stand in every summary.
 const MOST: usize = 32;
-
-/// A name or a label that is refused, wherever it was given: a mistake of usage.
-#[derive(Debug)]
-pub struct Refused(String);
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Name and labels of the host in a run's header.
 #[derive(Debug, PartialEq)]

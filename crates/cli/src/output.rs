@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::naming::Refused;
 use diagnose::Diagnosis;
 use machine::Machine;
 use model::vocabulary::guard;
@@ -95,6 +94,18 @@ pub fn tell(text: &str) {
 pub fn tell_as_is(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
+
+/// A name or a label that is refused, wherever it was given: a mistake of usage.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// What ended a verb, as one line: it may quote what a stranger wrote into a file. A name that is
 /// refused is a mistake of usage, from whatever variable it comes.

@@ -4,7 +4,8 @@
 use crate::plain::{key_lines, lines, plain};
 use crate::screen::{HostPart, Screen, Tone};
 use crate::sections::screen::day;
-use crate::text::screen::{bare, closing, host, shown, three, verdict};
+use crate::text::numbers::{bare, three};
+use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
 use check::{Demand, Outcome, Standing, Verdict};
 use diagnose::key_figures;

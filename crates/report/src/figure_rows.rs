@@ -2,7 +2,7 @@
 
 use super::block::{Cell, Column, Table};
 use super::screen::Row;
-use super::text::screen::{spread, three};
+use super::text::numbers::{spread, three};
 use model::VerdictKind;
 
 /// A figure with what its row says beyond the first screen.

@@ -3,7 +3,7 @@
 mod figures;
 mod findings;
 mod map;
-mod numbers;
+pub mod numbers;
 mod picture;
 pub mod screen;
 mod table;

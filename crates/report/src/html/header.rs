@@ -6,7 +6,7 @@ use super::item::first_sentence;
 use super::text::filters;
 use crate::block::{Block, CONCLUSION, Report};
 use crate::screen::{Card, Row, RowReading, Tone};
-use crate::text::screen::{spread, three};
+use crate::text::numbers::{spread, three};
 
 /// Machine and run in a line each, or the verdict and the cards where there is a first screen.
 #[derive(Template)]

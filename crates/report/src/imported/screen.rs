@@ -9,7 +9,7 @@ use crate::block::{Block, Cell, Column, Table};
 use crate::plain;
 use crate::screen::{FindingLine, HostPart, Row, Screen, Tone};
 use crate::sections::screen::{bare_row, read};
-use crate::text::screen::bare;
+use crate::text::numbers::bare;
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
 use diagnose::reference::{HostClass, References};
 use diagnose::words::{bytes as bytes_words, capital, counted, listed};

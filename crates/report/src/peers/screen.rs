@@ -4,7 +4,7 @@
 use super::{column, filled, of_the_fleet};
 use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
-use crate::text::screen::bare;
+use crate::text::numbers::bare;
 use compare::day_range;
 use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Score, Standing};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};

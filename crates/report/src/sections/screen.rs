@@ -4,7 +4,7 @@ use super::cards::cards;
 use super::names::label;
 use super::{study, unapplied};
 use crate::screen::{FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
-use crate::text::screen::bare;
+use crate::text::numbers::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
 use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};

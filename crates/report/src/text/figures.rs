@@ -2,7 +2,8 @@
 //! samples, then the passes, then what is typical; names that are too long have lines of their own.
 
 use super::super::plain::{key_lines, lines, plain};
-use super::screen::{left, reading_words, right, three};
+use super::numbers::three;
+use super::screen::{left, reading_words, right};
 use super::table::sparkline;
 use super::{LONGEST, Style, Tone, paint};
 use crate::figure_rows::FigureRow;

@@ -3,7 +3,7 @@
 use super::super::plain::{lines, plain};
 use super::findings::{checks, findings};
 pub use super::findings::{finding, mark, topic_width};
-pub use super::numbers::{bare, spread, three};
+use super::numbers::{spread, three};
 use super::picture::picture;
 use super::{LONGEST, Style, paint};
 use crate::screen::{HostPart, Row, RowReading, Screen, Tone};

@@ -4,7 +4,8 @@
 use super::{Row, Shown, signed};
 use crate::plain::{key_lines, lines, plain};
 use crate::screen::Tone;
-use crate::text::screen::{shown, three};
+use crate::text::numbers::three;
+use crate::text::screen::shown;
 use crate::text::{Style, paint};
 use compare::moment;
 use compare::trend::{Figure, Trend};
