@@ -61,8 +61,8 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Spec, Standing, check};
-    use model::VerdictKind;
+    use crate::{Against, Ratio, Spec, Standing, check};
+    use model::{Better, VerdictKind};
 
     fn standing_of(better: Better, within: &str, ends: [f64; 2], change: impl Fn(&mut Against)) -> Standing {
         let spec = format!(

@@ -1,7 +1,7 @@
 //! Demands of figures: a key figure or a series held against the limits that a spec gives it.
 
 use anyhow::Context;
-use diagnose::key_figures::named;
+use diagnose::key_figures::{Group, named};
 use model::{Better, VerdictKind};
 
 use super::demand::{Demand, absent, decided, demand, doubt, is_series, left_out, of_series, undecided};

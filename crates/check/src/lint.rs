@@ -1,5 +1,5 @@
-//! What is wrong with a spec before any run is held against it: names that nothing has, units in
-//! which nothing is measured, ends on the side where nobody fails.
+//! A spec is read, with all that is wrong with it before any run is held against it: names that
+//! nothing has, units in which nothing is measured, ends on the side where nobody fails.
 
 use anyhow::{Context, bail, ensure};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure, named};

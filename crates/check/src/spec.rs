@@ -1,5 +1,4 @@
-//! Spec files: what is asked of a host, as TOML. Every error names the place and what would be
-//! right.
+//! What a spec file can ask of a host, as TOML.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,12 +19,12 @@ pub(super) const SCHEMA: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     #[serde(default = "first")]
-    schema: u32,
+    pub(super) schema: u32,
     #[serde(default)]
     pub name: String,
     /// Facts of the machine by the names of a summary's make-up and settings.
     #[serde(default)]
-    machine: Ordered<toml::Value>,
+    pub(super) machine: Ordered<toml::Value>,
     #[serde(default)]
     pub run: RunAsked,
     #[serde(default)]
@@ -57,7 +56,7 @@ pub struct RunAsked {
     pub profile: Vec<String>,
     /// `35d`, `12h`.
     #[serde(default)]
-    max_age: Option<String>,
+    pub(super) max_age: Option<String>,
     #[serde(skip)]
     pub max_age_s: Option<f64>,
 }
@@ -140,7 +139,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    fn of(value: &toml::Value) -> anyhow::Result<Asked> {
+    pub fn of(value: &toml::Value) -> anyhow::Result<Asked> {
         let scalar = |value: &toml::Value| match value {
             toml::Value::String(text) => Ok(One::Text(text.clone())),
             toml::Value::Integer(number) => Ok(One::Number(*number as f64)),

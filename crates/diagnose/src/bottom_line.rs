@@ -128,7 +128,7 @@ pub fn too_good_line(names: &[&str], severity: Severity) -> Option<FindingLine> 
     };
     Some(FindingLine {
         severity,
-        topic: "too good",
+        topic: "odd figure",
         text: format!(
             "{} {are} better than any real host of its kind: a cache, a clock or the reference is wrong.",
             capital(&listed(names))

@@ -122,6 +122,7 @@ pub const TOPICS: &[Topic] = &[
             "slow",
             "bad",
             "too good",
+            "odd figure",
             "a cache?",
             "large",
             "small",

@@ -212,7 +212,7 @@ impl Crew<'_> {
                 point: self.point(way),
                 metric: metric.to_string(),
             },
-            wording: format!("{} {} {}", short(&name), way.word(), metric.replace('_', " ")),
+            wording: format!("{} {} {metric}", short(&name), way.word()),
             unit: unit.into(),
             better,
             note: notes.join("; "),
@@ -283,9 +283,7 @@ impl Crew<'_> {
             let time = job.job_runtime_ms.or((longest > 0.0).then(|| longest * job.jobs.unwrap_or(1) as f64));
             // A job that failed has issued I/Os and moved nothing.
             let worked = ios > 0.0 && longest > 0.0 && job.sides.iter().any(|side| !side.is_empty());
-            // Shares are printed in hundredths of a per cent: 0.00 is too little to be seen.
-            let cpu = job.cpu.filter(|cpu| *cpu > 0.0);
-            let (Some(cpu), Some(time), true) = (cpu, time, worked) else { continue };
+            let (Some(cpu), Some(time), true) = (job.cpu, time, worked) else { continue };
             let ways = self.ways();
             if job.untold && ways.len() > 1 {
                 continue;
@@ -300,7 +298,7 @@ impl Crew<'_> {
             };
             let meaning = Meaning {
                 keyed,
-                wording: format!("{} CPU time of an I/O", short(&job.name)),
+                wording: format!("{} usr and sys", short(&job.name)),
                 unit: "us".into(),
                 better: Better::Lower,
                 note: self.notes().join("; "),
@@ -333,7 +331,7 @@ impl Crew<'_> {
                     point: self.point(Way::Write),
                     metric: metric.to_string(),
                 },
-                wording: format!("{} sync {}", short(&job.name), metric.replace('_', " ")),
+                wording: format!("{} sync {metric}", short(&job.name)),
                 unit: "us".into(),
                 better: Better::Lower,
                 note: notes.join("; "),

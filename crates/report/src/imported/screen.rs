@@ -166,13 +166,26 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         figures().map(|figure| (key_of(figure), figure)).collect();
     let used: BTreeSet<&str> =
         chosen.iter().filter(|(key, _)| key.is_some()).map(|(_, figure)| figure.wording.as_str()).collect();
-    // Of a curve its last point stands for all.
-    let last: BTreeMap<&str, &str> =
-        figures().map(|figure| (figure.wording.as_str(), figure.judged.series.key.as_str())).collect();
+    // Of a curve its last point stands for all, of what runs in several copies the first.
+    let mut stands: BTreeMap<&str, &str> = BTreeMap::new();
+    for figure in figures() {
+        let key = figure.judged.series.key.as_str();
+        let place = stands.entry(figure.wording.as_str()).or_insert(key);
+        if size_of(figure).is_some() {
+            *place = key;
+        }
+    }
+    let several = |figure: &Figure| {
+        figures().filter(|other| other.wording == figure.wording && size_of(other).is_some()).count() > 1
+    };
+    let name = |figure: &Figure| match size_of(figure).filter(|_| several(figure)) {
+        Some(size) => format!("{}, {}", figure.wording, bytes_words(size)),
+        None => figure.wording.clone(),
+    };
     chosen.retain(|(key, figure)| {
         let wording = figure.wording.as_str();
-        let is_last = last.get(wording) == Some(&figure.judged.series.key.as_str());
-        key.is_some() || is_last && !used.contains(wording)
+        let stands_for_all = stands.get(wording) == Some(&figure.judged.series.key.as_str());
+        key.is_some() || stands_for_all && !used.contains(wording)
     });
     chosen.sort_by_key(|(key, figure)| (key.is_none(), weight(figure), !figure.note.is_empty()));
     // A name that is longer than its column takes lines of its own.
@@ -219,13 +232,9 @@ fn weight(figure: &Figure) -> usize {
     }
 }
 
-/// What the tool calls a figure, and of a curve's point its size.
-fn name(figure: &Figure) -> String {
-    let bytes = figure.judged.series.point.get(BYTES).and_then(|value| value.number());
-    match bytes {
-        Some(size) => format!("{}, {}", figure.wording, bytes_words(size)),
-        None => figure.wording.clone(),
-    }
+/// The size that a point of a curve is of.
+fn size_of(figure: &Figure) -> Option<f64> {
+    figure.judged.series.point.get(BYTES)?.number()
 }
 
 /// The class by what the file says of the processor: of the generation if it names it.

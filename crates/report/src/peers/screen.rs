@@ -228,9 +228,7 @@ fn cause(peers: &Peers, place: usize) -> String {
     };
     match (suspected.likely.first(), suspected.other.len()) {
         (Some(first), _) => told(first),
-        (None, 0) if !peers.fleet.hosts[place].findings.is_empty() => {
-            "not its make-up; see its own findings".to_string()
-        }
+        (None, 0) if !peers.fleet.hosts[place].findings.is_empty() => "see its own findings".to_string(),
         (None, 0) => "unknown: nothing told differs".to_string(),
         (None, count) => {
             let labels: Vec<String> =

@@ -42,6 +42,9 @@ struct Columns {
 /// Decimals of a value, with the point.
 const DECIMALS: usize = 4;
 
+/// The title over readings.
+const READING: &str = "reading";
+
 /// A terminal with fewer columns has no room for what is typical, one with fewer still none for
 /// intervals.
 const NARROW: usize = 80;
@@ -76,7 +79,7 @@ impl Columns {
                 let (typical, extras) = (0, false);
                 let own = Columns { group: 0, label: 0, whole, decimals, unit, spread, typical, extras };
                 let bare = Style { color: false, ..style };
-                let reading = longest(&|row| reading(row, &own, bare));
+                let reading = longest(&|row| reading(row, &own, bare)).max(READING.len());
                 let taken = own.before_reading() + reading;
                 let label = longest(&|row| row.alone.clone()).min(width.saturating_sub(taken)).max(12);
                 Columns { label, ..own }
@@ -261,7 +264,7 @@ fn figures(screen: &Screen, wanted: Wanted, style: Style) -> Vec<String> {
         } else {
             head += &" ".repeat(gap);
         }
-        all.push(dim(format!("{head}reading").trim_end()));
+        all.push(dim(&format!("{head}{READING}")));
     }
     let mut group = "";
     for row in &screen.rows {

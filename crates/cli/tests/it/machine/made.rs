@@ -261,7 +261,7 @@ fn memory_modules() {
     assert_eq!(slots, [json!(16u64 << 30), json!(0), json!(16u64 << 30)]);
     assert_eq!(machine["dimms"][0]["locator"], "A1");
     let shown = text("--root", tree.root());
-    assert!(shown.contains("2 × 16 GiB at 2400 MT/s (rated 2933), 1 × empty"), "{shown}");
+    assert!(shown.contains("2 × 16 GiB at 2400 MT/s (rated 2933), 1 slot empty"), "{shown}");
 }
 
 #[test]
