@@ -170,7 +170,12 @@ pub(super) fn graded(
             |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
         evidence.series.iter().filter(is_figure).filter(|judged| keys.contains(&judged.series.key)).collect()
     };
-    let name = |judged: &Judged| capital(&evidence.name(&judged.series.case));
+    // A figure that the headline names is named once.
+    let name = |judged: &Judged| {
+        let name = evidence.name(&judged.series.case);
+        let headline = finding(Effect::None, Vec::new()).headline;
+        if headline.contains(&name) { "It".to_string() } else { capital(&name) }
+    };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
         let words = match figures(&rejected)[..] {

@@ -274,7 +274,7 @@ impl NodeMap<'_> {
             ),
             Doubt::FewRounds => format!("{} rounds were counted, and 6 are needed", self.map.rounds),
             Doubt::Noise => format!(
-                "in the noise that was met a second speed of {} could hide in a tenth of the memory ({}); a quieter machine, more \
+                "in the noise that was met a second speed of {} could hide in a tenth of the memory; {}; a quieter machine, more \
                  rounds (--rounds 25) or a higher --limit would settle it",
                 percent(self.asked - 1.0),
                 self.seen_words()

@@ -40,21 +40,21 @@ use reading::{Ends, ends_of};
 pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What it means",
-        "A figure is read beside what is typical of its class: fast, normal, slow or bad. The class of a processor is its          generation, that of a disk its bus; ~ marks a band of a wider class, ? an interval that reaches into a worse reading.          Without a reference there is no reading: unknown is neither good nor bad.",
+        "A figure is read beside what is typical of its class: fast, normal, slow or bad. The class of a processor is its generation, that of a disk its bus; ~ marks a band of a wider class, ? an interval that reaches into a worse reading. Without a reference there is no reading: unknown is neither good nor bad.",
     ),
     (
         "What to do",
-        "Use your own second host: `assay run --reference OTHER-RUN`, a folder of runs, or a table. `assay reference add RUN --as          NAME` keeps a run for hosts of its class, `assay reference show dram-latency` prints every band with source and date.",
+        "Use your own second host: `assay run --reference OTHER-RUN`, a folder of runs, or a table. `assay reference add RUN --as NAME` keeps a run for hosts of its class, `assay reference show dram-latency` prints every band with source and date.",
     ),
     (
         "How it is computed",
-        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high,          or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing.          Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 %          has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing          real lies beyond a limit: a value that does by more than its interval is too good to be true. Rows of providers' volumes \
+        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high, or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing. Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 % has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing real lies beyond a limit: a value that does by more than its interval is too good to be true. Rows of providers' volumes \
          and networks (aws, azure, google) are for you to read with `assay reference show`: nothing that a guest can see says \
          which kind of volume or which placement it was given.",
     ),
     (
         "Columns of a table",
-        "metric (a key without placement and pages where any will do, as memory.data-source?source=dram/within=#latency), name, subject          (intel/xeon-6-p-core, intel, x86, arm, any, disk/nvme; several with |), where (bare-metal, guest or empty), detail, unit,          better (lower, higher), low, high, kind (measured, specified, limit), source, source_date, sure (high, medium, low), note.",
+        "metric (a key without placement and pages where any will do, as memory.data-source?source=dram/within=#latency), name, subject (intel/xeon-6-p-core, intel, x86, arm, any, disk/nvme; several with |), where (bare-metal, guest or empty), detail, unit, better (lower, higher), low, high, kind (measured, specified, limit), source, source_date, sure (high, medium, low), note.",
     ),
 ];
 
@@ -201,7 +201,10 @@ impl Table {
         match (found, limits.as_slice()) {
             (None, []) => None,
             (None, [limit, ..]) => self.joined(&[*limit], &limits, host, &Class::own("any"), unit),
-            (Some((class, rows)), limits) => self.joined(&rows, limits, host, &class, unit),
+            (Some((class, rows)), limits) => {
+                let class = Class { wide: class.wide || host.is_told_of(&parts), ..class };
+                self.joined(&rows, limits, host, &class, unit)
+            }
         }
     }
 

@@ -20,6 +20,7 @@ mod tests;
 use super::block::Map;
 use super::map::{Shades, TITLE, ink};
 use super::plain::plain;
+pub use canvas::escaped;
 use canvas::{Anchor, Canvas, INK, MUTED};
 use layout::Layout;
 

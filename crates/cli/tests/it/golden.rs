@@ -111,9 +111,10 @@ fn machines_of_each_kind_have_a_first_screen() {
                 screen(&run, columns, "C.UTF-8", &[])
             );
         }
-        is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
-        for more in [&[][..], &["--unit", "ns"]] {
-            in_columns(name, &screen(&run, 80, "C.UTF-8", more));
+        in_columns(name, &screen(&run, 80, "C.UTF-8", &["--unit", "ns"]));
+        // The longest of them.
+        if name == "three_one" {
+            is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
         }
         for columns in [40, 50] {
             let text = screen(&run, columns, "C.UTF-8", &[]);

@@ -174,7 +174,7 @@ fn a_figure_that_is_too_good_has_a_finding_and_costs_the_verdict() {
     let text = shown("1");
     let lines: Vec<&str> = text.lines().collect();
     assert!(text.contains("✗ too good"), "{text}");
-    let finding = lines.iter().find(|line| line.starts_with("  ! too good ")).expect("a finding");
+    let finding = lines.iter().find(|line| line.starts_with("  ! odd figure ")).expect("a finding");
     assert!(finding.contains("Core clock is better than any real host"), "{text}");
     assert!(!text.contains("HEALTHY") && !text.contains("NO FAULT FOUND"), "{text}");
     assert!(!shown("9").contains("too good"));

@@ -185,6 +185,12 @@ impl HostClass {
         row.model().is_some_and(|wanted| self.model.as_deref() != Some(wanted))
     }
 
+    /// Whether a figure is of two CPUs of a guest: how far they are from each other is what
+    /// its host tells, and the host may put them elsewhere.
+    pub fn is_told_of(&self, key: &KeyParts) -> bool {
+        self.is_guest == Some(true) && key.param("from").is_some()
+    }
+
     /// How far the two CPUs of a figure are from each other.
     fn distance(&self, key: &KeyParts) -> Option<Distance> {
         let cpu = |name: &str| key.param(name)?.parse::<u32>().ok();

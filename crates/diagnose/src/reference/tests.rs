@@ -173,14 +173,17 @@ fn rows_of_a_kernel_a_model_and_a_socket() {
         said(&two, &key, value, [value; 2], "ns")
     };
     assert_eq!([line("same-llc", 127.0), line("other-package", 127.0)], ["bad", "normal"]);
-    let pair = |from: u32, to: u32, value| {
+    let pair_of = |host: &Machine, from: u32, to: u32, value| {
         let key = format!("memory.core-to-core@all/from={from}&to={to}#latency");
-        let mut host = two.clone();
+        let mut host = host.clone();
         let cpus = (0..64).map(|cpu| [cpu].into_iter().collect::<CpuSet>());
         host.cpus.cores = Some(cpus.map(|cpus| machine::Core { cpus, ..Default::default() }).collect());
         said(&host, &key, value, [value; 2], "ns")
     };
+    let pair = |from, to, value| pair_of(&two, from, to, value);
     assert_eq!([pair(0, 1, 51.0), pair(0, 40, 51.0), pair(0, 40, 110.0)], ["normal", "fast", "normal"]);
+    // A guest is only told where its CPUs are.
+    assert_eq!(pair_of(&guest, 0, 1, 110.0), "bad ~");
 }
 
 #[test]

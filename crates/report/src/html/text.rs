@@ -2,6 +2,7 @@
 //! themselves as they like.
 
 use crate::plain::plain;
+use crate::svg::escaped;
 
 /// Filters of the templates.
 pub mod filters {
@@ -25,11 +26,31 @@ pub mod filters {
         Ok(crate::plain::plain(text, max).replace('–', "–\u{2060}"))
     }
 
+    /// Sentences as HTML, with commands as code.
+    #[askama::filter_fn]
+    pub fn prose(text: &str, _: &dyn Values, max: usize) -> Result<String> {
+        Ok(super::prose(text, max))
+    }
+
     /// An id that can stand in a link and in a selector.
     #[askama::filter_fn]
     pub fn anchor(id: &str, _: &dyn Values) -> Result<String> {
         Ok(super::anchor(id))
     }
+}
+
+/// Escaped text in which what stands between backticks is code; one without its pair stays.
+fn prose(text: &str, max: usize) -> String {
+    let text = escaped(&plain(text, max));
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text;
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        0 => part.to_string(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// `plain` line by line: `max` characters in all.
@@ -65,6 +86,13 @@ mod tests {
     #[test]
     fn anchors_hold_no_markup() {
         assert_eq!(anchor("memory.latency#x y\"<"), "memory.latency-x-y--");
+    }
+
+    #[test]
+    fn commands_are_code_and_nothing_else_is_markup() {
+        assert_eq!(prose("run `assay <b>` now", 99), "run <code>assay &lt;b&gt;</code> now");
+        assert_eq!(prose("`a` and `b`", 99), "<code>a</code> and <code>b</code>");
+        assert_eq!(prose("one ` alone", 99), "one ` alone");
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn axe() -> Option<String> {
     std::fs::read_to_string(script).ok()
 }
 
-const FOUND: &str = "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations
+const FOUND: &str = "axe.run(document.querySelector('dialog[open]') ?? document, { resultTypes: ['violations'] }).then(found => found.violations
     .filter(one => ['serious', 'critical'].includes(one.impact))
     .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | '))
     .join('\\n'))";

@@ -9,6 +9,9 @@ use diagnose::Diagnosis;
 use diagnose::memory_map::NodeMap;
 use stats::memory_map::Answer as Found;
 
+/// What a node comes to has up to three parts, and a verdict as many sentences.
+const SENTENCES: usize = 3;
+
 /// Lines of a picture at most.
 const LINES: usize = 12;
 
@@ -28,7 +31,8 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     // Nodes of several speeds first, then those that are in doubt.
     let mut deciding: Vec<&NodeMap> = maps.iter().collect();
     deciding.sort_by_key(|found| (found.speeds().is_none(), is_uniform(found)));
-    let said = deciding.iter().take(2).map(|found| sentence(&found.words()));
+    let said: Vec<String> = deciding.iter().take(2).map(|found| found.words()).collect();
+    let said = said.iter().flat_map(|words| words.split("; ")).map(sentence).take(SENTENCES);
     let mut answer = Answer::new(word, tone).sentences(said).table(memory_map::nodes(&maps));
     let drawn = deciding.first().filter(|found| found.speeds().is_some());
     let drawn = drawn.and_then(|found| memory_map::strings(found));
