@@ -131,7 +131,7 @@ fn named(
     Ok(references.with_table(&name, rows))
 }
 
-/// A line that is told once, however often the references are read.
+/// Prints a line once, however often the references are read.
 fn tell_once(text: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {

@@ -1,7 +1,7 @@
 //! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
 
 mod figures;
-mod findings;
+pub mod findings;
 mod map;
 pub mod numbers;
 mod picture;

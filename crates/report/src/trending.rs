@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 
 use crate::plain::{lines, plain};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
+use crate::text::findings::{finding, topic_width};
 use crate::text::numbers::bare;
-use crate::text::screen::{closing, finding, host, shown, topic_width, verdict};
+use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
 use compare::trend::{Changed, Figure, LEAST_RUNS, Trend, Verdict, fact};
 use compare::{between_hosts, moment};

@@ -109,8 +109,8 @@ pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
     worth.reduce(f64::max).filter(|worth| *worth > 0.0)
 }
 
-/// A figure is visited no further for a limit where its interval, so many times as wide, lies
-/// wholly on one side. With the interval itself, looked at after every visit, each side would be
+/// A limit asks for no further visits of a figure whose interval, widened by this factor, lies
+/// wholly on one side of it. With the interval itself, looked at after every visit, each side would be
 /// wrongly decided for 6 to 9 % of figures at their limit (`prove`, table "limits").
 pub const FIRM: f64 = 2.0;
 

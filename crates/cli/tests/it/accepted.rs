@@ -74,7 +74,7 @@ fn a_run_can_be_held_against_a_spec_at_once() {
         "{code} {text} {error}"
     );
     assert!(!error.contains("exit 0"), "{error}");
-    // Where no report can be written the outcome is told first, and a rejection stays one.
+    // Where no report can be written the outcome is printed first, and a rejection stays one.
     let (one, blocked) = (folder.path().join("one"), folder.path().join("blocked"));
     for entry in fs::read_dir(one).expect("a folder").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -31,7 +31,7 @@ impl fmt::Display for Packed<'_> {
     }
 }
 
-/// The JSON of a page; `None` if this is none of ours.
+/// The JSON of a page; `None` if Assay did not write it.
 pub fn unpacked(html: &str) -> Option<String> {
     let between = |begin: &str| Some(html.split_once(begin)?.1.split_once(END)?.0);
     let Some(packed) = between(BEGIN) else { return between(BEGIN_PLAIN).map(str::to_owned) };

@@ -11,7 +11,7 @@ const FINDINGS: usize = 5;
 const WITH_PROBLEMS: usize = 7;
 
 /// The mark of a finding.
-pub fn mark(severity: Severity) -> (&'static str, Tone) {
+fn mark(severity: Severity) -> (&'static str, Tone) {
     match severity {
         Severity::Problem => ("✗", Tone::Bad),
         Severity::Warning => ("!", Tone::Care),
@@ -19,7 +19,7 @@ pub fn mark(severity: Severity) -> (&'static str, Tone) {
     }
 }
 
-/// Findings in at most so many lines, the gravest first; what more there are is counted.
+/// The gravest findings, in at most `most` lines; the others are counted.
 pub(super) fn findings(screen: &Screen, most: usize, style: Style) -> Vec<String> {
     let problems = screen.count(Severity::Problem) > 0;
     let usual = if problems { WITH_PROBLEMS } else { FINDINGS };
@@ -48,7 +48,7 @@ pub fn topic_width(findings: &[FindingLine]) -> usize {
     longest.max(USUAL) + 1
 }
 
-/// A finding on its lines, its topic in so many columns.
+/// A finding in lines; its topic fills `wide` columns.
 pub fn finding(line: &FindingLine, wide: usize, style: Style) -> Vec<String> {
     let (sign, tone) = mark(line.severity);
     let topic = shown(&plain(line.topic, 24), style);

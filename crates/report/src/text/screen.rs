@@ -2,7 +2,6 @@
 
 use super::super::plain::{lines, plain};
 use super::findings::{checks, findings};
-pub use super::findings::{finding, mark, topic_width};
 use super::numbers::{spread, three};
 use super::picture::picture;
 use super::{LONGEST, Style, paint};

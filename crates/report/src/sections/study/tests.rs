@@ -7,7 +7,8 @@ use crate::text::Style;
 use crate::text::screen::{Wanted, render};
 use diagnose::diagnose;
 use diagnose::reference::References;
-use model::{Verdict, VerdictKind};
+use model::vocabulary::memory_map::metric::BANDWIDTH;
+use model::{Packed, Verdict, VerdictKind};
 
 fn of(diagnosis: &Diagnosis) -> Screen {
     screen(diagnosis, &References::published(), &[])
@@ -45,6 +46,22 @@ fn memory_of_two_speeds_and_of_one() {
         insta::assert_snapshot!(format!("memmap_{width}"), printed(&two, width));
     }
     assert_eq!(of(&diagnose(testkit::memory_map::made(&[1.0], false))).word, "ONE SPEED");
+}
+
+#[test]
+fn what_noise_could_hide_is_said_and_not_cut() {
+    let mut noisy = testkit::memory_map::made(&[1.0], false);
+    for (chunk, samples) in noisy.visits.iter_mut().flat_map(|visit| visit.samples.iter_mut().enumerate()) {
+        if samples.metrics == [BANDWIDTH.to_string()] {
+            let off = |round: usize| ((chunk * 7919 + round * 104_729) % 101) as f64 / 50.0 - 1.0;
+            let work = (0..samples.ns.len()).map(|round| 40.0 * (1.0 + 0.3 * off(round))).collect();
+            samples.work = Packed::pack(work);
+        }
+    }
+    let shown = of(&diagnose(noisy));
+    let text = printed(&shown, 60);
+    assert_eq!(shown.word, "CANNOT TELL");
+    assert!(text.contains("would settle it") && !text.contains('…'), "{text}");
 }
 
 #[test]
