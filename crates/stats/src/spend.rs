@@ -110,8 +110,8 @@ pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
 }
 
 /// A limit asks for no further visits of a figure whose interval, widened by this factor, lies
-/// wholly on one side of it. With the interval itself, looked at after every visit, each side would be
-/// wrongly decided for 6 to 9 % of figures at their limit (`prove`, table "limits").
+/// wholly on one side of it. With the interval itself, looked at after every visit, each side
+/// would be wrongly decided for 6 to 9 % of figures at their limit (`prove`, table "limits").
 pub const FIRM: f64 = 2.0;
 
 /// The interval of a figure as it ends visits for a limit.
