@@ -9,8 +9,11 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Better, Case, Form, Metric, Pages, Params, Placement};
 
+mod probes;
 mod readers;
+mod regions;
 
+use probes::Probe;
 use readers::Readers;
 
 const CHUNKS: &str = "chunks";
@@ -24,41 +27,48 @@ const fn value(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "GiB", Better::Neither, Form::Value).aside()
 }
 
+const PHYSICAL: Metric = value(ids::metric::PHYSICAL, "physical address of a chunk");
+const SPREAD: Metric =
+    value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest");
+
 const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
 
-pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+pub const BENCHMARKS: &[Benchmark] = &[MAP, regions::REGIONS];
+
+const MAP: Benchmark = Benchmark {
     id: ids::MAP,
     title: "Map of a node's memory",
     about: "Takes as much of a NUMA node's free memory as may be taken, in chunks that lie together, on huge pages where \
             there are some, bound to the node and written by the cores that read it. One task on every core of the node \
             reads its part of the same chunk at the same time, each from another part, one pass a visit; every round \
             visits all chunks in a new random order, and the first round is not counted. `typical` is the median chunk of \
-            each round. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
+            each round. After each reading the first task looks at its part alone, as in memory.regions, if that has 1024 \
+            pages or more. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
             at; `spread`: from the lowest to the highest). Every sum is checked. Memory is taken only as long as enough is \
             left: nothing is driven into swap.",
     reading: "All chunks alike: every region of the memory hangs on equally many channels. Two speeds that come again in every \
-              round: memory modules are populated so that the controller makes two sets of channels of them, and a process is \
+              round: memory modules are populated so that the controller makes two sets of channels of them, a host backs a \
+              guest's memory by pages of two sizes or from two nodes; latencies of the regions tell which, and a process is \
               as fast as the region that it happened to get. The report says which second speed would have been seen in \
               the noise that was met.",
     source: file!(),
     metrics: &[
         Metric::new(ids::metric::BANDWIDTH, "bandwidth of a chunk", "GB/s", Better::Higher, GB_PER_S).aside(),
         Metric::new(ids::metric::TYPICAL, "bandwidth of the median chunk", "GB/s", Better::Higher, GB_PER_S),
-        value(ids::metric::PHYSICAL, "physical address of a chunk"),
-        value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest"),
+        PHYSICAL,
+        SPREAD,
+        regions::HOPPING,
+        regions::SCATTERED,
+        regions::NEAR,
+        regions::STREAM,
+        regions::STREAM_NEAR,
+        regions::STREAM_HOPPING,
+        regions::HUGE_PAGE,
+        regions::KEPT,
+        regions::CHUNK_IN_TIME,
+        regions::MOMENT,
     ],
-    params: &[
-        Param {
-            name: ids::param::NODE,
-            about: "node of the memory",
-            range: Range::Int { min: 0, max: 1 << 16 },
-        },
-        Param {
-            name: ids::param::CHUNK,
-            about: "chunk, in the order of allocation",
-            range: Range::Int { min: 0, max: 1 << 16 },
-        },
-    ],
+    params: regions::PARAMS,
     view: &View::Table,
     from: Depth::Full,
     hidden: true,
@@ -66,7 +76,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     cases: |bench, scope| cases(bench, scope, &Wish::default()),
     points,
     run,
-}];
+};
 
 /// What a user may wish.
 #[derive(Clone, Debug)]
@@ -92,31 +102,58 @@ impl Default for Wish {
     }
 }
 
-/// A slow region that is made: a share of the chunks, one behind the other, for which more is read
-/// than is counted.
+/// A region that is made: a share of the chunks, one behind the other, for which more is read than
+/// is counted, or which have pages of another size than all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plant {
     /// 0..1.
     pub share: f64,
-    /// Above 1.
+    /// 1 and more.
     pub ratio: f64,
+    /// Huge or base pages.
+    pub pages: Option<Pages>,
 }
 
 impl Plant {
-    /// `slow:25%@1.33`.
+    /// `slow:25%@1.33`, `base:25%` or `huge:25%`.
     pub fn parse(text: &str) -> Result<Plant, String> {
-        let parsed = text.strip_prefix("slow:").and_then(|rest| rest.split_once("%@"));
-        let numbers =
-            parsed.and_then(|(share, ratio)| Some((share.parse::<f64>().ok()?, ratio.parse::<f64>().ok()?)));
-        let plant = numbers.map(|(percent, ratio)| Plant { share: percent / 100.0, ratio });
+        let parsed = text.split_once(':').and_then(|(kind, rest)| {
+            let (share, ratio) = rest.split_once('%')?;
+            let share = share.parse::<f64>().ok()? / 100.0;
+            match (kind, ratio) {
+                ("slow", ratio) => {
+                    Some(Plant { share, ratio: ratio.strip_prefix('@')?.parse().ok()?, pages: None })
+                }
+                ("base", "") => Some(Plant { share, ratio: 1.0, pages: Some(Pages::Base) }),
+                ("huge", "") => Some(Plant { share, ratio: 1.0, pages: Some(Pages::Huge) }),
+                _ => None,
+            }
+        });
         let possible =
             |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
-        plant.filter(possible).ok_or_else(|| "a slow region is planted like slow:25%@1.33".to_string())
+        parsed
+            .filter(possible)
+            .ok_or_else(|| "a region is planted like slow:25%@1.33, base:25% or huge:25%".to_string())
     }
 
-    /// `slow:25%@1.33`.
+    /// As it is parsed.
     pub fn words(&self) -> String {
-        format!("slow:{}%@{}", self.share * 100.0, self.ratio)
+        let percent = self.share * 100.0;
+        match self.pages {
+            Some(Pages::Base) => format!("base:{percent}%"),
+            Some(_) => format!("huge:{percent}%"),
+            None => format!("slow:{percent}%@{}", self.ratio),
+        }
+    }
+
+    /// The pages that a chunk of so many is to have, where others are usual.
+    fn pages_of(&self, chunk: u64, of: u64, usual: Pages) -> Pages {
+        match (self.pages, self.chunks(of).contains(&chunk)) {
+            (None, _) => usual,
+            (Some(pages), true) => pages,
+            (Some(Pages::Base), false) => Pages::Huge,
+            (Some(_), false) => Pages::Base,
+        }
     }
 
     /// The chunks that are slow: from the end of the first quarter on.
@@ -205,7 +242,7 @@ fn candidate(
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let meetings = (chunks * (wish.rounds + 3)) as f64 * MEETING_S;
+    let meetings = (chunks * (wish.rounds + 3)) as f64 * (MEETING_S + regions::LOOK_S);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate =
         with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
@@ -276,7 +313,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let plant =
         case.inputs.get(PLANT).map(|text| Plant::parse(text)).transpose().map_err(anyhow::Error::msg)?;
     let plant = plant.or(planted(case)?);
-    let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), sampler)?;
+    let pages =
+        move |chunk: u64, usual: Pages| plant.map_or(usual, |plant| plant.pages_of(chunk, chunks, usual));
+    let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), pages, sampler)?;
     let taken = readers.take(chunks)?;
     if taken == 0 {
         anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);
@@ -287,12 +326,16 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         _ => 0.0,
     };
     let mut ns: Vec<Vec<f64>> = vec![Vec::new(); taken as usize];
+    let mut seen: Vec<(u64, Probe)> = Vec::new();
     let mut rng = fastrand::Rng::with_seed(sampler.seed());
     let mut before: Vec<u64> = Vec::new();
     for round in 0..=rounds {
         let order = order(taken, &before, &mut rng);
         for chunk in &order {
             ns[*chunk as usize].push(readers.read(*chunk, extra(*chunk))?);
+            if round > 0 {
+                seen.extend(readers.look(*chunk)?.map(|probe| (*chunk, probe)));
+            }
         }
         before = order;
         // Others want memory: what was read so far is kept.
@@ -308,7 +351,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     };
     readers.end(sampler)?;
     sampler.facts().places = places;
-    emit(sampler, bytes, ns, physical)
+    emit(sampler, bytes, ns, physical)?;
+    regions::emit(sampler, taken, &seen)
 }
 
 /// A new random order in which no chunk comes soon that came late in the order before: parts of it

@@ -38,8 +38,8 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     lines
 }
 
-/// A memory map has bandwidths of its chunks, and its other metrics once; translation is what an
-/// order within a spread saves.
+/// A map of memory has figures of its chunks, and the typical one once; translation is what an order
+/// within a spread saves.
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if metric.name == memory::metric::TRANSLATION {
         return point.contains_key(memory::param::WITHIN);
@@ -48,8 +48,8 @@ fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if bench.id == cpu::FREQUENCY_RAMP {
         return metric.name == cpu::metric::CLOCK;
     }
-    bench.id != memory_map::MAP
-        || (metric.name == memory::metric::BANDWIDTH) == point.contains_key(memory_map::param::CHUNK)
+    ![memory_map::MAP, memory_map::REGIONS].contains(&bench.id)
+        || (metric.name != memory_map::metric::TYPICAL) == point.contains_key(memory_map::param::CHUNK)
             && metric.form != Form::Value
 }
 

@@ -36,6 +36,7 @@ pub mod placed;
 pub mod readiness;
 pub mod readings;
 pub mod reference;
+pub mod regions;
 pub mod shares;
 pub mod suite;
 mod summary;
@@ -74,6 +75,7 @@ rules! {
     memory
     translation
     memory_speeds
+    memory_regions
     dimms
     caches
     cores

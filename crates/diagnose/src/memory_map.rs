@@ -189,8 +189,10 @@ impl NodeMap<'_> {
         contiguous(&slow, SEED)
     }
 
+    /// Populations of channels that could make the speeds: none in a guest, whose modules are its
+    /// host's.
     pub fn candidates(&self) -> Vec<Candidate> {
-        if self.speeds().is_some() { candidates(&self.known) } else { Vec::new() }
+        if self.speeds().is_some() && !self.guest { candidates(&self.known) } else { Vec::new() }
     }
 
     /// Losses against fast memory: of a process that lies wholly in the slowest part, and of one
@@ -228,11 +230,12 @@ impl NodeMap<'_> {
         let speeds = self.speeds()?;
         let of = self.node.map_or(String::new(), |node| format!(" on node {node}"));
         Some(format!(
-            "{} of {} of memory{of} run at {} instead of {}. Check the modules.",
+            "{} of {} of memory{of} run at {} instead of {}.{}",
             bytes_words(self.slow_bytes()?),
             bytes_words(self.bytes_of(self.chunks() as f64)),
             self.speed_words(speeds, 0),
             self.speed_words(speeds, speeds.speeds.len() - 1),
+            if self.guest { "" } else { " Check the modules." },
         ))
     }
 

@@ -1,10 +1,13 @@
 //! Memory of several speeds, and nodes whose memory is not equally fast.
 
 use super::memory_map::{NodeMap, maps};
+use super::regions::{RegionsSeen, seen};
+use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::memory_map as ids;
 use model::{Effect, Fact, Finding, Severity, figure};
 use stats::memory_map::Answer;
+use stats::regions::Cause;
 
 pub const RULES: &[Rule] = &[SPEEDS, NODES];
 
@@ -32,14 +35,34 @@ const GRAVE: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
-    let findings: Vec<Finding> = maps.iter().filter_map(finding).collect();
+    let regions = seen(evidence);
+    let of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
+    let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, of(map))).collect();
     // What is inconclusive is not called clean.
     let told = !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
     (told || !findings.is_empty()).then_some(findings)
 }
 
-fn finding(found: &NodeMap) -> Option<Finding> {
+fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     let speeds = found.speeds()?;
+    // Translation is asked first: what it explains is no population of modules.
+    let named =
+        regions.and_then(|own| Some((own, own.found.named().find(|other| other.cause != Cause::Transfer)?)));
+    if let Some((own, why)) = named {
+        let mut facts = found.facts();
+        facts.extend(own.facts());
+        return Some(Finding {
+            rule: SPEEDS.id.into(),
+            severity: Severity::Warning,
+            headline: found.headline()?,
+            cause: format!("{}.", capital(&own.cause_words(why))),
+            facts,
+            confirm: confirm(found),
+            advice: "The finding on these regions says what to do.".into(),
+            series: Vec::new(),
+            effect: Effect::None,
+        });
+    }
     let named: Vec<String> = found
         .candidates()
         .iter()
@@ -47,6 +70,11 @@ fn finding(found: &NodeMap) -> Option<Finding> {
         .map(|candidate| format!("{}+{}", candidate.sets[0], candidate.sets[1]))
         .collect();
     let cause = match (named.as_slice(), found.guest) {
+        ([], true) if regions.is_some_and(|own| own.found.differences.is_empty()) => {
+            "The host gives this guest memory of several speeds. Loads take as long in all of it, so that neither its pages nor its \
+             nodes explain them; which channels the host has there a guest cannot tell."
+                .to_string()
+        }
         ([], true) => "Regions of the memory hang on unequally many channels, or on different nodes of the host: a guest cannot \
                        tell which."
             .to_string(),
@@ -64,16 +92,23 @@ fn finding(found: &NodeMap) -> Option<Finding> {
         headline: found.headline()?,
         cause,
         facts: found.facts(),
-        confirm: match found.node {
-            Some(node) => format!("assay memmap --node {node} --rounds 25 --new"),
-            None => "assay memmap --rounds 25 --new".to_string(),
-        },
-        advice: "Compare the slots with the board's manual (`assay machine` lists them): equal modules, as many on each controller and \
-                 channel. Until then trust no single run of anything that needs bandwidth."
-            .into(),
+        confirm: confirm(found),
+        advice: if found.guest { GUEST } else { METAL }.into(),
         series: Vec::new(),
         effect: Effect::None,
     })
+}
+
+const GUEST: &str = "Trust no single run of anything that needs bandwidth: a restarted program gets other memory. Operator: \
+                     compare the modules and channels of the host's sockets, and pin the guest to one node.";
+const METAL: &str = "Compare the slots with the board's manual (`assay machine` lists them): equal modules, as many on each controller \
+                     and channel. Until then trust no single run of anything that needs bandwidth.";
+
+fn confirm(found: &NodeMap) -> String {
+    match found.node {
+        Some(node) => format!("assay memmap --node {node} --rounds 25 --new"),
+        None => "assay memmap --rounds 25 --new".to_string(),
+    }
 }
 
 const NODES: Rule = Rule {

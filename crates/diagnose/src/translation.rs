@@ -1,5 +1,6 @@
 //! Huge pages that are translated like small ones.
 
+use super::regions::{RegionsSeen, seen};
 use super::words::{bytes, figure, percent};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
@@ -25,7 +26,8 @@ const SLOW_HUGE_PAGES: Rule = Rule {
              9 cycles (not measured by us). On small pages 4 MiB fit that level and the block does not. Fires where the \
              kernel says that 95 % or more of the block are huge pages, and the whole 95 % interval of what the order over \
              the block costs more lies above 20 cycles of the core clock (2 GHz where it is not known). The figure in the \
-             headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Intel's cores \
+             headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Where only regions were looked \
+             at (memory.regions, assay memmap), it fires if more than half of their huge pages surely cost such a walk each. Intel's cores \
              before 2013 have no second level for huge pages, and fire where the host is innocent.",
     calm: "huge pages translated as such",
     looked_at: "random DRAM reads",
@@ -34,41 +36,26 @@ const SLOW_HUGE_PAGES: Rule = Rule {
 };
 
 /// Share of huge pages from which a block counts as backed by them.
-const HUGE_ENOUGH: f64 = 0.95;
+pub(super) const HUGE_ENOUGH: f64 = 0.95;
 /// Twice what a hit in the second level costs, and less than a walk.
-const MOST_CYCLES: f64 = 20.0;
+pub(super) const MOST_CYCLES: f64 = 20.0;
 /// A slow clock: cycles are longer, and the rule is more patient.
-const SLOW_GHZ: f64 = 2.0;
+pub(super) const SLOW_GHZ: f64 = 2.0;
 /// Groups that fit the first and the second level of a TLB for small pages, bytes.
 const FIRST_LEVEL: f64 = 262_144.0;
 const SECOND_LEVEL: f64 = 4_194_304.0;
 
 fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let (second, walks) = price(evidence, SECOND_LEVEL)?;
-    let planned = second.series.planned as u32;
-    let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
-    let share = median(&shares).filter(|share| (HUGE_ENOUGH..=1.0).contains(share))?;
     let ghz = evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
     let most_ns = MOST_CYCLES / ghz;
-    if walks.low <= most_ns {
-        return Some(Vec::new());
-    }
-    let (whole, _) = price(evidence, FIRST_LEVEL).unwrap_or((second, walks));
-    let of = whole.analysis.estimate.as_ref()?.median;
-    let within = |judged: &Judged, interval: Interval| {
-        let estimate = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
-        let words = format!(
-            "{} ({} to {})",
-            figure(estimate, "ns"),
-            figure(interval.low, ""),
-            figure(interval.high, "")
-        );
-        let spread = spread(judged).unwrap_or(f64::NAN);
-        Fact::new(format!("the whole block against {}", bytes(spread)), words, &judged.series.key)
+    let regions = seen(evidence);
+    let regions = regions.iter().find(|own| own.small.is_some());
+    let found = match price(evidence, SECOND_LEVEL) {
+        Some((second, walks)) => by_source(evidence, second, walks, most_ns)?,
+        None => by_regions(regions?),
     };
-    let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
-    let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
-    facts.push(Fact::new("share of huge pages, by the kernel", percent(share), second.series.case.key()));
+    let Some((of, mut facts)) = found else { return Some(Vec::new()) };
+    facts.extend(regions.into_iter().flat_map(RegionsSeen::facts));
     let most = format!("{} ({MOST_CYCLES:.0} cycles at {})", figure(most_ns, "ns"), figure(ghz, "GHz"));
     facts.push(Fact::new("a translation without a walk costs at most", most, ids::cpu::CLOCK));
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
@@ -76,7 +63,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         true => (
             format!(
                 "Address translation adds {} to a random access. The host backs huge pages by small ones.",
-                figure(of, "ns")
+                of
             ),
             "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \
              holds 4 KiB entries, and most accesses walk two page tables.",
@@ -84,10 +71,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
              by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
         ),
         false => (
-            format!(
-                "Address translation adds {} to a random access in spite of huge pages",
-                figure(of, "ns")
-            ),
+            format!("Address translation adds {} to a random access in spite of huge pages", of),
             "Either this CPU's TLB has few entries for huge pages (Intel before 2013), or what runs here is a guest that does \
              not know it.",
             "Compare with pages of 1 GiB (hugetlbfs), and look at dTLB misses with perf.",
@@ -105,6 +89,44 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         effect: Effect::None,
     }])
 }
+
+/// The price by memory.data-source, if it is one of walks; the outer `None`: the block was not on
+/// huge pages.
+fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64) -> Option<Option<Priced>> {
+    let planned = second.series.planned as u32;
+    let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
+    let share = median(&shares).filter(|share| (HUGE_ENOUGH..=1.0).contains(share))?;
+    if walks.low <= most_ns {
+        return Some(None);
+    }
+    let (whole, _) = price(evidence, FIRST_LEVEL).unwrap_or((second, walks));
+    let of = whole.analysis.estimate.as_ref()?.median;
+    let within = |judged: &Judged, interval: Interval| {
+        let estimate = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
+        let words = format!(
+            "{} ({} to {})",
+            figure(estimate, "ns"),
+            figure(interval.low, ""),
+            figure(interval.high, "")
+        );
+        let spread = spread(judged).unwrap_or(f64::NAN);
+        Fact::new(format!("the whole block against {}", bytes(spread)), words, &judged.series.key)
+    };
+    let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
+    let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
+    facts.push(Fact::new("share of huge pages, by the kernel", percent(share), second.series.case.key()));
+    Some(Some((figure(of, "ns"), facts)))
+}
+
+/// The price by looks at regions, if most of their huge pages are translated like small ones.
+fn by_regions(own: &RegionsSeen) -> Option<Priced> {
+    own.small.filter(|small| small.share.low > 0.5)?;
+    let price = own.found.price_ns?;
+    Some((format!("{} to {}", figure(price.low, ""), figure(price.high, "ns")), Vec::new()))
+}
+
+/// A price in words, and the facts on which it rests.
+type Priced = (String, Vec<Fact>);
 
 /// What random order over a whole block of local memory costs more than within this spread, with
 /// its interval.

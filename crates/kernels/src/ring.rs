@@ -98,6 +98,19 @@ impl Ring {
         self.walked += turns * Self::UNROLL;
     }
 
+    /// Follows the ring for one load, for callers who time each. Returns the line that was read.
+    #[inline]
+    pub fn step(&mut self) -> u32 {
+        // SAFETY: as in `walk`.
+        let next = unsafe { self.at.read_volatile() } as *const u64;
+        // A branch on what was loaded: what the caller does next, reading a clock, waits for it on
+        // CPUs that order only instructions.
+        assert!(!next.is_null(), "a line of the ring was overwritten");
+        let line = self.path[(self.walked % self.lines()) as usize];
+        (self.at, self.walked) = (next, self.walked + 1);
+        line
+    }
+
     /// Whether the walk has come where so many loads must lead, by the order in which this process
     /// linked the lines (after whole rounds: by any order).
     pub fn came_right(&self) -> bool {
@@ -110,13 +123,14 @@ impl Ring {
         marks.fold(0, u64::wrapping_add)
     }
 
+    /// Removes lines of a mapping from all caches of the machine; their content is in memory then.
+    pub fn flush_lines(memory: &Mapping, lines: impl Iterator<Item = u32>) {
+        flush(Flusher::of_this_cpu(), memory, lines);
+    }
+
     /// Removes all lines from all caches of the machine; their content is in memory then.
     pub fn flush(&self) {
-        for line in &self.path {
-            // SAFETY: a line of the mapping.
-            unsafe { self.flusher.flush(self.address(*line)) };
-        }
-        self.flusher.finish();
+        flush(self.flusher, &self.memory, self.path.iter().copied());
     }
 
     fn address(&self, line: u32) -> *const u64 {
@@ -130,6 +144,14 @@ impl Ring {
         // only.
         unsafe { AtomicU64::from_ptr(self.address(line).cast_mut().wrapping_add(index)) }
     }
+}
+
+fn flush(flusher: Flusher, memory: &Mapping, lines: impl Iterator<Item = u32>) {
+    for line in lines.filter(|line| (*line as usize) < memory.len() / LINE_BYTES) {
+        // SAFETY: a line of the mapping.
+        unsafe { flusher.flush(memory.as_ptr().wrapping_add(line as usize * LINE_BYTES).cast()) };
+    }
+    flusher.finish();
 }
 
 #[cfg(test)]
@@ -193,6 +215,18 @@ mod tests {
         assert!(!ring.came_right());
         ring.link(9, 4);
         assert_eq!(ring.read(), 400);
+    }
+
+    #[test]
+    fn steps_tell_their_lines_in_order() {
+        let lines: Vec<u32> = (0..50).map(|line| (line * 37) % 1000).collect();
+        let memory = Mapping::private(1 << 20, Pages::AsGiven, &CpuSet::default()).expect("1 MiB");
+        let mut ring = Ring::in_order(memory, lines.clone(), 1);
+        let told: Vec<u32> = (0..60).map(|_| ring.step()).collect();
+        let again: Vec<u32> = lines.iter().chain(&lines[..10]).copied().collect();
+        assert!(told == again && ring.came_right());
+        ring.walk(40);
+        assert_eq!(ring.step(), lines[8], "48 lines on, by whole turns");
     }
 
     #[test]

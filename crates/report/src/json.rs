@@ -13,7 +13,7 @@ use crate::notes::{Note, notes};
 use crate::plain::hidden;
 use crate::scores;
 use crate::sections::screen;
-use crate::{memory_map, rate_memory, swept};
+use crate::{memory_map, rate_memory, regions, swept};
 use compare::Comparison;
 use diagnose::Diagnosis;
 use diagnose::reference::References;
@@ -65,6 +65,9 @@ pub struct Output {
     /// Maps of memory, one a node; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_maps: Vec<memory_map::OutputMap>,
+    /// Regions of memory that were looked at, a case each; only where the run has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_regions: Vec<regions::OutputRegions>,
     /// What components of a rate suite are bound by; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_bounds: Vec<rate_memory::OutputBound>,
@@ -246,6 +249,7 @@ pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
         index: scores::output(&diagnosis.series),
         sweep: swept::output(diagnosis),
         memory_maps: memory_map::output(diagnosis),
+        memory_regions: regions::output(diagnosis),
         rate_bounds: rate_memory::bounds(diagnosis),
         rate_memory: rate_memory::output(diagnosis),
         findings: diagnosis.findings.clone(),

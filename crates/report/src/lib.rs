@@ -21,6 +21,7 @@ mod notes;
 pub mod peers;
 pub mod plain;
 mod rate_memory;
+mod regions;
 mod scores;
 pub mod screen;
 pub mod sections;

@@ -50,6 +50,7 @@ pub mod places;
 pub mod pooled;
 pub mod quads;
 pub mod ranks;
+pub mod regions;
 pub mod repeat;
 pub mod series;
 pub mod shifts;

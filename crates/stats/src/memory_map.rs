@@ -168,11 +168,18 @@ pub fn speeds_of(rows: &[Vec<f64>]) -> Option<Speeds> {
     speeds(&centred(rows), &CHUNKS)
 }
 
-/// Logarithms without what each round has in common: twice the medians of chunks, then of rounds
-/// around them (Tukey's median polish), and the median chunk is 0.
+/// Logarithms without what each round has in common, and the median chunk is 0.
 fn centred(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let log = |value: &f64| if *value > 0.0 && value.is_finite() { value.ln() } else { f64::NAN };
-    let mut rows: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().map(log).collect()).collect();
+    let mut rows = polished(rows.iter().map(|row| row.iter().map(log).collect()).collect());
+    let centre = median(&medians(&rows, |_| true)).unwrap_or(0.0);
+    rows.iter_mut().flatten().for_each(|value| *value -= centre);
+    rows
+}
+
+/// Rows without what each round has in common: twice the medians of rows, then of rounds around
+/// them (Tukey's median polish).
+pub(super) fn polished(mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let rounds = rows.iter().map(Vec::len).max().unwrap_or(0);
     for _ in 0..2 {
         let own = medians(&rows, |_| true);
@@ -183,13 +190,11 @@ fn centred(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
             rows.iter_mut().filter_map(|row| row.get_mut(round)).for_each(|value| *value -= common);
         }
     }
-    let centre = median(&medians(&rows, |_| true)).unwrap_or(0.0);
-    rows.iter_mut().flatten().for_each(|value| *value -= centre);
     rows
 }
 
 /// The median of each row over the rounds that are wanted; NaN where it has none.
-fn medians(rows: &[Vec<f64>], wanted: impl Fn(usize) -> bool) -> Vec<f64> {
+pub(super) fn medians(rows: &[Vec<f64>], wanted: impl Fn(usize) -> bool) -> Vec<f64> {
     let of = |row: &Vec<f64>| {
         let values: Vec<f64> =
             row.iter().enumerate().filter(|(round, _)| wanted(*round)).map(|(_, value)| *value).collect();

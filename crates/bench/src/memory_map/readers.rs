@@ -4,9 +4,13 @@
 //! goes on all cores at once, and since everybody takes the same chunk at the same time, it lies
 //! together.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::bail;
+
+use super::probes::{Probe, Prober};
 
 use crate::memory::{huge_share, remote_share, resident};
 use crate::{Sampler, check_answer, places};
@@ -21,8 +25,13 @@ use sys::team::{Body, Lap, Team};
 struct Reader {
     part: u64,
     pages: Pages,
+    /// The pages of a chunk, where others are usual.
+    chosen: Rc<dyn Fn(u64, Pages) -> Pages>,
     nodes: CpuSet,
-    parts: Vec<Mapping>,
+    parts: Vec<Rc<Mapping>>,
+    /// What looks at chunks from the first seat, and what it saw last.
+    prober: Option<Prober>,
+    seen: Rc<RefCell<Option<Probe>>>,
     stream: Stream,
     /// The chunk that was last read beyond what is counted.
     beyond: usize,
@@ -35,12 +44,12 @@ struct Reader {
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const SALT: u64 = 0xd6e8_feb8_6659_fd93;
 
-fn word(chunk: usize, index: usize) -> u64 {
+pub(super) fn word(chunk: usize, index: usize) -> u64 {
     (index as u64 + 1).wrapping_mul(STEP).wrapping_add((chunk as u64).wrapping_mul(SALT))
 }
 
 /// Sum of the first `bytes` of a part.
-fn sum(chunk: usize, bytes: u64) -> u64 {
+pub(super) fn sum(chunk: usize, bytes: u64) -> u64 {
     let words = u128::from(bytes / 8);
     let steps = ((words * (words + 1) / 2) as u64).wrapping_mul(STEP);
     steps.wrapping_add((words as u64).wrapping_mul((chunk as u64).wrapping_mul(SALT)))
@@ -55,6 +64,7 @@ const HUGE: u64 = 4;
 const REMOTE: u64 = 5;
 const RESIDENT: u64 = 6;
 const BLOCKS: u64 = 7;
+const LOOK: u64 = 8;
 
 /// What is read beyond a chunk is told in such parts of one.
 const FINE: f64 = 4096.0;
@@ -83,6 +93,7 @@ impl Reader {
             (READ, beyond, chunk) => u64::from(self.read(chunk, beyond as f64 / FINE)),
             (FRAME, looks, chunk) => self.frame(chunk, looks),
             (BLOCKS, round, chunk) => self.blocks(chunk, round as usize),
+            (LOOK, _, chunk) => u64::from(self.look(chunk)),
             (HUGE, ..) => self.share(huge_share),
             (REMOTE, ..) => self.share(|memory| remote_share(memory, &self.nodes)),
             (RESIDENT, ..) => {
@@ -94,11 +105,21 @@ impl Reader {
     }
 
     fn take(&mut self, chunk: usize) -> bool {
-        let taken = resident(self.part, self.pages, &self.nodes, |index| word(chunk, index));
+        let pages = (self.chosen)(chunk as u64, self.pages);
+        let taken = resident(self.part, pages, &self.nodes, |index| word(chunk, index));
         taken.is_ok_and(|part| {
-            self.parts.push(part);
+            self.parts.push(Rc::new(part));
             self.parts.len() == chunk + 1
         })
+    }
+
+    /// Only the first seat looks, the others wait.
+    fn look(&mut self, chunk: usize) -> bool {
+        let Some(prober) = &mut self.prober else { return true };
+        let seen = self.parts.get_mut(chunk).and_then(|part| prober.look(chunk, part));
+        let is_right = seen.is_some();
+        *self.seen.borrow_mut() = seen;
+        is_right
     }
 
     /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in
@@ -118,7 +139,7 @@ impl Reader {
     }
 
     fn pass(&mut self, chunk: usize, bytes: u64) -> bool {
-        let Some(part) = self.parts.get_mut(chunk) else { return false };
+        let Some(part) = self.parts.get_mut(chunk).and_then(Rc::get_mut) else { return false };
         self.stream.run(&mut part.words_mut()[..bytes as usize / 8], 1, 0) == sum(chunk, bytes)
     }
 
@@ -147,7 +168,7 @@ impl Reader {
     /// The mean of a share over chunks that are evenly spread.
     fn share(&self, of: impl Fn(&Mapping) -> Option<f64>) -> u64 {
         let step = self.parts.len().div_ceil(LOOKED_AT).max(1);
-        let shares: Option<Vec<f64>> = self.parts.iter().step_by(step).map(of).collect();
+        let shares: Option<Vec<f64>> = self.parts.iter().step_by(step).map(|part| of(part)).collect();
         match shares.filter(|shares| !shares.is_empty()) {
             Some(shares) => (shares.iter().sum::<f64>() / shares.len() as f64 * MILLION) as u64,
             None => UNKNOWN,
@@ -166,23 +187,37 @@ pub struct Readers {
     reserve: u64,
     remarks: Vec<String>,
     variant: &'static str,
+    seen: Rc<RefCell<Option<Probe>>>,
 }
 
 impl Readers {
     /// Seats everybody.
-    pub fn start(case: &Case, chunk: u64, reserve: u64, sampler: &Sampler) -> anyhow::Result<Readers> {
+    pub fn start(
+        case: &Case,
+        chunk: u64,
+        reserve: u64,
+        pages: impl Fn(u64, Pages) -> Pages + 'static,
+        sampler: &Sampler,
+    ) -> anyhow::Result<Readers> {
         let placement = &case.placement;
         let seats: Vec<CpuSet> = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
         let part = chunk / seats.len().max(1) as u64;
         // The widest is the first; there is always the portable one.
         let stream = streams(Op::Read)[0];
+        let seen = Rc::new(RefCell::new(None));
+        let pages: Rc<dyn Fn(u64, Pages) -> Pages> = Rc::new(pages);
+        let (clock, seed) = (sampler.clock(), sampler.seed());
         let build = |index: usize| -> anyhow::Result<Body> {
             let nodes = placement.seats[index].mem_nodes.clone();
+            let prober = if index == 0 { Prober::of(part, &nodes, stream, clock, seed)? } else { None };
             let mut reader = Reader {
                 part,
                 pages: placement.pages,
+                chosen: Rc::clone(&pages),
                 nodes,
                 parts: Vec::new(),
+                prober,
+                seen: Rc::clone(&seen),
                 stream,
                 beyond: 0,
                 blocks: Vec::new(),
@@ -193,7 +228,7 @@ impl Readers {
         let [_, folders] = group_folders(Path::new("/"));
         let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
         Ok(Readers {
-            team: Team::start(&seats, sampler.clock(), build)?,
+            team: Team::start(&seats, clock, build)?,
             seats,
             chunk,
             taken: 0,
@@ -201,6 +236,7 @@ impl Readers {
             reserve,
             remarks: Vec::new(),
             variant: stream.name,
+            seen,
         })
     }
 
@@ -239,6 +275,15 @@ impl Readers {
         let edge = |of: fn(&Lap) -> f64, pick: fn(f64, f64) -> f64| laps.iter().map(of).reduce(pick);
         let (start, end) = (edge(|lap| lap.start_ns, f64::min), edge(|lap| lap.end_ns, f64::max));
         Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
+    }
+
+    /// What the first seat sees of a chunk alone; `None` where parts of chunks are too small.
+    pub fn look(&mut self, chunk: u64) -> anyhow::Result<Option<Probe>> {
+        let laps = self.team.round(order(LOOK, 0, chunk))?;
+        check_answer(laps.iter().all(|lap| lap.answer == 1), || {
+            format!("chunk {chunk} was looked at with a wrong sum")
+        })?;
+        Ok(self.seen.borrow_mut().take())
     }
 
     /// Middle and spread of the physical addresses of each chunk, GiB, by some pages of each task's
@@ -314,8 +359,11 @@ mod tests {
         Reader {
             part,
             pages: Pages::AsGiven,
+            chosen: Rc::new(|_, usual| usual),
             nodes,
             parts: Vec::new(),
+            prober: None,
+            seen: Rc::default(),
             stream: streams(Op::Read)[0],
             beyond: 0,
             blocks: Vec::new(),
@@ -330,7 +378,7 @@ mod tests {
         // A third of another chunk, more than one, and more than all others together.
         let beyond = [1365, 6000, 20000].map(|beyond| (reader.does(order(READ, beyond, 2)), reader.beyond));
         assert_eq!(beyond, [(1, 1), (1, 1), (1, 0)], "the others in turn, without the chunk itself");
-        reader.parts[1].words_mut()[77] ^= 1 << 40;
+        Rc::get_mut(&mut reader.parts[1]).expect("alone").words_mut()[77] ^= 1 << 40;
         assert_eq!([0, 1, 2].map(|chunk| reader.does(order(READ, 0, chunk))), [1, 0, 1]);
         assert_eq!(reader.does(order(READ, 8192, 0)), 0, "what is read beyond is checked as well");
         assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");

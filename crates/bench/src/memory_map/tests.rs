@@ -110,9 +110,9 @@ fn orders_are_new_and_keep_their_distance() {
 #[test]
 fn slow_regions_are_planted_by_words() {
     let plant = Plant::parse("slow:25%@1.33").expect("a plant");
-    assert_eq!(plant, Plant { share: 0.25, ratio: 1.33 });
+    assert_eq!(plant, Plant { share: 0.25, ratio: 1.33, pages: None });
     assert_eq!(plant.chunks(40), 10..20);
-    assert_eq!(Plant { share: 1.0, ratio: 2.0 }.chunks(8), 0..8);
+    assert_eq!(Plant { share: 1.0, ratio: 2.0, pages: None }.chunks(8), 0..8);
     for wrong in ["", "slow:25@2", "slow:120%@2", "slow:20%@0.5", "fast:20%@2"] {
         assert!(Plant::parse(wrong).is_err(), "{wrong}");
     }

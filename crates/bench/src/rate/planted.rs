@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn slow_pages_lie_where_slow_chunks_do() {
-        let plant = Plant { share: 0.25, ratio: 3.0 };
+        let plant = Plant { share: 0.25, ratio: 3.0, pages: None };
         let half = places(&plant, 0.5);
         let slow: u32 = half.iter().filter(|(block, _)| *block < 16).map(|(_, pages)| pages).sum();
         assert_eq!((half.total(), slow, extra(&plant, 0.5)), (4096, 2048, 1.0));

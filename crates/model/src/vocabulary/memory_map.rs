@@ -4,6 +4,7 @@ use super::{Family, names};
 
 names! { BenchId:
     MAP = "memory.map",
+    REGIONS = "memory.regions",
 }
 
 pub mod metric {
@@ -14,6 +15,16 @@ pub mod metric {
         TYPICAL = "typical",
         PHYSICAL = "physical",
         SPREAD = "spread",
+        HOPPING = "hopping",
+        SCATTERED = "scattered",
+        NEAR = "near",
+        STREAM = "stream_alone",
+        STREAM_NEAR = "stream_near",
+        STREAM_HOPPING = "stream_hopping",
+        HUGE_PAGE = "huge_page",
+        KEPT = "kept_in_cache",
+        CHUNK_IN_TIME = "chunk_in_time",
+        MOMENT = "moment",
     }
 }
 
@@ -31,6 +42,8 @@ pub mod rule {
 
     names! { RuleId:
         MEMORY_TWO_SPEEDS = "memory-two-speeds",
+        MEMORY_REGIONS_DIFFER = "memory-regions-differ",
+        MEMORY_NEIGHBOUR = "memory-neighbour",
         MEMORY_NODES_UNEVEN = "memory-nodes-uneven",
     }
 }

@@ -4,19 +4,21 @@ use super::{column, number, right, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::memory_map::{NodeMap, candidate_words};
+use diagnose::regions::RegionsSeen;
 use diagnose::words::bytes as bytes_words;
 use model::vocabulary::memory_map as ids;
 use model::{Better, Case, VerdictKind, figure, percent};
 
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
-    case.bench == ids::MAP
+    case.bench == ids::MAP || case.bench == ids::REGIONS
 }
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let maps = diagnosis.memory_maps();
+    let regions = diagnosis.regions();
     let absent = absent(diagnosis);
-    if maps.is_empty() && absent.is_empty() {
+    if maps.is_empty() && regions.is_empty() && absent.is_empty() {
         return None;
     }
     let mut blocks = Vec::new();
@@ -28,6 +30,10 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         let order = found.physical_order();
         blocks.extend(order.as_deref().map(|order| picture(found, Some(order))));
     }
+    for own in &regions {
+        blocks.push(Block::Prose(own.sentences().join(" ")));
+        blocks.extend(facts(own).map(Block::Table));
+    }
     if maps.len() > 1 {
         blocks.insert(0, Block::Table(nodes(&maps)));
     }
@@ -37,8 +43,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     Some(Section {
         id: "memory-map".into(),
         title: "Map of the memory".into(),
-        about: "Bandwidth of every chunk of the memory that could be taken, all cores of the node on one chunk; medians over rounds \
-                in random order."
+        about: "Bandwidth of every chunk of the memory that could be taken, all cores of the node on one chunk, medians over rounds \
+                in random order; and what each region costs one core, with all lines flushed."
             .into(),
         blocks,
         long: false,
@@ -104,6 +110,14 @@ pub fn strings(found: &NodeMap) -> Option<String> {
     let mut drawn = lines("F fast, S slow; in the order of allocation", found.letters(None)?);
     drawn.extend(physical.map(|letters| lines("in physical order", letters)));
     Some(drawn.trim_end().to_string())
+}
+
+/// What regions say rests on these.
+fn facts(own: &RegionsSeen) -> Option<Table> {
+    let rows: Vec<Vec<Cell>> =
+        own.facts().into_iter().map(|fact| vec![text(fact.label), text(fact.value)]).collect();
+    let columns = vec![column(&format!("regions of {}", own.name())), column("value")];
+    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }
 
 /// What could make the speeds.

@@ -1,0 +1,355 @@
+//! What a region of memory costs one CPU: loads that hop from page to page against loads that stay,
+//! and pages read in an order that hops against one that does not.
+//!
+//! All lines are flushed before, so that every load comes from memory. Loads that hop read each
+//! page once: a translation that a TLB keeps is of no use to them. Loads over scattered pages come
+//! back to pages that lie as far apart, few enough for the second level of a TLB: rows of the DRAM
+//! are met as seldom, only translations are there. Loads that are near stay on as many pages as the
+//! first level holds. Hopping less scattered is translation and nothing else; hopping less near is
+//! its price, with what rows save at most.
+
+use std::rc::Rc;
+
+use anyhow::Context;
+
+use super::readers::{sum, word};
+use kernels::{LINE_BYTES, Ring, Stream};
+use model::{CpuSet, Pages};
+use sys::clock::Clock;
+use sys::mapping::Mapping;
+
+/// A part of a region of fewer pages would be covered by a TLB's second level and what surrounds it.
+const LEAST_PAGES: usize = 1024;
+/// Loads of each walk.
+const LOADS: usize = 4096;
+/// Pages that come back: every second level of a TLB since 2011 holds these.
+const SCATTERED: usize = 512;
+/// And every first level these.
+const NEAR: usize = 48;
+/// Lines of a page that walks use: 256 bytes apart, as prefetchers fetch pairs of lines.
+const SPOTS: usize = 16;
+const SPOT_LINES: usize = 4;
+/// Pages that a stream reads, and pages of a group in the order that does not hop.
+const STREAMED: usize = 1024;
+const GROUP: usize = 64;
+/// More pages than any TLB holds (Zen 5: 4096): reading one line of each empties it.
+const FILLER: usize = 6144;
+/// A load that took so many times the median was interrupted, and counts as so many.
+const INTERRUPTED: f64 = 4.0;
+const HUGE_PAGE: usize = 2 << 20;
+/// Loads of one walk before the next one goes on.
+const TURN: usize = 128;
+
+/// Lines that are left in the last level, among so many bytes, and bytes that are read to push them
+/// out of a second level.
+const KEPT_LINES: usize = 1024;
+const KEPT_BYTES: usize = 1 << 20;
+const PUSHING_BYTES: usize = 4 << 20;
+/// How long others may use the cache meanwhile: 10 GB/s of them fill 2.5 MB.
+const PAUSE_NS: f64 = 0.25e6;
+/// A load came from a cache if it took less than this share of one from memory.
+const FROM_CACHE: f64 = 0.5;
+
+/// Lines in their order, and whether a load of each counts.
+type Walk = Vec<(u32, bool)>;
+
+/// What one look at a region gives.
+#[derive(Clone, Debug, Default)]
+pub struct Probe {
+    /// When it began, ns of the clock.
+    pub at_ns: f64,
+    /// Latency of a load, ns: hopping, over scattered pages, near.
+    pub loads_ns: [f64; 3],
+    /// What reading these bytes took, ns: pages one after the other, in groups, hopping.
+    pub streams_ns: [f64; 3],
+    pub stream_bytes: f64,
+    /// Share of lines that were still in a cache after others had [`PAUSE_NS`] for it, 0..1.
+    pub kept: f64,
+    /// Sum and number of hopping loads of each huge page of the part.
+    pub huge: Vec<[f64; 2]>,
+}
+
+pub struct Prober {
+    clock: Clock,
+    /// What two readings of the clock one after the other take, ns.
+    reading_ns: f64,
+    page: usize,
+    filler: Mapping,
+    stream: Stream,
+    rng: fastrand::Rng,
+}
+
+impl Prober {
+    /// `None` where parts of a region are too small to tell anything.
+    pub fn of(
+        part: u64,
+        nodes: &CpuSet,
+        stream: Stream,
+        clock: Clock,
+        seed: u64,
+    ) -> anyhow::Result<Option<Prober>> {
+        let page = rustix::param::page_size();
+        if (part as usize) / page < LEAST_PAGES || page / LINE_BYTES < SPOTS * SPOT_LINES {
+            return Ok(None);
+        }
+        let mut filler = Mapping::private(FILLER * page, Pages::Base, nodes).context("cannot map memory")?;
+        filler.write_each(page, FILLER, 1);
+        let readings: Vec<f64> = (0..LOADS)
+            .map(|_| {
+                let begin = clock.now();
+                clock.now() - begin
+            })
+            .collect();
+        let reading_ns = crate::median(readings);
+        Ok(Some(Prober { clock, reading_ns, page, filler, stream, rng: fastrand::Rng::with_seed(seed) }))
+    }
+
+    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: what was read was
+    /// wrong.
+    pub fn look(&mut self, chunk: usize, part: &mut Rc<Mapping>) -> Option<Probe> {
+        let pages = part.len() / self.page;
+        let mut probe = Probe {
+            at_ns: self.clock.now(),
+            huge: vec![[0.0; 2]; part.len() / HUGE_PAGE],
+            ..Probe::default()
+        };
+        let apart = self.shuffled(pages);
+        let (scattered, near) = apart.split_at(SCATTERED);
+        let walks = [
+            self.hopping(pages),
+            self.coming_back(scattered, SCATTERED, LOADS / SCATTERED),
+            self.coming_back(near, NEAR, SPOTS),
+        ];
+        let timed = self.walk(chunk, part, &walks)?;
+        for (line, ns) in &timed[0] {
+            let own = probe.huge.get_mut(*line as usize * LINE_BYTES / HUGE_PAGE);
+            own.into_iter().for_each(|[sum, count]| (*sum, *count) = (*sum + ns, *count + 1.0));
+        }
+        probe.loads_ns = timed.map(|own| own.iter().map(|(_, ns)| ns).sum::<f64>() / own.len() as f64);
+        let orders = self.orders(pages);
+        probe.stream_bytes = (orders[0].len() * self.page) as f64;
+        probe.streams_ns = self.read(chunk, part, &orders)?;
+        probe.kept = self.kept(chunk, part, probe.loads_ns[2])?;
+        Some(probe)
+    }
+
+    fn shuffled(&mut self, pages: usize) -> Vec<u32> {
+        let mut all: Vec<u32> = (0..pages as u32).collect();
+        self.rng.shuffle(&mut all);
+        all
+    }
+
+    /// A line of a page. Walks at the same time use pairs of lines of their own.
+    fn line(&self, page: u32, spot: usize, pair: usize) -> u32 {
+        page * (self.page / LINE_BYTES) as u32 + (spot % SPOTS * SPOT_LINES + 2 * pair) as u32
+    }
+
+    /// Lines, and whether a load of each counts.
+    fn hopping(&mut self, pages: usize) -> Walk {
+        let mut all = self.shuffled(pages);
+        all.truncate(LOADS);
+        all.iter().map(|page| (self.line(*page, *page as usize * 7, 0), true)).collect()
+    }
+
+    /// Sets of pages that are each visited so often, the first time uncounted.
+    fn coming_back(&mut self, pages: &[u32], set: usize, visits: usize) -> Walk {
+        let mut walk = Vec::with_capacity(LOADS);
+        for own in pages.chunks_exact(set).take(LOADS / (set * visits)) {
+            // An odd step meets another line of the page each time.
+            let line = |page: &u32, visit: usize| self.line(*page, *page as usize * 7 + visit * 5, 1);
+            walk.extend(own.iter().map(|page| (line(page, 0), false)));
+            let mut rest: Walk =
+                (1..visits).flat_map(|visit| own.iter().map(move |page| (line(page, visit), true))).collect();
+            self.rng.shuffle(&mut rest);
+            walk.append(&mut rest);
+        }
+        walk
+    }
+
+    /// Different pages in three orders: one after the other, in groups, and in any order.
+    fn orders(&mut self, pages: usize) -> [Vec<u32>; 3] {
+        let count = STREAMED.min(pages / 4) / GROUP;
+        let group = |group: usize| (group * GROUP) as u32..((group + 1) * GROUP) as u32;
+        let first = self.rng.usize(0..=pages / GROUP - count);
+        let in_order = (first..first + count).flat_map(group).collect();
+        let mut others: Vec<usize> =
+            (0..pages / GROUP).filter(|at| !(first..first + count).contains(at)).collect();
+        self.rng.shuffle(&mut others);
+        let in_groups = others[..count].iter().flat_map(|at| {
+            let mut own: Vec<u32> = group(*at).collect();
+            self.rng.shuffle(&mut own);
+            own
+        });
+        let in_groups = in_groups.collect();
+        let mut any: Vec<u32> = others[count..].iter().copied().flat_map(group).collect();
+        self.rng.shuffle(&mut any);
+        any.truncate(count * GROUP);
+        [in_order, in_groups, any]
+    }
+
+    /// Reads a line of more pages than a TLB holds.
+    fn forget_translations(&self) {
+        std::hint::black_box(self.filler.sum_each(self.page, FILLER, 0));
+    }
+
+    /// The loads of three walks that count, each with its line and latency, ns. The walks go on in
+    /// turns, so that what a host does meanwhile meets all of them.
+    fn walk(
+        &mut self,
+        chunk: usize,
+        part: &mut Rc<Mapping>,
+        walks: &[Walk; 3],
+    ) -> Option<[Vec<(u32, f64)>; 3]> {
+        let mut rings = walks
+            .each_ref()
+            .map(|walk| Ring::in_order(Rc::clone(part), walk.iter().map(|(line, _)| *line).collect(), 0));
+        rings.iter().for_each(Ring::flush);
+        self.forget_translations();
+        let mut timed = walks.each_ref().map(|walk| Vec::with_capacity(walk.len()));
+        let mut left = walks.each_ref().map(|walk| walk.as_slice());
+        while left.iter().any(|own| !own.is_empty()) {
+            for ((ring, own), timed) in rings.iter_mut().zip(&mut left).zip(&mut timed) {
+                let begins = own.iter().take_while(|(_, counts)| !counts).count();
+                let (turn, rest) = own.split_at((begins + TURN).min(own.len()));
+                for (_, counts) in turn {
+                    let begin = self.clock.now();
+                    let line = ring.step();
+                    let ns = self.clock.now() - begin - self.reading_ns;
+                    if *counts {
+                        timed.push((line, ns));
+                    }
+                }
+                *own = rest;
+            }
+        }
+        let came_right = rings.iter().all(Ring::came_right);
+        drop(rings);
+        self.restore(chunk, part, walks.iter().flatten().map(|(line, _)| *line))?;
+        for timed in &mut timed {
+            let most = INTERRUPTED * crate::median(timed.iter().map(|(_, ns)| *ns).collect());
+            timed.iter_mut().for_each(|(_, ns)| *ns = ns.min(most));
+        }
+        came_right.then_some(timed)
+    }
+
+    /// The share of lines that are still in a cache after a pause, where a load from memory takes so
+    /// long, ns: what is missing others have pushed out.
+    fn kept(&mut self, chunk: usize, part: &mut Rc<Mapping>, memory_ns: f64) -> Option<f64> {
+        let mut lines: Vec<u32> = (0..(KEPT_BYTES / LINE_BYTES) as u32).collect();
+        self.rng.shuffle(&mut lines);
+        lines.truncate(KEPT_LINES);
+        let mut ring = Ring::in_order(Rc::clone(part), lines.clone(), 0);
+        let pushing = PUSHING_BYTES.min(self.filler.len()) / LINE_BYTES;
+        std::hint::black_box(self.filler.sum_each(LINE_BYTES, pushing, 8));
+        let begin = self.clock.now();
+        while self.clock.now() - begin < PAUSE_NS {}
+        let most = FROM_CACHE * memory_ns + self.reading_ns;
+        let kept = (0..lines.len()).filter(|_| {
+            let begin = self.clock.now();
+            ring.step();
+            self.clock.now() - begin < most
+        });
+        let kept = kept.count() as f64 / lines.len() as f64;
+        let came_right = ring.came_right();
+        drop(ring);
+        self.restore(chunk, part, lines.into_iter())?;
+        came_right.then_some(kept)
+    }
+
+    /// Writes the words that walks overwrote as they were.
+    fn restore(&self, chunk: usize, part: &mut Rc<Mapping>, lines: impl Iterator<Item = u32>) -> Option<()> {
+        let memory = Rc::get_mut(part)?.words_mut();
+        for line in lines {
+            let first = line as usize * LINE_BYTES / 8;
+            (first..first + 2).for_each(|at| memory[at] = word(chunk, at));
+        }
+        Some(())
+    }
+
+    /// How long it takes to read pages from memory, ns, in three orders, a group of each in turn.
+    fn read(&mut self, chunk: usize, part: &mut Rc<Mapping>, orders: &[Vec<u32>; 3]) -> Option<[f64; 3]> {
+        let (lines, words) = ((self.page / LINE_BYTES) as u32, self.page / 8);
+        for order in orders {
+            Ring::flush_lines(part, order.iter().flat_map(|page| page * lines..(page + 1) * lines));
+        }
+        self.forget_translations();
+        let mut ns = [0.0; 3];
+        let (mut read, mut expected) = (0u64, 0u64);
+        for first in (0..orders[0].len()).step_by(GROUP) {
+            for (order, ns) in orders.iter().zip(&mut ns) {
+                let group = &order[first..(first + GROUP).min(order.len())];
+                let memory = Rc::get_mut(part)?.words_mut();
+                let begin = self.clock.now();
+                for page in group {
+                    let own = *page as usize * words;
+                    read = read.wrapping_add(self.stream.run(&mut memory[own..own + words], 1, 0));
+                }
+                *ns += self.clock.now() - begin;
+                for page in group {
+                    let from = u64::from(*page) * self.page as u64;
+                    let to = from + self.page as u64;
+                    expected = expected.wrapping_add(sum(chunk, to)).wrapping_sub(sum(chunk, from));
+                }
+            }
+        }
+        (read == expected).then_some(ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernels::{Op, streams};
+
+    fn prober(part: u64) -> Option<Prober> {
+        let clock = Clock::from_run(&sys::clock::calibrate(true));
+        Prober::of(part, &CpuSet::default(), streams(Op::Read)[0], clock, 3).expect("memory")
+    }
+
+    #[test]
+    fn walks_use_lines_once_and_pages_as_often_as_they_should() {
+        let mut prober = prober(16 << 20).expect("pages");
+        let pages: Vec<u32> = (0..1024).collect();
+        let walks = [
+            (prober.hopping(4096), 1, 1),
+            (prober.coming_back(&pages, SCATTERED, 8), 8, 7),
+            (prober.coming_back(&pages, NEAR, SPOTS), SPOTS, SPOTS - 1),
+        ];
+        for (walk, visits, counted) in walks {
+            let mut lines: Vec<u32> = walk.iter().map(|(line, _)| *line).collect();
+            lines.sort_unstable();
+            let all = lines.len();
+            lines.dedup();
+            assert_eq!(lines.len(), all, "a line twice");
+            let lines_a_page = (prober.page / LINE_BYTES) as u32;
+            for page in lines.iter().map(|line| line / lines_a_page) {
+                let own = walk.iter().filter(|(line, _)| line / lines_a_page == page);
+                assert_eq!(own.clone().count(), visits);
+                assert_eq!(own.filter(|(_, counts)| *counts).count(), counted);
+            }
+        }
+        let mut all = prober.orders(4096).concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 3 * STREAMED);
+    }
+
+    #[test]
+    fn a_look_leaves_what_it_read_and_finds_damage() {
+        assert!(prober(1 << 20).is_none(), "too few pages");
+        let mut prober = prober(8 << 20).expect("pages");
+        let mut part = Mapping::private(8 << 20, Pages::Huge, &CpuSet::default()).expect("8 MiB");
+        part.words_mut().iter_mut().enumerate().for_each(|(at, own)| *own = word(5, at));
+        let mut part = Rc::new(part);
+        for _ in 0..3 {
+            let probe = prober.look(5, &mut part).expect("right answers");
+            let seen: f64 = probe.huge.iter().map(|[_, count]| count).sum();
+            assert_eq!((probe.huge.len(), seen), (4, 2048.0));
+            assert!(probe.loads_ns.iter().chain(&probe.streams_ns).all(|ns| *ns > 0.0), "{probe:?}");
+        }
+        let words = Rc::get_mut(&mut part).expect("alone").words_mut();
+        assert!(words.iter().enumerate().all(|(at, own)| *own == word(5, at)));
+        words.iter_mut().for_each(|own| *own = own.wrapping_add(1));
+        assert!(prober.look(5, &mut part).is_none());
+    }
+}

@@ -1,0 +1,191 @@
+//! Regions of memory as one CPU sees them, in a standard run: a small map that is looked at.
+
+use super::probes::Probe;
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
+use super::{CHUNK_BYTES, CHUNKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
+use model::vocabulary::MetricId;
+use model::vocabulary::memory_map as ids;
+use model::{Better, Form, Metric, Pages, Params};
+
+const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
+const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
+
+pub(super) const HOPPING: Metric =
+    Metric::new(ids::metric::HOPPING, "load on another page each time", "ns", Better::Lower, LATENCY).aside();
+pub(super) const SCATTERED: Metric = Metric::new(
+    ids::metric::SCATTERED,
+    "load on pages that lie apart and come back",
+    "ns",
+    Better::Lower,
+    LATENCY,
+)
+.aside();
+pub(super) const NEAR: Metric =
+    Metric::new(ids::metric::NEAR, "load on few pages", "ns", Better::Lower, LATENCY).aside();
+pub(super) const STREAM: Metric =
+    Metric::new(ids::metric::STREAM, "bandwidth of one CPU", "GB/s", Better::Higher, GB_PER_S).aside();
+pub(super) const STREAM_NEAR: Metric =
+    Metric::new(ids::metric::STREAM_NEAR, "bandwidth by pages in groups", "GB/s", Better::Higher, GB_PER_S)
+        .aside();
+pub(super) const STREAM_HOPPING: Metric = Metric::new(
+    ids::metric::STREAM_HOPPING,
+    "bandwidth by pages in any order",
+    "GB/s",
+    Better::Higher,
+    GB_PER_S,
+)
+.aside();
+pub(super) const HUGE_PAGE: Metric =
+    Metric::new(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns", Better::Neither, Form::Value)
+        .aside();
+pub(super) const KEPT: Metric = Metric::new(
+    ids::metric::KEPT,
+    "lines still in a cache after 0.25 ms, in the order of time",
+    "",
+    Better::Neither,
+    Form::Value,
+)
+.aside();
+pub(super) const CHUNK_IN_TIME: Metric = Metric::new(
+    ids::metric::CHUNK_IN_TIME,
+    "regions in the order in which they were looked at",
+    "",
+    Better::Neither,
+    Form::Value,
+)
+.aside();
+pub(super) const MOMENT: Metric =
+    Metric::new(ids::metric::MOMENT, "when each look began", "ms", Better::Neither, Form::Value).aside();
+
+pub(super) const PARAMS: &[Param] = &[
+    Param { name: ids::param::NODE, about: "node of the memory", range: Range::Int { min: 0, max: 1 << 16 } },
+    Param {
+        name: ids::param::CHUNK,
+        about: "chunk, in the order of allocation",
+        range: Range::Int { min: 0, max: 1 << 16 },
+    },
+];
+
+pub(super) const REGIONS: Benchmark = Benchmark {
+    id: ids::REGIONS,
+    title: "What regions of memory cost",
+    about: "One task takes eight regions of 64 MiB (fewer where memory is short) on huge pages, and reads them in rounds, each in a new random order. \
+            Each time it also looks at the region with all lines flushed before: 4096 dependent loads, each on another \
+            page (`hopping`); loads that come back to 512 pages that lie scattered over the region (`scattered`), and to 48 \
+            (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
+            any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \
+            times the median counts as four times. Before each walk a line of 6144 other pages is read, which empties \
+            every TLB. `huge_page` is the mean hopping load of each 2 MiB. Every sum and the end of every walk is checked.",
+    reading: "Hopping less scattered is address translation alone: both meet the rows of the memory as seldom. A few ns on huge \
+              pages; 20 to 50 ns where the host of a guest backs huge pages by small ones, or where there are none. Near is \
+              memory alone: regions in which it differs lie on different nodes, the host's or ours. Equal latencies and \
+              another bandwidth: fewer channels. Moments that differ and not regions: a neighbour.",
+    source: file!(),
+    metrics: &[
+        HOPPING,
+        SCATTERED,
+        NEAR,
+        Metric::new(ids::metric::BANDWIDTH, "bandwidth of a region", "GB/s", Better::Higher, GB_PER_S)
+            .aside(),
+        Metric::new(ids::metric::TYPICAL, "bandwidth of the median region", "GB/s", Better::Higher, GB_PER_S)
+            .aside(),
+        STREAM,
+        STREAM_NEAR,
+        STREAM_HOPPING,
+        HUGE_PAGE,
+        KEPT,
+        CHUNK_IN_TIME,
+        MOMENT,
+        super::PHYSICAL,
+        super::SPREAD,
+    ],
+    params: PARAMS,
+    view: &View::Table,
+    from: Depth::Standard,
+    hidden: false,
+    budget_s: None,
+    cases,
+    points,
+    run,
+};
+
+const REGION_COUNT: u64 = 8;
+const REGION_BYTES: u64 = 64 << 20;
+const REGION_ROUNDS: u64 = 8;
+/// What a look takes, s: six walks and readings of some 4096 loads or pages, linked and flushed.
+pub(super) const LOOK_S: f64 = 0.02;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = match scope.floor.one_cpu("reader") {
+        Ok(placement) => placement.pages(Pages::Huge),
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
+    };
+    let Some((total, tightest)) = may_take(scope, None) else {
+        return vec![Candidate::unmet(
+            bench.id,
+            "one-cpu",
+            "the kernel does not tell how much memory is free".to_string(),
+        )];
+    };
+    let bytes = whole_parts(REGION_BYTES.min(total / 2), 1);
+    let count = REGION_COUNT.min(total / bytes);
+    if count < 2 {
+        return vec![Candidate::unmet(
+            bench.id,
+            "one-cpu",
+            "too little memory is free for two regions".to_string(),
+        )];
+    }
+    let taken = count * bytes;
+    let seconds =
+        taken as f64 * (1.0 / 1e9 + REGION_ROUNDS as f64 / 4e9) + (count * REGION_ROUNDS) as f64 * LOOK_S;
+    let mut candidate = Candidate::new(bench.id, placement, 60, seconds).memory(taken);
+    let reserve = (tightest.saturating_sub(taken) / 2).min(super::LEFT / 2);
+    for (name, value) in [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve)]
+    {
+        candidate.case.inputs.insert(name.to_string(), value.to_string());
+    }
+    vec![candidate]
+}
+
+/// Everything that was seen of so many chunks, in the order of time.
+pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) -> anyhow::Result<()> {
+    let Some((_, first)) = seen.first() else { return Ok(()) };
+    let loads = [ids::metric::HOPPING, ids::metric::SCATTERED, ids::metric::NEAR];
+    let streams = [ids::metric::STREAM, ids::metric::STREAM_NEAR, ids::metric::STREAM_HOPPING];
+    for chunk in 0..chunks {
+        let own: Vec<&Probe> = seen.iter().filter(|(of, _)| *of == chunk).map(|(_, probe)| probe).collect();
+        let at = || point(ids::param::CHUNK, chunk);
+        for (kind, metric) in loads.into_iter().enumerate() {
+            let ns: Vec<f64> = own.iter().map(|probe| probe.loads_ns[kind]).collect();
+            sampler.windows_timed(at(), metric, (vec![1.0; ns.len()], ns), 0)?;
+        }
+        for (kind, metric) in streams.into_iter().enumerate() {
+            let ns: Vec<f64> = own.iter().map(|probe| probe.streams_ns[kind]).collect();
+            sampler.windows_timed(
+                at(),
+                metric,
+                (own.iter().map(|probe| probe.stream_bytes).collect(), ns),
+                0,
+            )?;
+        }
+        let pages = own.first().map_or(0, |probe| probe.huge.len());
+        let mean = |page: usize| {
+            let of = |at: usize| own.iter().map(|probe| probe.huge[page][at]).sum::<f64>();
+            of(0) / of(1).max(1.0)
+        };
+        list(sampler, at(), ids::metric::HUGE_PAGE, (0..pages).map(mean).collect())?;
+    }
+    let all = |of: &dyn Fn(&(u64, Probe)) -> f64| seen.iter().map(of).collect::<Vec<f64>>();
+    list(sampler, Params::new(), ids::metric::KEPT, all(&|(_, probe)| probe.kept))?;
+    list(sampler, Params::new(), ids::metric::CHUNK_IN_TIME, all(&|(chunk, _)| *chunk as f64))?;
+    list(sampler, Params::new(), ids::metric::MOMENT, all(&|(_, probe)| (probe.at_ns - first.at_ns) / 1e6))
+}
+
+fn list(sampler: &mut Sampler, point: Params, metric: MetricId, values: Vec<f64>) -> anyhow::Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let ns = vec![1.0; values.len()];
+    sampler.windows_timed(point, metric, (values, ns), 0)
+}

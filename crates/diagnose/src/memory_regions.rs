@@ -1,0 +1,139 @@
+//! Regions of memory that differ and why, and neighbours of the memory.
+
+use super::memory_map::maps;
+use super::regions::{RegionsSeen, seen};
+use super::{Evidence, Rule};
+use model::vocabulary::memory_map as ids;
+use model::{Effect, Finding, Severity, figure, percent};
+use stats::regions::{Cause, Difference};
+
+pub const RULES: &[Rule] = &[DIFFER, NEIGHBOUR];
+
+const DIFFER: Rule = Rule {
+    id: ids::rule::MEMORY_REGIONS_DIFFER,
+    title: "Regions of memory that cost more than others",
+    topic: "memory parts",
+    about: "Some memory of a machine is slower than the rest for good, and a process is as fast as the regions that it got. Three \
+            causes are told apart: translations that cost more (smaller pages, in a guest also the host's behind huge ones), loads \
+            that take longer (another node, in a guest the host's), and loads that take as long of which less comes through at once \
+            (fewer channels).",
+    method: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
+             that come back to pages as far apart (translation), loads on few pages (distance), bandwidth of all CPUs (transfer). What \
+             a round has in common is taken out. The slow set is learnt from the even rounds and tried in the odd ones, and the other \
+             way round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
+             interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; the bandwidth \
+             that goes with the regions of another cause is that one's. Smaller differences have no cause. METHODOLOGY.md has the error rates.",
+    calm: "regions of memory cost the same",
+    looked_at: "memory regions",
+    source: file!(),
+    check: differ,
+};
+
+fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = seen(evidence);
+    let maps = maps(evidence.run, evidence.machine);
+    // A map that has several speeds says so itself.
+    let is_told = |own: &RegionsSeen, found: &Difference| {
+        found.cause == Cause::Transfer
+            && maps.iter().any(|map| map.case == own.case && map.speeds().is_some())
+    };
+    let untold = |own: &'_ RegionsSeen| -> Vec<Finding> {
+        own.found.named().filter(|found| !is_told(own, found)).map(|found| finding(own, found)).collect()
+    };
+    (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
+}
+
+fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
+    let share = percent(found.slow_share());
+    let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
+    let headline = match found.cause {
+        Cause::Translation => format!(
+            "{share} of the memory{of} costs {} more per random access, by address translation.",
+            figure(found.size, "ns")
+        ),
+        Cause::Distance => {
+            format!("Loads from {share} of the memory{of} take {:.2} times as long.", found.size)
+        }
+        Cause::Transfer => {
+            format!("{share} of the memory{of} has {:.2} times less bandwidth at equal latency.", found.size)
+        }
+    };
+    let advice = match (found.cause, own.guest) {
+        (Cause::Translation, true) => {
+            "Ask for huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart what runs long: it gets \
+             other memory. Operator: back guests by huge pages (hugetlbfs, or memory aligned to 2 MiB)."
+        }
+        (Cause::Translation, false) => {
+            "Ask for huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs start."
+        }
+        (Cause::Distance, true) => {
+            "Inside nothing tells which memory is near: trust no single run. Operator: pin the guest's CPUs and memory to one node."
+        }
+        (Cause::Distance, false) => {
+            "Bind memory to the node of its CPUs (numactl), and look for memory of another kind (`assay machine`)."
+        }
+        (Cause::Transfer, true) => {
+            "Trust no single run of anything that needs bandwidth. Operator: compare the populated channels of the sockets."
+        }
+        (Cause::Transfer, false) => {
+            "Compare the slots with the board's manual (`assay machine` lists them): equal modules on each channel."
+        }
+    };
+    Finding {
+        rule: DIFFER.id.into(),
+        severity: Severity::Warning,
+        headline,
+        cause: format!("{}.", super::words::capital(&own.cause_words(found))),
+        facts: own.facts(),
+        confirm: match own.node {
+            Some(node) => format!("assay memmap --node {node} --new"),
+            None => "assay memmap --new".to_string(),
+        },
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+const NEIGHBOUR: Rule = Rule {
+    id: ids::rule::MEMORY_NEIGHBOUR,
+    title: "Memory that is slower now and then",
+    topic: "neighbour",
+    about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
+            then, moments do.",
+    method: "Near loads of the looks at regions, in the order of time, in blocks of half a second; at least ten. A block is slow where \
+             its median lies above the lower quartile of all blocks by three standard errors and by 6 %. Named from 20 % of the blocks on, where loads \
+             take 1.1 times as long or more; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
+    calm: "no neighbour slowed memory",
+    looked_at: "memory regions",
+    source: file!(),
+    check: neighbours,
+};
+
+fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = seen(evidence);
+    let told: Vec<&RegionsSeen> = all
+        .iter()
+        .filter(|own| own.neighbour.as_ref().is_some_and(|found| found.is_named() || found.is_quiet()))
+        .collect();
+    let findings = told.iter().filter_map(|own| {
+        let found = own.neighbour.as_ref().filter(|found| found.is_named())?;
+        Some(Finding {
+            rule: NEIGHBOUR.id.into(),
+            severity: Severity::Note,
+            headline: format!(
+                "Somebody slowed memory by {:.2} times in {} of the time.",
+                found.slower,
+                percent(found.share)
+            ),
+            cause: "Another task of this machine, or another tenant of its host, used the same memory or cache.".into(),
+            facts: own.facts(),
+            confirm: "assay run --only memory.regions --profile full --new".into(),
+            advice: "See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare.".into(),
+            series: Vec::new(),
+            effect: Effect::None,
+        })
+    });
+    let findings: Vec<Finding> = findings.collect();
+    (!told.is_empty()).then_some(findings)
+}

@@ -1,0 +1,317 @@
+//! Regions of memory, understood: what their latencies and bandwidths say of pages, nodes, channels
+//! and neighbours.
+
+use super::translation::{HUGE_ENOUGH, MOST_CYCLES, SLOW_GHZ};
+use super::words::capital;
+use super::{Diagnosis, Evidence};
+use machine::Hypervisor;
+use model::vocabulary::MetricId;
+use model::vocabulary::memory_map::{self as ids, metric};
+use model::{Fact, Form, Params, Samples, Value, Visit, figure, percent};
+use stats::order::{Interval, median, median_interval};
+use stats::regions::{Cause, Difference, Moment, Neighbour, Region, Regions, neighbour, regions};
+
+/// What the visits of one case saw.
+pub struct RegionsSeen<'a> {
+    /// Key of the case.
+    pub case: String,
+    pub node: Option<u32>,
+    /// The visit whose regions these are: one with a named difference, else the last.
+    pub visit: &'a Visit,
+    pub found: Regions,
+    pub region_bytes: u64,
+    /// Huge pages of all visits that are translated like small ones; `None` where there are none.
+    pub small: Option<SmallPages>,
+    /// What reading whole pages in any order costs against groups of them, as a share of bandwidth.
+    pub hopping_loss: Option<Interval>,
+    /// `None` where too little time was seen.
+    pub neighbour: Option<Neighbour>,
+    /// Share of a program's lines that others left in the shared cache for a quarter of a
+    /// millisecond, over all looks.
+    pub kept: Option<Interval>,
+    pub guest: bool,
+}
+
+/// How many huge pages behave as if small ones were behind them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SmallPages {
+    /// Pages that were looked at.
+    pub pages: usize,
+    /// Share of them, 0..1: from those that surely do to those that may.
+    pub share: Interval,
+}
+
+/// The regions of each case that looked at some, in the order of the plan.
+pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
+    let run = evidence.run;
+    let most_ns = MOST_CYCLES / evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
+    let plan = run.header.plan.iter().enumerate();
+    let own = plan.filter(|(_, planned)| [ids::MAP, ids::REGIONS].iter().any(|id| planned.case.bench == *id));
+    own.filter_map(|(at, planned)| {
+        let visits: Vec<&Visit> =
+            run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none()).collect();
+        let read: Vec<(&Visit, Regions)> =
+            visits.iter().filter_map(|visit| Some((*visit, regions(&rows(visit))?))).collect();
+        let named = |(_, found): &&(&Visit, Regions)| found.named().next().is_some();
+        // A difference counts where most visits have one.
+        let many = read.iter().filter(named).count();
+        let (visit, found) = match 2 * many > read.len() {
+            true => read.iter().find(named),
+            false => read.iter().rev().find(|one| !named(one)).or(read.last()),
+        }?;
+        Some(RegionsSeen {
+            case: planned.case.key(),
+            node: planned
+                .case
+                .params
+                .get(ids::param::NODE)
+                .and_then(Value::int)
+                .and_then(|node| u32::try_from(node).ok()),
+            visit,
+            found: found.clone(),
+            region_bytes: planned
+                .case
+                .inputs
+                .get("chunk_bytes")
+                .and_then(|bytes| bytes.parse().ok())
+                .unwrap_or(0),
+            small: small_pages(&visits, most_ns),
+            hopping_loss: hopping_loss(&visits),
+            neighbour: neighbour(&visits.iter().map(|visit| moments(visit)).collect::<Vec<_>>()),
+            kept: median_interval(
+                &visits.iter().flat_map(|visit| list(visit, metric::KEPT)).collect::<Vec<_>>(),
+                0.95,
+            ),
+            guest: matches!(evidence.machine.hypervisor, Hypervisor::Guest(_)),
+        })
+    })
+    .collect()
+}
+
+fn of_chunk(samples: &Samples) -> Option<usize> {
+    samples.point.get(ids::param::CHUNK).and_then(Value::int).and_then(|chunk| usize::try_from(chunk).ok())
+}
+
+/// The counted values of each chunk.
+fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
+    let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
+    for samples in visit.samples.iter().filter(|samples| samples.metrics == [metric]) {
+        let Some(chunk) = of_chunk(samples) else { continue };
+        all.push((chunk, samples.values(form).get(samples.warm_up..).unwrap_or_default().to_vec()));
+    }
+    all.sort_by_key(|(chunk, _)| *chunk);
+    all.into_iter().map(|(_, values)| values).collect()
+}
+
+const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
+const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
+
+fn rows(visit: &Visit) -> Vec<Region> {
+    let hopping = by_chunk(visit, metric::HOPPING, LATENCY);
+    let scattered = by_chunk(visit, metric::SCATTERED, LATENCY);
+    let near = by_chunk(visit, metric::NEAR, LATENCY);
+    let bandwidth = by_chunk(visit, metric::BANDWIDTH, BANDWIDTH);
+    let all = hopping.into_iter().zip(scattered).zip(near).zip(bandwidth);
+    all.map(|(((hopping, scattered), near), bandwidth)| Region { hopping, scattered, near, bandwidth })
+        .collect()
+}
+
+/// A list that a visit noted once.
+fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
+    let own =
+        visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point == Params::new());
+    own.map_or(Vec::new(), |samples| samples.values(Form::Value))
+}
+
+/// Near loads in the order of time: the visit noted which chunk it looked at when.
+fn moments(visit: &Visit) -> Vec<Moment> {
+    let mut near: Vec<std::vec::IntoIter<f64>> =
+        by_chunk(visit, metric::NEAR, LATENCY).into_iter().map(Vec::into_iter).collect();
+    let chunks = list(visit, metric::CHUNK_IN_TIME);
+    let looks = chunks.iter().zip(list(visit, metric::MOMENT));
+    looks
+        .filter_map(|(chunk, ms)| {
+            Some(Moment { at_s: ms / 1e3, near_ns: near.get_mut(*chunk as usize)?.next()? })
+        })
+        .collect()
+}
+
+/// Each huge page's hopping loads against scattered ones of its region, which need no walk.
+fn small_pages(visits: &[&Visit], most_ns: f64) -> Option<SmallPages> {
+    let (mut pages, mut surely, mut maybe) = (0, 0, 0);
+    let huge =
+        |visit: &&&Visit| visit.process.huge_share.is_some_and(|share| (HUGE_ENOUGH..=1.0).contains(&share));
+    for visit in visits.iter().filter(huge) {
+        let scattered = by_chunk(visit, metric::SCATTERED, LATENCY);
+        let means = by_chunk(visit, metric::HUGE_PAGE, Form::Value);
+        for (means, scattered) in means.iter().zip(&scattered) {
+            let Some(level) = median(scattered) else { continue };
+            // How far the pages of one region are off by chance.
+            let sigma = stats::order::mad(means).map_or(0.0, |mad| 1.4826 * mad);
+            for over in means.iter().map(|mean| mean - level - most_ns) {
+                pages += 1;
+                surely += usize::from(over > 2.0 * sigma);
+                maybe += usize::from(over > -2.0 * sigma);
+            }
+        }
+    }
+    let share = |many: usize| many as f64 / pages as f64;
+    (pages > 0).then(|| SmallPages { pages, share: Interval { low: share(surely), high: share(maybe) } })
+}
+
+fn hopping_loss(visits: &[&Visit]) -> Option<Interval> {
+    let pairs = visits.iter().flat_map(|visit| {
+        let [hopping, near] = [metric::STREAM_HOPPING, metric::STREAM_NEAR]
+            .map(|metric| by_chunk(visit, metric, BANDWIDTH).concat());
+        hopping.into_iter().zip(near)
+    });
+    median_interval(&pairs.map(|(hopping, near)| 1.0 - hopping / near).collect::<Vec<f64>>(), 0.95)
+}
+
+impl RegionsSeen<'_> {
+    /// `node 0`, or `memory` where there are none.
+    pub fn name(&self) -> String {
+        self.node.map_or("memory".to_string(), |node| format!("node {node}"))
+    }
+
+    /// What a difference is called, and what makes it here.
+    pub fn cause_words(&self, difference: &Difference) -> String {
+        match (difference.cause, self.guest) {
+            (Cause::Translation, true) => {
+                "address translation: these regions have smaller pages, the guest's own or the host's behind them"
+            }
+            (Cause::Translation, false) => "address translation: these regions have smaller pages",
+            (Cause::Distance, true) => "distance: consistent with memory on another node of the host",
+            (Cause::Distance, false) => "distance: consistent with memory of another node or another kind",
+            (Cause::Transfer, true) => "transfer: loads take as long, less comes through at once, as with fewer channels",
+            (Cause::Transfer, false) => "transfer: loads take as long, less comes through at once: fewer channels",
+        }
+        .to_string()
+    }
+
+    /// `25 % of the regions: 45 ns more per load (38 to 61)`.
+    pub fn size_words(&self, difference: &Difference) -> String {
+        let Difference { size, interval, .. } = difference;
+        let share = percent(difference.slow_share());
+        match difference.cause {
+            Cause::Translation => format!(
+                "{share} of the regions: {} more per load ({} to {})",
+                figure(*size, "ns"),
+                figure(interval.low, ""),
+                figure(interval.high, "")
+            ),
+            Cause::Distance => format!(
+                "{share} of the regions: loads take {size:.2} times as long ({:.2} to {:.2})",
+                interval.low, interval.high
+            ),
+            Cause::Transfer => format!(
+                "{share} of the regions: bandwidth {size:.2} times lower ({:.2} to {:.2})",
+                interval.low, interval.high
+            ),
+        }
+    }
+
+    /// `A`, a sentence on the pages behind huge pages; `None` where nothing can be told.
+    pub fn pages_words(&self) -> Option<String> {
+        let small = self.small?;
+        let Interval { low, high } = small.share;
+        let behind = if self.guest { "of this guest's huge pages" } else { "of the huge pages" };
+        Some(match (low, high) {
+            (low, _) if low > 0.5 => {
+                format!(
+                    "Most {behind} behave as backed by small ones ({} to {} of {}).",
+                    percent(low),
+                    percent(high),
+                    small.pages
+                )
+            }
+            (_, high) if high < 0.05 => {
+                format!("All {behind} are translated as such ({} looked at).", small.pages)
+            }
+            _ => format!(
+                "{} to {} of {} {} behave as backed by small ones.",
+                percent(low),
+                percent(high),
+                small.pages,
+                &behind[3..]
+            ),
+        })
+    }
+
+    /// What the regions say, a sentence each.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut said: Vec<String> = self
+            .found
+            .named()
+            .map(|found| format!("{}: {}.", capital(&self.cause_words(found)), self.size_words(found)))
+            .collect();
+        if said.is_empty() {
+            said.push(match self.found.differences.is_empty() {
+                true => "No region differs in translation, distance or transfer.".to_string(),
+                false => "Regions differ by less than can be given a cause: cannot tell why.".to_string(),
+            });
+        }
+        said.extend(self.pages_words());
+        said.extend(self.neighbour_words());
+        said
+    }
+
+    fn neighbour_words(&self) -> Option<String> {
+        let found = self.neighbour.as_ref()?;
+        Some(match (found.is_named(), found.is_quiet()) {
+            (true, _) => format!(
+                "A neighbour: in {} of the time loads took {:.2} times as long.",
+                percent(found.share),
+                found.slower
+            ),
+            (false, true) => "No neighbour slowed memory.".to_string(),
+            (false, false) => {
+                "Now and then memory was slower: cannot tell whether by a neighbour.".to_string()
+            }
+        })
+    }
+
+    /// Facts on which the sentences rest.
+    pub fn facts(&self) -> Vec<Fact> {
+        let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
+        let interval = |interval: Interval, unit: &str| {
+            format!("{} to {}", figure(interval.low, ""), figure(interval.high, unit))
+        };
+        let mut facts: Vec<Fact> = self
+            .found
+            .differences
+            .iter()
+            .map(|found| {
+                let name = match found.cause {
+                    Cause::Translation => "translation differs",
+                    Cause::Distance => "latency differs",
+                    Cause::Transfer => "bandwidth differs",
+                };
+                let small = if found.is_named() { "" } else { ", too little to name a cause" };
+                fact(name, format!("{}{small}", self.size_words(found)))
+            })
+            .collect();
+        facts.extend(
+            self.found.translation_ns.map(|ns| fact("a translation that no TLB has", interval(ns, "ns"))),
+        );
+        facts.extend(
+            self.found.price_ns.map(|ns| fact("the same against loads on few pages", interval(ns, "ns"))),
+        );
+        facts.extend(self.small.map(|small| {
+            let share = format!("{} to {}", percent(small.share.low), percent(small.share.high));
+            fact("huge pages that behave as backed by small ones", format!("{share} of {}", small.pages))
+        }));
+        facts.extend(self.hopping_loss.map(|loss| {
+            let share = format!("{} to {}", percent(loss.low), percent(loss.high));
+            fact("bandwidth lost by pages in any order", share)
+        }));
+        facts
+    }
+}
+
+impl Diagnosis {
+    /// The regions that the run looked at.
+    pub fn regions(&self) -> Vec<RegionsSeen<'_>> {
+        seen(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    }
+}

@@ -1,0 +1,221 @@
+//! Why is memory slow here? What looks at regions of memory, in rounds and in the order of time,
+//! tell of address translation, distance, transfer and neighbours.
+//!
+//! Regions differ for good, neighbours come and go. So each round's common part is taken out of the
+//! regions before they are compared. Which of them are slow is learnt from the even rounds and
+//! tried in the odd ones, and the other way round: what was chosen by chance does not come again. A
+//! cause is named from its limit on; what comes again but is smaller is told without a name.
+
+mod moments;
+
+pub use moments::{LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
+
+use super::memory_map::{medians, polished};
+use super::order::{Interval, median, median_interval, sorted};
+
+/// Regions and rounds below which nothing is said.
+pub const LEAST_REGIONS: usize = 4;
+pub const LEAST_ROUNDS: usize = 6;
+
+/// Readings of one region, one a round; what is missing is NaN, or ends a list early.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Region {
+    /// Latency of a load, ns: on another page each time; on pages that lie as far apart and come
+    /// back; on few pages.
+    pub hopping: Vec<f64>,
+    pub scattered: Vec<f64>,
+    pub near: Vec<f64>,
+    /// Bandwidth of all CPUs together, any unit.
+    pub bandwidth: Vec<f64>,
+}
+
+/// Why some regions are slower than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Translations cost more: smaller pages, the guest's or the host's.
+    Translation,
+    /// Every load takes longer: another node, the guest's or the host's.
+    Distance,
+    /// Loads take as long, and less comes through at once: fewer channels.
+    Transfer,
+}
+
+impl Cause {
+    pub const ALL: [Cause; 3] = [Cause::Translation, Cause::Distance, Cause::Transfer];
+
+    /// A difference from which on the cause is named: ns of a translation, or a ratio.
+    pub fn limit(self) -> f64 {
+        match self {
+            Cause::Translation => 10.0,
+            Cause::Distance | Cause::Transfer => 1.2,
+        }
+    }
+
+    /// No difference.
+    pub fn nothing(self) -> f64 {
+        match self {
+            Cause::Translation => 0.0,
+            Cause::Distance | Cause::Transfer => 1.0,
+        }
+    }
+
+    /// What a region's rounds give for it: larger is slower.
+    fn quantity(self, region: &Region) -> Vec<f64> {
+        match self {
+            Cause::Translation => less(&region.hopping, &region.scattered),
+            Cause::Distance => region.near.iter().map(|ns| ns.ln()).collect(),
+            Cause::Transfer => region.bandwidth.iter().map(|rate| -rate.ln()).collect(),
+        }
+    }
+
+    fn in_units(self, size: f64) -> f64 {
+        match self {
+            Cause::Translation => size,
+            Cause::Distance | Cause::Transfer => size.exp(),
+        }
+    }
+}
+
+fn less(longer: &[f64], shorter: &[f64]) -> Vec<f64> {
+    longer.iter().zip(shorter).map(|(longer, shorter)| longer - shorter).collect()
+}
+
+/// Two sets of regions that differ in one quantity, round after round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    pub cause: Cause,
+    /// By region.
+    pub slow: Vec<bool>,
+    /// Slow against fast: ns of a translation, or a ratio above 1.
+    pub size: f64,
+    /// Of the rounds' own differences, at 95 %.
+    pub interval: Interval,
+}
+
+impl Difference {
+    /// Whether it is large enough to be named. What is right at the limit is measured a little below
+    /// it half of the time.
+    pub fn is_named(&self) -> bool {
+        const NEARLY: f64 = 0.85;
+        const SURELY: f64 = 0.25;
+        let part = |share: f64| self.cause.nothing() + share * (self.cause.limit() - self.cause.nothing());
+        self.size >= part(NEARLY) && self.interval.low > part(SURELY)
+    }
+
+    pub fn slow_share(&self) -> f64 {
+        self.slow.iter().filter(|slow| **slow).count() as f64 / self.slow.len() as f64
+    }
+}
+
+/// What regions tell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regions {
+    /// What differs between regions. What translation or distance takes from the bandwidth of the
+    /// same regions is no difference of its own.
+    pub differences: Vec<Difference>,
+    /// What a translation adds to a load over all regions, ns: against pages as far apart, which is
+    /// translation and nothing else; and against few pages, which is its price with what rows of
+    /// the memory save at most.
+    pub translation_ns: Option<Interval>,
+    pub price_ns: Option<Interval>,
+}
+
+impl Regions {
+    pub fn named(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|difference| difference.is_named())
+    }
+}
+
+const CONFIDENCE: f64 = 0.95;
+
+/// Reads regions; `None` where there are too few, or too few rounds.
+pub fn regions(regions: &[Region]) -> Option<Regions> {
+    let rounds = regions.iter().map(|region| region.near.len()).min()?;
+    if regions.len() < LEAST_REGIONS || rounds < LEAST_ROUNDS {
+        return None;
+    }
+    let rows = |cause: Cause| regions.iter().map(|region| cause.quantity(region)).collect::<Vec<Vec<f64>>>();
+    let mut differences: Vec<Difference> = [Cause::Translation, Cause::Distance]
+        .into_iter()
+        .filter_map(|cause| differ(cause, rows(cause)))
+        .collect();
+    let transfer = differ(Cause::Transfer, rows(Cause::Transfer));
+    let is_explained = |found: &Difference| {
+        differences.iter().any(|other| other.is_named() && is_same(&other.slow, &found.slow))
+    };
+    differences.extend(transfer.filter(|found| !is_explained(found)));
+    let over_all = |of: &dyn Fn(&Region) -> Vec<f64>| {
+        let rows: Vec<Vec<f64>> = regions.iter().map(of).collect();
+        let of_round = |round: usize| {
+            median(&rows.iter().filter_map(|row| row.get(round).copied()).collect::<Vec<f64>>())
+        };
+        median_interval(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
+    };
+    Some(Regions {
+        differences,
+        translation_ns: over_all(&|region| less(&region.hopping, &region.scattered)),
+        price_ns: over_all(&|region| less(&region.hopping, &region.near)),
+    })
+}
+
+/// Whether two sets of regions are the same: most of what either holds both hold.
+fn is_same(one: &[bool], other: &[bool]) -> bool {
+    let both = one.iter().zip(other).filter(|(one, other)| **one && **other).count();
+    let either = one.iter().zip(other).filter(|(one, other)| **one || **other).count();
+    2 * both >= either && both > 0
+}
+
+/// Two sets that differ in a quantity: the sets of the even rounds in the odd ones and the other
+/// way round, in every round that the interval holds.
+fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
+    let rows = polished(rows);
+    let rounds = rows.iter().map(Vec::len).min()?;
+    let sets = [0, 1].map(|half| slower(&medians(&rows, |round| round % 2 == half)));
+    let [Some(even), Some(odd)] = &sets else { return None };
+    if !is_same(even, odd) {
+        return None;
+    }
+    let of_round = |round: usize| {
+        let learnt = if round % 2 == 0 { odd } else { even };
+        let side = |slow: bool| {
+            let own = rows.iter().zip(learnt).filter(|(_, own)| **own == slow);
+            median(&own.filter_map(|(row, _)| row.get(round).copied()).collect::<Vec<f64>>())
+        };
+        Some(side(true)? - side(false)?)
+    };
+    let sizes: Vec<f64> = (0..rounds).filter_map(of_round).collect();
+    let interval = median_interval(&sizes, CONFIDENCE).filter(|interval| interval.low > 0.0)?;
+    Some(Difference {
+        cause,
+        slow: slower(&medians(&rows, |_| true))?,
+        size: cause.in_units(median(&sizes)?),
+        interval: Interval { low: cause.in_units(interval.low), high: cause.in_units(interval.high) },
+    })
+}
+
+/// The regions on the upper side of the border that leaves least variance within both sides (Otsu
+/// 1979); `None` where there are too few values.
+fn slower(values: &[f64]) -> Option<Vec<bool>> {
+    let ordered = sorted(values);
+    // A single region may be an outlier of its own.
+    let least = if ordered.len() < 8 { 1 } else { 2 };
+    let all: f64 = ordered.iter().sum();
+    let mut best: Option<(f64, f64)> = None;
+    let mut below = 0.0;
+    for (at, value) in ordered.iter().enumerate().take(ordered.len().saturating_sub(least)) {
+        below += value;
+        let (low, high) = ((at + 1) as f64, (ordered.len() - at - 1) as f64);
+        if at + 1 < least || *value == ordered[at + 1] {
+            continue;
+        }
+        let between = low * high * ((all - below) / high - below / low).powi(2);
+        if best.is_none_or(|(most, _)| between > most) {
+            best = Some((between, (value + ordered[at + 1]) / 2.0));
+        }
+    }
+    let (_, border) = best?;
+    Some(values.iter().map(|value| *value > border).collect())
+}
+
+#[cfg(test)]
+mod tests;

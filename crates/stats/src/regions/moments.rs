@@ -1,0 +1,76 @@
+//! Does somebody else use the memory now and then? Latencies in the order of time.
+
+use crate::order::{mad, median, quantile};
+
+/// One look: when it began, s from the first one, and the latency of its near loads, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    pub at_s: f64,
+    pub near_ns: f64,
+}
+
+/// What the moments tell of others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Half seconds that were seen.
+    pub blocks: usize,
+    /// Share of them in which loads took longer, 0..1.
+    pub share: f64,
+    /// How many times longer; 1 where there is no such half second.
+    pub slower: f64,
+}
+
+/// A neighbour is named from so much of the time on, and where loads take so many times longer.
+pub const SLOW_SHARE_LIMIT: f64 = 0.2;
+pub const SLOW_LIMIT: f64 = 1.1;
+/// Half seconds below which nothing is said.
+pub const LEAST_BLOCKS: usize = 10;
+
+impl Neighbour {
+    /// Somebody is there long enough and takes enough to be named.
+    pub fn is_named(&self) -> bool {
+        self.share >= SLOW_SHARE_LIMIT && self.slower >= SLOW_LIMIT
+    }
+
+    /// Nobody is seen.
+    pub fn is_quiet(&self) -> bool {
+        self.share < SLOW_SHARE_LIMIT / 2.0
+    }
+}
+
+const BLOCK_S: f64 = 0.5;
+/// Looks that a block needs.
+const LEAST_LOOKS: usize = 4;
+/// The level of quiet blocks: so many may be quieter by chance.
+const FLOOR: f64 = 0.25;
+/// Standard errors of a block's median from which on it is slow.
+const CERTAIN: f64 = 3.0;
+/// Share of the limit from which on it is.
+const NEARLY: f64 = 0.6;
+
+/// Reads moments of visits one after the other; `None` where there are too few.
+pub fn neighbour(visits: &[Vec<Moment>]) -> Option<Neighbour> {
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    let mut noise: Vec<f64> = Vec::new();
+    let of = |moment: &Moment| (moment.at_s / BLOCK_S) as i64;
+    for own in visits.iter().flat_map(|moments| moments.chunk_by(|one, other| of(one) == of(other))) {
+        let logs: Vec<f64> = own.iter().map(|moment| moment.near_ns.ln()).collect();
+        let Some(level) = median(&logs).filter(|_| logs.len() >= LEAST_LOOKS) else { continue };
+        noise.extend(mad(&logs).map(|mad| 1.4826 * mad));
+        blocks.push((level, logs.len()));
+    }
+    if blocks.len() < LEAST_BLOCKS {
+        return None;
+    }
+    let level = |of: &[(f64, usize)]| median(&of.iter().map(|(level, _)| *level).collect::<Vec<f64>>());
+    let levels: Vec<f64> = blocks.iter().map(|(level, _)| *level).collect();
+    let (floor, sigma) = (quantile(&levels, FLOOR)?, median(&noise)?);
+    let is_slow = |(level, looks): &(f64, usize)| {
+        // A median's standard error is 1.25 times a mean's.
+        let error = 1.25 * sigma / (*looks as f64).sqrt();
+        level - floor > (CERTAIN * error).max(NEARLY * SLOW_LIMIT.ln())
+    };
+    let (slow, quiet): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| is_slow(block));
+    let slower = level(&slow).zip(level(&quiet)).map_or(1.0, |(slow, quiet)| (slow - quiet).exp());
+    Some(Neighbour { blocks: blocks.len(), share: slow.len() as f64 / blocks.len() as f64, slower })
+}

@@ -1,0 +1,93 @@
+//! Regions that were made up; how often claims err is in `prove`.
+
+use super::*;
+use crate::noise::normal;
+use fastrand::Rng;
+
+/// Sixteen regions, four of them slow by these, in so many rounds.
+fn made(translation: f64, distance: f64, transfer: f64, seed: u64) -> Vec<Region> {
+    let mut rng = Rng::with_seed(seed);
+    let rounds: Vec<f64> = (0..8).map(|_| 1.0 + 0.2 * rng.f64()).collect();
+    let one = |region: usize| {
+        let slow = (4..8).contains(&region);
+        let of = |value: f64| if slow { value } else { 1.0 };
+        let mut own = Region::default();
+        for round in &rounds {
+            let mut reading = |level: f64| level * round * (0.04 * normal(&mut rng)).exp();
+            let near = reading(170.0 * of(distance));
+            own.near.push(near);
+            own.scattered.push(near * 1.08);
+            own.hopping
+                .push(near * 1.08 + 18.0 + if slow { translation } else { 0.0 } + 8.0 * normal(&mut rng));
+            own.bandwidth.push(20.0 / of(transfer) / round * (0.05 * normal(&mut rng)).exp());
+        }
+        own
+    };
+    (0..16).map(one).collect()
+}
+
+fn causes(found: &Regions) -> Vec<Cause> {
+    found.named().map(|difference| difference.cause).collect()
+}
+
+#[test]
+fn each_cause_by_its_name_with_its_regions_and_size() {
+    let planted = [
+        (Cause::Translation, made(30.0, 1.0, 1.0, 1), 30.0, 6.0),
+        (Cause::Distance, made(0.0, 1.4, 1.0, 2), 1.4, 0.05),
+        (Cause::Transfer, made(0.0, 1.0, 1.33, 3), 1.33, 0.05),
+    ];
+    for (cause, made, size, off) in planted {
+        let found = regions(&made).expect("regions");
+        assert_eq!(causes(&found), [cause]);
+        let difference = found.named().next().expect("one");
+        assert!((difference.size - size).abs() < off, "{difference:?}");
+        assert_eq!(difference.slow_share(), 0.25);
+        assert!(difference.interval.low <= difference.size && difference.size <= difference.interval.high);
+        assert!((4..8).all(|region| difference.slow[region]));
+    }
+}
+
+#[test]
+fn what_a_cause_takes_from_bandwidth_is_not_another() {
+    let both = regions(&made(60.0, 1.0, 1.4, 4)).expect("regions");
+    assert_eq!(causes(&both), [Cause::Translation]);
+    let far = regions(&made(0.0, 1.5, 1.6, 5)).expect("regions");
+    assert_eq!(causes(&far), [Cause::Distance]);
+}
+
+#[test]
+fn nothing_and_too_little() {
+    let alike = regions(&made(0.0, 1.0, 1.0, 6)).expect("regions");
+    assert!(causes(&alike).is_empty());
+    let price = alike.translation_ns.expect("a price");
+    assert!(price.low < 18.0 && 18.0 < price.high && price.high - price.low < 12.0, "{price:?}");
+    assert!(alike.price_ns.expect("a price").low > price.low);
+    assert_eq!(regions(&made(50.0, 1.0, 1.0, 7)[..3]), None, "three regions");
+    let short =
+        made(50.0, 1.0, 1.0, 8).into_iter().map(|region| Region { near: region.near[..5].into(), ..region });
+    assert_eq!(regions(&short.collect::<Vec<_>>()), None, "five rounds");
+    assert_eq!(slower(&[1.0, 1.0, 1.0, 1.0]), None);
+}
+
+fn moments(slow: impl Fn(f64) -> bool, times: f64, seed: u64) -> Vec<Vec<Moment>> {
+    let mut rng = Rng::with_seed(seed);
+    let moment = |at: usize| {
+        let at_s = at as f64 * 0.03;
+        let level = if slow(at_s) { 170.0 * times } else { 170.0 };
+        Moment { at_s, near_ns: level * (0.05 * normal(&mut rng)).exp() }
+    };
+    vec![(0..600).map(moment).collect()]
+}
+
+#[test]
+fn neighbours_by_their_share_of_the_time() {
+    let there = neighbour(&moments(|at| at % 4.0 < 1.5, 1.3, 1)).expect("moments");
+    assert!(there.is_named() && !there.is_quiet() && (there.slower - 1.3).abs() < 0.05, "{there:?}");
+    assert!((there.share - 0.375).abs() < 0.1, "{there:?}");
+    let nobody = neighbour(&moments(|_| false, 1.0, 2)).expect("moments");
+    assert!(nobody.is_quiet() && !nobody.is_named() && nobody.blocks == 36, "{nobody:?}");
+    let small = neighbour(&moments(|at| at % 4.0 < 1.5, 1.02, 3)).expect("moments");
+    assert!(!small.is_named(), "{small:?}");
+    assert_eq!(neighbour(&[moments(|_| false, 1.0, 4)[0][..100].to_vec()]), None);
+}
