@@ -242,7 +242,8 @@ fn candidate(
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let meetings = (chunks * (wish.rounds + 3)) as f64 * (MEETING_S + regions::LOOK_S);
+    let looks = (regions::looks(chunks, wish.rounds) * wish.rounds) as f64 * regions::LOOK_S;
+    let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looks);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate =
         with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
@@ -333,7 +334,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let order = order(taken, &before, &mut rng);
         for chunk in &order {
             ns[*chunk as usize].push(readers.read(*chunk, extra(*chunk))?);
-            if round > 0 {
+            let looks = if round > 0 { regions::looks(taken, rounds) } else { 0 };
+            for _ in 0..looks {
                 seen.extend(readers.look(*chunk)?.map(|probe| (*chunk, probe)));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::memory_map::maps;
 use super::regions::{RegionsSeen, seen};
+use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::memory_map as ids;
 use model::{Effect, Finding, Severity, figure, percent};
@@ -48,14 +49,14 @@ fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
     let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
     let headline = match found.cause {
         Cause::Translation => format!(
-            "{share} of the memory{of} costs {} more per random access, by address translation.",
+            "{share} of the memory{of} costs {} more per random access, by address translation",
             figure(found.size, "ns")
         ),
         Cause::Distance => {
-            format!("Loads from {share} of the memory{of} take {:.2} times as long.", found.size)
+            format!("Loads from {share} of the memory{of} take {:.2} times as long", found.size)
         }
         Cause::Transfer => {
-            format!("{share} of the memory{of} has {:.2} times less bandwidth at equal latency.", found.size)
+            format!("{share} of the memory{of} has {:.2} times less bandwidth at equal latency", found.size)
         }
     };
     let advice = match (found.cause, own.guest) {
@@ -83,7 +84,7 @@ fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
         rule: DIFFER.id.into(),
         severity: Severity::Warning,
         headline,
-        cause: format!("{}.", super::words::capital(&own.cause_words(found))),
+        cause: format!("{}.", capital(own.cause_words(found.cause))),
         facts: own.facts(),
         confirm: match own.node {
             Some(node) => format!("assay memmap --node {node} --new"),
@@ -102,8 +103,8 @@ const NEIGHBOUR: Rule = Rule {
     about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
             then, moments do.",
     method: "Near loads of the looks at regions, in the order of time, in blocks of half a second; at least ten. A block is slow where \
-             its median lies above the lower quartile of all blocks by three standard errors and by 6 %. Named from 20 % of the blocks on, where loads \
-             take 1.1 times as long or more; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
+             its median lies above the quietest 15 % of all blocks by three standard errors and by 12 %. Named from 20 % of the blocks on, where loads \
+             take 1.2 times as long or more; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
     calm: "no neighbour slowed memory",
     looked_at: "memory regions",
     source: file!(),
@@ -122,7 +123,7 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
             rule: NEIGHBOUR.id.into(),
             severity: Severity::Note,
             headline: format!(
-                "Somebody slowed memory by {:.2} times in {} of the time.",
+                "Memory was {:.2} times slower in {} of the time",
                 found.slower,
                 percent(found.share)
             ),

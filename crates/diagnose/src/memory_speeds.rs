@@ -55,7 +55,7 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
             rule: SPEEDS.id.into(),
             severity: Severity::Warning,
             headline: found.headline()?,
-            cause: format!("{}.", capital(&own.cause_words(why))),
+            cause: format!("{}.", capital(own.cause_words(why.cause))),
             facts,
             confirm: confirm(found),
             advice: "The finding on these regions says what to do.".into(),

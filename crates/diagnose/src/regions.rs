@@ -2,7 +2,6 @@
 //! and neighbours.
 
 use super::translation::{HUGE_ENOUGH, MOST_CYCLES, SLOW_GHZ};
-use super::words::capital;
 use super::{Diagnosis, Evidence};
 use machine::Hypervisor;
 use model::vocabulary::MetricId;
@@ -174,44 +173,41 @@ impl RegionsSeen<'_> {
         self.node.map_or("memory".to_string(), |node| format!("node {node}"))
     }
 
-    /// What a difference is called, and what makes it here.
-    pub fn cause_words(&self, difference: &Difference) -> String {
-        match (difference.cause, self.guest) {
+    /// What makes a difference here.
+    pub fn cause_words(&self, cause: Cause) -> &'static str {
+        match (cause, self.guest) {
             (Cause::Translation, true) => {
-                "address translation: these regions have smaller pages, the guest's own or the host's behind them"
+                "address translation, by smaller pages: the guest's own or the host's behind them"
             }
-            (Cause::Translation, false) => "address translation: these regions have smaller pages",
-            (Cause::Distance, true) => "distance: consistent with memory on another node of the host",
-            (Cause::Distance, false) => "distance: consistent with memory of another node or another kind",
-            (Cause::Transfer, true) => "transfer: loads take as long, less comes through at once, as with fewer channels",
-            (Cause::Transfer, false) => "transfer: loads take as long, less comes through at once: fewer channels",
+            (Cause::Translation, false) => "address translation, by smaller pages",
+            (Cause::Distance, true) => "consistent with memory on another node of the host",
+            (Cause::Distance, false) => "consistent with memory of another node or another kind",
+            (Cause::Transfer, true) => "consistent with fewer channels of the host",
+            (Cause::Transfer, false) => "consistent with fewer channels",
         }
-        .to_string()
     }
 
-    /// `25 % of the regions: 45 ns more per load (38 to 61)`.
+    /// `25 % of the regions cost 45 ns more per load (38 to 61)`.
     pub fn size_words(&self, difference: &Difference) -> String {
-        let Difference { size, interval, .. } = difference;
+        let Difference { size, interval: Interval { low, high }, .. } = difference;
         let share = percent(difference.slow_share());
         match difference.cause {
-            Cause::Translation => format!(
-                "{share} of the regions: {} more per load ({} to {})",
-                figure(*size, "ns"),
-                figure(interval.low, ""),
-                figure(interval.high, "")
-            ),
-            Cause::Distance => format!(
-                "{share} of the regions: loads take {size:.2} times as long ({:.2} to {:.2})",
-                interval.low, interval.high
-            ),
+            Cause::Translation => {
+                let (size, low, high) = (figure(*size, "ns"), figure(*low, ""), figure(*high, ""));
+                format!("{share} of the regions cost {size} more per load ({low} to {high})")
+            }
+            Cause::Distance => {
+                format!(
+                    "{share} of the regions take {size:.2} times as long per load ({low:.2} to {high:.2})"
+                )
+            }
             Cause::Transfer => format!(
-                "{share} of the regions: bandwidth {size:.2} times lower ({:.2} to {:.2})",
-                interval.low, interval.high
+                "{share} of the regions have {size:.2} times less bandwidth at equal latency ({low:.2} to {high:.2})"
             ),
         }
     }
 
-    /// `A`, a sentence on the pages behind huge pages; `None` where nothing can be told.
+    /// A sentence on the pages behind huge pages; `None` where nothing can be told.
     pub fn pages_words(&self) -> Option<String> {
         let small = self.small?;
         let Interval { low, high } = small.share;
@@ -243,7 +239,7 @@ impl RegionsSeen<'_> {
         let mut said: Vec<String> = self
             .found
             .named()
-            .map(|found| format!("{}: {}.", capital(&self.cause_words(found)), self.size_words(found)))
+            .map(|found| format!("{}: {}.", self.size_words(found), self.cause_words(found.cause)))
             .collect();
         if said.is_empty() {
             said.push(match self.found.differences.is_empty() {

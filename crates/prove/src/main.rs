@@ -3,9 +3,9 @@
 //! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
 //! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
 //! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
-//! `--hogs DIR`); `kills` takes `--kills N` (200 unless told). A section's table stands in
-//! METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
-//! -->`, with the commit and the day on which it was measured.
+//! `--hogs DIR`); `regions-planted` takes `--trials N` (100 unless told), `kills` takes `--kills N`
+//! (200 unless told). A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and
+//! `<!-- /prove -->`, with the commit and the day on which it was measured.
 
 mod a_a;
 mod comparing;
@@ -16,6 +16,7 @@ mod kills;
 mod memmap;
 mod network;
 mod peers;
+mod regions;
 mod rows;
 mod smt;
 mod statistics;
@@ -46,6 +47,7 @@ const SECTIONS: &[&[Section]] = &[
     curves::SECTIONS,
     smt::SECTIONS,
     memmap::SECTIONS,
+    regions::SECTIONS,
     network::SECTIONS,
     sweep::SECTIONS,
     kills::SECTIONS,

@@ -11,7 +11,8 @@ mod moments;
 pub use moments::{LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
 
 use super::memory_map::{medians, polished};
-use super::order::{Interval, median, median_interval, sorted};
+use super::order::{Interval, mean, median, median_interval, sorted, variance};
+use super::tails::t_quantile;
 
 /// Regions and rounds below which nothing is said.
 pub const LEAST_REGIONS: usize = 4;
@@ -88,7 +89,7 @@ pub struct Difference {
     pub slow: Vec<bool>,
     /// Slow against fast: ns of a translation, or a ratio above 1.
     pub size: f64,
-    /// Of the rounds' own differences, at 95 %.
+    /// Of the rounds' own differences with sets that were learnt in others, at 95 %.
     pub interval: Interval,
 }
 
@@ -165,8 +166,8 @@ fn is_same(one: &[bool], other: &[bool]) -> bool {
     2 * both >= either && both > 0
 }
 
-/// Two sets that differ in a quantity: the sets of the even rounds in the odd ones and the other
-/// way round, in every round that the interval holds.
+/// Two sets that differ in a quantity. The sets of the even rounds are tried in the odd ones and the
+/// other way round: these differences make the interval (Student's), and it must lie above nothing.
 fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     let rows = polished(rows);
     let rounds = rows.iter().map(Vec::len).min()?;
@@ -175,22 +176,25 @@ fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     if !is_same(even, odd) {
         return None;
     }
-    let of_round = |round: usize| {
-        let learnt = if round % 2 == 0 { odd } else { even };
+    let slow = slower(&medians(&rows, |_| true))?;
+    let apart = |round: usize, set: &[bool]| {
         let side = |slow: bool| {
-            let own = rows.iter().zip(learnt).filter(|(_, own)| **own == slow);
+            let own = rows.iter().zip(set).filter(|(_, own)| **own == slow);
             median(&own.filter_map(|(row, _)| row.get(round).copied()).collect::<Vec<f64>>())
         };
         Some(side(true)? - side(false)?)
     };
-    let sizes: Vec<f64> = (0..rounds).filter_map(of_round).collect();
-    let interval = median_interval(&sizes, CONFIDENCE).filter(|interval| interval.low > 0.0)?;
-    Some(Difference {
-        cause,
-        slow: slower(&medians(&rows, |_| true))?,
-        size: cause.in_units(median(&sizes)?),
-        interval: Interval { low: cause.in_units(interval.low), high: cause.in_units(interval.high) },
-    })
+    let tried: Vec<f64> =
+        (0..rounds).filter_map(|round| apart(round, if round % 2 == 0 { odd } else { even })).collect();
+    let (centre, n) = (mean(&tried)?, tried.len() as f64);
+    let half = t_quantile(CONFIDENCE, n - 1.0)? * (variance(&tried)? / n).sqrt();
+    // What regions differ by is larger than what sets of half the rounds find of it.
+    let size = median(&(0..rounds).filter_map(|round| apart(round, &slow)).collect::<Vec<f64>>())?;
+    let interval = Interval {
+        low: cause.in_units((centre - half).min(size)),
+        high: cause.in_units((centre + half).max(size)),
+    };
+    (centre > half).then_some(Difference { cause, slow, size: cause.in_units(size), interval })
 }
 
 /// The regions on the upper side of the border that leaves least variance within both sides (Otsu

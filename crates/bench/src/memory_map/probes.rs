@@ -18,7 +18,7 @@ use model::{CpuSet, Pages};
 use sys::clock::Clock;
 use sys::mapping::Mapping;
 
-/// A part of a region of fewer pages would be covered by a TLB's second level and what surrounds it.
+/// A TLB's second level and what surrounds it would cover a part of fewer pages.
 const LEAST_PAGES: usize = 1024;
 /// Loads of each walk.
 const LOADS: usize = 4096;
@@ -104,7 +104,7 @@ impl Prober {
         Ok(Some(Prober { clock, reading_ns, page, filler, stream, rng: fastrand::Rng::with_seed(seed) }))
     }
 
-    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: what was read was
+    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: it read something
     /// wrong.
     pub fn look(&mut self, chunk: usize, part: &mut Rc<Mapping>) -> Option<Probe> {
         let pages = part.len() / self.page;

@@ -98,6 +98,10 @@ table! {
         "memory-two-speeds": regions_that_differ, memory_of_one_speed;
         "memory-nodes-uneven": nodes_that_differ, nodes_that_are_alike;
     }
+    memory_regions {
+        "memory-regions-differ": regions_with_a_cause, regions_without_a_cause;
+        "memory-neighbour": moments_that_differ, moments_that_are_alike;
+    }
     dimms {
         "dimm-population": modules_in_the_wrong_slots, modules_in_the_right_slots;
     }

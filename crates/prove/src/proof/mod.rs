@@ -15,6 +15,7 @@ mod limits;
 mod neighbours;
 mod paths;
 mod quads;
+mod regions;
 mod slow_memory;
 mod smt;
 mod stopping;
@@ -42,6 +43,7 @@ pub use limits::{Decided, Stop, at_limit};
 pub use neighbours::{Alone, Neighbour, beside};
 pub use paths::{Found, PLANTED, paths};
 pub use quads::{InTurn, disturbed, in_turn};
+pub use regions::{Heard, Host, Named, alike, heard, planted};
 pub use slow_memory::{PROMISED, Studied, Study, following, swinging};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Looked, Stopped, looking_after_every_visit, stopping, stopping_greedily};
@@ -67,6 +69,10 @@ pub const GUARDED_COVERAGE_LEAST: f64 = 0.94;
 /// The same, where a look after every visit, from 5 processes to 20, stops at the first narrow
 /// interval.
 pub const LOOKED_COVERAGE_LEAST: f64 = 0.93;
+/// Least share of causes of slow memory right above their limits that are named, and most that are
+/// named where there is another one or none.
+pub const REGION_NAMED_LEAST: f64 = 0.95;
+pub const REGION_FALSE_MOST: f64 = 0.01;
 /// Most figures exactly at their limit that end beyond it, and most that end within it, where they
 /// are visited until that is decided firmly or 30 or 80 processes are there.
 pub const LIMIT_WRONG_MOST: f64 = 0.03;

@@ -22,7 +22,7 @@ pub struct Neighbour {
 
 /// A neighbour is named from so much of the time on, and where loads take so many times longer.
 pub const SLOW_SHARE_LIMIT: f64 = 0.2;
-pub const SLOW_LIMIT: f64 = 1.1;
+pub const SLOW_LIMIT: f64 = 1.2;
 /// Half seconds below which nothing is said.
 pub const LEAST_BLOCKS: usize = 10;
 
@@ -42,7 +42,7 @@ const BLOCK_S: f64 = 0.5;
 /// Looks that a block needs.
 const LEAST_LOOKS: usize = 4;
 /// The level of quiet blocks: so many may be quieter by chance.
-const FLOOR: f64 = 0.25;
+const FLOOR: f64 = 0.15;
 /// Standard errors of a block's median from which on it is slow.
 const CERTAIN: f64 = 3.0;
 /// Share of the limit from which on it is.

@@ -6,7 +6,7 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::findings;
 
-/// The invented map of a server with two nodes, 40 chunks each; what stands in a chunk of a node is
+/// The invented map of a server with two nodes, 40 chunks each; the bandwidth of a chunk of a node is
 /// multiplied.
 fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
     let tree = server();
@@ -17,6 +17,9 @@ fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
         let planned = visit["case"].as_u64().expect("a case") as usize;
         let node = plan[planned]["case"]["params"]["node"].as_u64().expect("a node");
         for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            if samples["metrics"] != json!(["bandwidth"]) {
+                continue;
+            }
             let Some(chunk) = samples["point"]["chunk"].as_u64() else { continue };
             let windows = samples["ns"].as_array().expect("a column").len();
             let work = |window: usize| match &samples["work"] {

@@ -1,0 +1,126 @@
+//! Regions of memory that were looked at: with a cause, without one, with a neighbour.
+
+use serde_json::{Value, json};
+
+use super::edited::{Edit, server};
+use super::{Case, case};
+use crate::runs::{findings, recorded};
+
+/// Invented looks at eight regions of this machine, 18 each: latencies in ns (hopping, scattered,
+/// near) and bandwidth in GB/s by the region and the look, and near latency by the moment, s.
+fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -> f64) -> Value {
+    const LOOKS: usize = 18;
+    let mut run = Edit::of(&format!("--only memory.regions --pretend 7 {machine}"));
+    run.each(|_, visit| {
+        let samples = visit["samples"].as_array_mut().expect("a list");
+        samples.clear();
+        let column = |point: Value, metric: &str, work: Vec<f64>, ns: Vec<f64>| {
+            json!({ "point": point, "metrics": [metric], "warm_up": 0, "work": work, "ns": ns })
+        };
+        let moment = |region: u64, look: usize| (look * 8 + region as usize) as f64 * 0.05;
+        for region in 0..8 {
+            let values: Vec<[f64; 4]> = (0..LOOKS).map(|look| of(region, look)).collect();
+            for (kind, metric) in ["hopping", "scattered", "near"].into_iter().enumerate() {
+                let slower = |look: usize| if kind == 2 { at(moment(region, look)) } else { 1.0 };
+                let ns = values.iter().enumerate().map(|(look, own)| own[kind] * slower(look)).collect();
+                samples.push(column(json!({ "chunk": region }), metric, vec![1.0; LOOKS], ns));
+            }
+            let work = values.iter().map(|own| own[3]).collect();
+            samples.push(column(json!({ "chunk": region }), "bandwidth", work, vec![1.0; LOOKS]));
+        }
+        let looks: Vec<(u64, usize)> =
+            (0..LOOKS).flat_map(|look| (0..8).map(move |region| (region, look))).collect();
+        let ones = vec![1.0; looks.len()];
+        let regions = looks.iter().map(|(region, _)| *region as f64).collect();
+        let moments = looks.iter().map(|(region, look)| 1e3 * moment(*region, *look)).collect();
+        samples.push(column(json!({}), "chunk_in_time", regions, ones.clone()));
+        samples.push(column(json!({}), "moment", moments, ones));
+    });
+    run.diagnosed()
+}
+
+/// Readings that scatter by a few per cent, the same in each run.
+fn noise(region: u64, look: usize) -> f64 {
+    1.0 + 0.02 * (((region as usize * 7 + look * 5) % 11) as f64 - 5.0) / 5.0
+}
+
+fn alike(region: u64, look: usize) -> [f64; 4] {
+    let noise = noise(region, look);
+    [128.0 * noise, 118.0 * noise, 110.0 * noise, 20.0 / noise]
+}
+
+fn guest() -> String {
+    format!("--from {}", recorded())
+}
+
+pub fn regions_with_a_cause() -> Vec<Case> {
+    let slow = |region: u64| region < 2;
+    let translated = looked(
+        &guest(),
+        |region, look| {
+            let [hopping, scattered, near, rate] = alike(region, look);
+            [hopping + if slow(region) { 40.0 } else { 0.0 }, scattered, near, rate]
+        },
+        |_| 1.0,
+    );
+    let found = findings(&translated, "memory-regions-differ");
+    let headline = found[0]["headline"].as_str().expect("a text");
+    assert!(
+        headline.starts_with("25 % of the memory costs 40") && headline.contains("translation"),
+        "{headline}"
+    );
+    assert!(found[0]["advice"].as_str().is_some_and(|advice| advice.contains("Operator")));
+    let far =
+        |region: u64, look: usize| alike(region, look).map(|ns| if slow(region) { ns * 1.5 } else { ns });
+    let distant = looked(
+        &guest(),
+        |region, look| {
+            [far(region, look)[0], far(region, look)[1], far(region, look)[2], alike(region, look)[3]]
+        },
+        |_| 1.0,
+    );
+    let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
+    assert!(cause.contains("consistent with memory on another node of the host"), "{cause}");
+    let tree = server();
+    let narrow = looked(
+        &format!("--root {}", tree.root().display()),
+        |region, look| {
+            let [hopping, scattered, near, rate] = alike(region, look);
+            [hopping, scattered, near, if slow(region) { rate / 1.5 } else { rate }]
+        },
+        |_| 1.0,
+    );
+    let differences = narrow["memory_regions"][0]["differences"].as_array().expect("a list");
+    assert!(differences.len() == 1 && differences[0]["cause"] == "transfer", "{differences:?}");
+    vec![case("translation", translated), case("distance", distant), case("transfer on metal", narrow)]
+}
+
+pub fn regions_without_a_cause() -> Vec<Case> {
+    let small = looked(
+        &guest(),
+        |region, look| {
+            let [hopping, scattered, near, rate] = alike(region, look);
+            [hopping + if region < 2 { 4.0 } else { 0.0 }, scattered, near, rate]
+        },
+        |_| 1.0,
+    );
+    let words = small["memory_regions"][0]["words"].to_string();
+    assert!(words.contains("cannot tell why"), "{words}");
+    vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
+}
+
+pub fn moments_that_differ() -> Vec<Case> {
+    let busy = looked(&guest(), alike, |at| if at % 3.0 < 1.0 { 1.5 } else { 1.0 });
+    let found = findings(&busy, "memory-neighbour");
+    let headline = found[0]["headline"].as_str().expect("a text");
+    assert!(headline.starts_with("Memory was 1.5"), "{headline}");
+    assert!(findings(&busy, "memory-regions-differ").is_empty());
+    vec![case("a third of the time", busy)]
+}
+
+pub fn moments_that_are_alike() -> Vec<Case> {
+    vec![
+        case("alike", looked(&guest(), alike, |_| 1.0)),
+        case("a single second", looked(&guest(), alike, |at| if at < 0.5 { 1.5 } else { 1.0 })),
+    ]
+}
