@@ -221,7 +221,7 @@ fn shortened(snapshot: &Snapshot) {
         assert_eq!(machine.kernel.domains, whole.kernel.domains, "domains of a shortened schedstat");
     }
     for path in ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"] {
-        if let Some(machine) = replaced(path, &compact::cgroup_mounts) {
+        if let Some(machine) = replaced(path, &compact::mounts) {
             assert_eq!(machine.limits, whole.limits, "limits by shortened mounts");
         }
     }

@@ -66,6 +66,7 @@ rules! {
     unixbench
     work
     environment
+    sandbox
     priority
     pressure
     clock

@@ -4,7 +4,7 @@
 use super::finding_lines::FindingLine;
 use super::words::{bytes, capital, clipped, counted, listed};
 use super::{clock, dimms, disk};
-use machine::{Hypervisor, Machine};
+use machine::{Enclosure, Hypervisor, Machine};
 use model::Severity;
 use model::vocabulary::RuleId;
 use model::vocabulary::disk::rule as disk_rules;
@@ -72,6 +72,7 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
         disk_in_memory(machine),
         swap(machine),
         contradictions(machine),
+        enclosures(machine),
         guest(machine),
         threads(machine),
         mitigations(machine),
@@ -87,7 +88,8 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
 
 /// What was looked at and found in order, of what disturbs most often.
 pub fn clean(machine: &Machine) -> Vec<&'static str> {
-    let limits = !machine.limits.versions.is_empty();
+    // Where groups above are not seen, nobody knows that they have none.
+    let limits = !machine.limits.versions.is_empty() && machine.limits.groups_above != Some(true);
     let is_known = [
         (limits && quota(machine).is_none(), "no CPU quota"),
         (machine.load.average.is_some() && busy(machine).is_none(), "no other work"),
@@ -255,6 +257,18 @@ fn contradictions(machine: &Machine) -> Option<FindingLine> {
     Some(FindingLine { more, ..line(Severity::Note, "kernel files", None, text) })
 }
 
+/// The one that moves figures, or else the innermost.
+fn enclosures(machine: &Machine) -> Option<FindingLine> {
+    let all: Vec<&Enclosure> = machine.around().collect();
+    let gravest = all.iter().find(|enclosure| enclosure.changes_figures);
+    let (severity, rule) = match gravest {
+        Some(_) => (Severity::Warning, Some(rules::SANDBOXED)),
+        None => (Severity::Note, None),
+    };
+    let text = gravest.or(all.first())?.reading.clone();
+    Some(FindingLine { more: all.len() - 1, ..line(severity, "sandbox", rule, text) })
+}
+
 fn guest(machine: &Machine) -> Option<FindingLine> {
     let Hypervisor::Guest(_) = &machine.hypervisor else { return None };
     let text = "A guest: its host may take CPU time (steal), and what it reports of caches may not hold.";
@@ -333,6 +347,11 @@ mod tests {
         assert_eq!(of(|_| ()), (Readiness::Ready, vec![]));
         // What was not looked at is not called clean either.
         assert!(clean(&nothing).is_empty());
+        let mut part = idle();
+        part.limits.versions = vec![2];
+        assert_eq!(clean(&part), ["no CPU quota", "no memory limit"]);
+        part.limits.groups_above = Some(true);
+        assert!(clean(&part).is_empty());
     }
 
     #[test]
@@ -375,6 +394,21 @@ mod tests {
         });
         let topics = ["turbo", "guest", "mitigations"].map(|topic| (Severity::Note, topic));
         assert_eq!(found, (Readiness::Ready, topics.to_vec()));
+    }
+
+    #[test]
+    fn a_sandbox_that_answers_for_the_kernel_is_warned_of_and_a_container_told() {
+        let with = |files: &[(&str, &str)]| {
+            let entry =
+                |(path, text): &(&str, &str)| (path.to_string(), model::Entry::Text(text.to_string()));
+            let snapshot = Snapshot { entries: files.iter().map(entry).collect() };
+            let enclosures = Machine::from(&snapshot).enclosures;
+            of(|machine| machine.enclosures = enclosures.clone())
+        };
+        let docker = ("/proc/self/cgroup", "0::/docker/*1*\n");
+        let gvisor = ("/proc/sys/kernel/osrelease", "4.19.0-gvisor");
+        assert_eq!(with(&[docker]), (Readiness::Ready, vec![(Severity::Note, "sandbox")]));
+        assert_eq!(with(&[docker, gvisor]), (Readiness::WithCare, vec![(Severity::Warning, "sandbox")]));
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub fn guest(hypervisor: &str) -> String {
         "hyperv" => "Hyper-V",
         "xen" => "Xen",
         "virtualbox" => "VirtualBox",
+        "user-mode linux" => "User-Mode Linux",
         name if name.contains("guest") => return name.to_string(),
         name => name,
     };

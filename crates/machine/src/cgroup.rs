@@ -19,6 +19,8 @@ pub struct Place {
     /// A version 1 cpuset mounted with `cpuset_v2_mode`: its effective sets may be smaller than the
     /// configured ones.
     pub effective: bool,
+    /// Only a part of the hierarchy is mounted: limits of the groups above it are not seen.
+    pub is_part: bool,
 }
 
 impl Place {
@@ -60,7 +62,7 @@ pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str)
 
 /// (controllers, path) of each line of /proc/self/cgroup; kernels without it may tell the cpuset
 /// alone.
-fn memberships(snapshot: &Snapshot) -> Vec<(Vec<String>, String)> {
+pub(super) fn memberships(snapshot: &Snapshot) -> Vec<(Vec<String>, String)> {
     let mut found: Vec<(Vec<String>, String)> = Vec::new();
     for line in snapshot.text("/proc/self/cgroup").unwrap_or("").lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -95,6 +97,7 @@ fn place(mount: &Mount, memberships: &[(Vec<String>, String)]) -> Option<Place> 
         folders: folders(&mount.point, below(&mount.root, path)),
         noprefix: option("noprefix"),
         effective: option("cpuset_v2_mode"),
+        is_part: mount.root != "/",
     })
 }
 

@@ -21,6 +21,7 @@ pub mod directory;
 pub mod disk;
 mod dmi;
 mod domains;
+mod enclosure;
 mod frequency;
 mod generation;
 mod kernel;
@@ -34,6 +35,7 @@ mod numa;
 mod summary;
 mod text;
 mod topology;
+mod usable;
 mod virt;
 
 use schemars::JsonSchema;
@@ -50,6 +52,7 @@ pub use directory::Directory;
 pub use disk::Disk;
 pub use dmi::Dmi;
 pub use domains::Domain;
+pub use enclosure::{Enclosure, EnclosureKind};
 pub use frequency::{Frequency, IdleState};
 pub use generation::Generation;
 pub use kernel::{Clocksource, Kernel};
@@ -62,6 +65,7 @@ pub use numa::{Node, Performance};
 pub use summary::{L3, Summary};
 pub use text::CPUS;
 pub use topology::{Cache, CacheKind, Core, Cpus, Numbers, Package};
+pub use usable::{Bound, Usable, UsableCpus, UsableMemory, UsableTasks};
 pub use virt::Hypervisor;
 
 /// A machine as its kernel describes it.
@@ -80,7 +84,11 @@ pub struct Machine {
     pub frequency: Frequency,
     pub idle_states: Vec<IdleState>,
     pub limits: Limits,
+    /// What of the machine may really be used, the tightest limit of each named.
+    pub usable: Usable,
     pub hypervisor: Hypervisor,
+    /// Containers, sandboxes and small virtual machines around this process, the innermost first.
+    pub enclosures: Vec<Enclosure>,
     pub dmi: Dmi,
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
     pub dimms: Vec<Dimm>,
@@ -131,6 +139,8 @@ impl From<&Snapshot> for Machine {
             disk: disk::parse(snapshot),
             network: network::parse(snapshot),
             interfaces: network::interfaces(snapshot),
+            usable: usable::of(snapshot, &cpus, &memory, &limits),
+            enclosures: enclosure::parse(snapshot, &info, &dmi, &hypervisor),
             cpus,
             caches,
             nodes,
@@ -153,6 +163,12 @@ impl Machine {
             && self.kernel.release.is_none()
             && self.nodes.is_empty()
             && self.dimms.is_empty()
+    }
+
+    /// What this process is inside of, the innermost first: a guest that can run guests is not
+    /// inside of anything by that.
+    pub fn around(&self) -> impl Iterator<Item = &Enclosure> {
+        self.enclosures.iter().filter(|one| one.kind != EnclosureKind::GuestWithVirtualization)
     }
 
     /// The core that an online CPU belongs to.

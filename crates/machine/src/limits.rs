@@ -25,6 +25,16 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     pub memory_used_bytes: Option<u64>,
     pub memory_at: Option<String>,
+    /// The lowest `memory.high` on the path to the root: tasks above it are held back.
+    pub memory_high_bytes: Option<u64>,
+    pub memory_high_at: Option<String>,
+    /// The tightest `pids.max` on the path to the root, how many tasks count, and where it stands.
+    pub tasks: Option<u64>,
+    pub tasks_used: Option<u64>,
+    pub tasks_at: Option<String>,
+    /// Whether groups above those that are seen may have limits of their own: this process is in a
+    /// control-group namespace, or sees a part of the hierarchy. `None` where nothing tells.
+    pub groups_above: Option<bool>,
     /// Limit of swap alone.
     pub swap_bytes: Option<u64>,
     /// CPUs and memory nodes of the cpuset; `None` where no cpuset is told.
@@ -48,11 +58,23 @@ pub(super) fn parse(snapshot: &Snapshot) -> Limits {
     for place in &places {
         cpu_time(&mut limits, snapshot, place);
         memory(&mut limits, snapshot, place);
+        tasks(&mut limits, snapshot, place);
         if limits.cpuset.is_none() {
             cpuset(&mut limits, snapshot, place);
         }
     }
+    limits.groups_above = groups_above(snapshot, &places);
     limits
+}
+
+/// The kernel gives the first namespace of control groups this number on every machine
+/// (`PROC_CGROUP_INIT_INO` in linux/proc_ns.h).
+const FIRST_CGROUP_NAMESPACE: &str = "cgroup:[4026531835]";
+
+fn groups_above(snapshot: &Snapshot, places: &[Place]) -> Option<bool> {
+    let part = places.iter().any(|place| place.is_part);
+    let namespace = snapshot.text("/proc/self/ns/cgroup").map(|link| link != FIRST_CGROUP_NAMESPACE);
+    if part { Some(true) } else { namespace }
 }
 
 /// Applies affinity and cpuset to the CPUs, and says what does not fit together.
@@ -109,9 +131,9 @@ fn memory(limits: &mut Limits, snapshot: &Snapshot, place: &Place) {
     }
     for (depth, folder) in place.folders.iter().enumerate() {
         let amount = |file: &str| snapshot.number::<u64>(&format!("{folder}/{file}"));
-        let (limit, used, swap) = match place.version {
-            2 => ("memory.max", "memory.current", amount("memory.swap.max")),
-            _ => ("memory.limit_in_bytes", "memory.usage_in_bytes", None),
+        let (limit, used, high, swap) = match place.version {
+            2 => ("memory.max", "memory.current", amount("memory.high"), amount("memory.swap.max")),
+            _ => ("memory.limit_in_bytes", "memory.usage_in_bytes", None, None),
         };
         let mut limit = amount(limit);
         if depth == 0 && place.version == 1 {
@@ -125,8 +147,26 @@ fn memory(limits: &mut Limits, snapshot: &Snapshot, place: &Place) {
             limits.memory_at = Some(folder.clone());
             limits.memory_used_bytes = amount(used);
         }
+        if let Some(high) = high.filter(|high| *high < NO_LIMIT)
+            && limits.memory_high_bytes.is_none_or(|known| high < known)
+        {
+            limits.memory_high_bytes = Some(high);
+            limits.memory_high_at = Some(folder.clone());
+        }
         let swap = swap.filter(|limit| *limit < NO_LIMIT);
         limits.swap_bytes = limits.swap_bytes.into_iter().chain(swap).min();
+    }
+}
+
+fn tasks(limits: &mut Limits, snapshot: &Snapshot, place: &Place) {
+    for folder in place.folders.iter().filter(|_| place.controls("pids")) {
+        let count = |file: &str| snapshot.number::<u64>(&format!("{folder}/{file}"));
+        let Some(limit) = count("pids.max") else { continue };
+        if limits.tasks.is_none_or(|known| limit < known) {
+            limits.tasks = Some(limit);
+            limits.tasks_used = count("pids.current");
+            limits.tasks_at = Some(folder.clone());
+        }
     }
 }
 
@@ -187,12 +227,37 @@ mod tests {
             ("/cg/a/memory.max", "max"),
             ("/cg/a/cpuset.cpus.effective", "2-3"),
             ("/cg/cpuset.mems.effective", "0"),
+            ("/cg/a/b/memory.high", "max"),
+            ("/cg/a/memory.high", "1073741824"),
+            ("/cg/a/b/pids.max", "512"),
+            ("/cg/a/b/pids.current", "7"),
+            ("/cg/a/pids.max", "max"),
+            ("/cg/pids.max", "4096"),
         ]);
         assert_eq!(limits.versions, [2]);
         assert_eq!((limits.cpu_quota, limits.cpu_quota_at.as_deref()), (Some(1.5), Some("/cg/a")));
         assert_eq!((limits.memory_bytes, limits.memory_used_bytes), (Some(2 << 30), Some(4096)));
         assert_eq!(limits.cpuset.map(|set| set.to_string()).as_deref(), Some("2-3"));
         assert_eq!(limits.mems.map(|set| set.to_string()).as_deref(), Some("0"));
+        assert_eq!(
+            (limits.memory_high_bytes, limits.memory_high_at.as_deref()),
+            (Some(1 << 30), Some("/cg/a"))
+        );
+        assert_eq!(
+            (limits.tasks, limits.tasks_used, limits.tasks_at.as_deref()),
+            (Some(512), Some(7), Some("/cg/a/b"))
+        );
+    }
+
+    #[test]
+    fn groups_that_cannot_be_seen() {
+        let above = |files: &[(&str, &str)]| parse(&tree(files)).groups_above;
+        assert_eq!(above(V2), None);
+        let first = ("/proc/self/ns/cgroup", FIRST_CGROUP_NAMESPACE);
+        assert_eq!(above(&[V2, &[first]].concat()), Some(false));
+        assert_eq!(above(&[("/proc/self/ns/cgroup", "cgroup:[4026532210]")]), Some(true));
+        let part = ("/proc/self/mountinfo", "31 23 0:28 /kubepods/x /cg rw - cgroup2 cgroup2 rw\n");
+        assert_eq!(above(&[part, first]), Some(true));
     }
 
     #[test]

@@ -115,6 +115,9 @@ fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
             _ => "unknown guest",
         });
     }
+    if is_user_mode_linux(info) {
+        return Some("user-mode linux");
+    }
     let machine = info.any(&["machine", "model"]).unwrap_or("");
     if machine.contains("emulated by qemu")
         || tree("model").is_some_and(|model| model.contains("emulated by qemu"))
@@ -132,6 +135,11 @@ fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
         Some(_) => Some("unknown guest"),
         None => sysinfo.contains("LPAR Number:").then_some("pr/sm"),
     }
+}
+
+/// arch/um/kernel/um_arch.c writes so for each CPU.
+pub(super) fn is_user_mode_linux(info: &CpuInfo) -> bool {
+    info.any(&["vendor_id"]).is_some_and(|vendor| vendor.starts_with("User Mode Linux"))
 }
 
 /// What guests' firmware calls itself, by the part of a DMI string that gives it away.

@@ -57,9 +57,45 @@ pub fn kept(text: &str, keep: impl Fn(&str) -> bool) -> String {
     kept
 }
 
-/// A mount table's lines about control groups.
-pub fn cgroup_mounts(text: &str) -> String {
-    kept(text, |line| line.split_whitespace().any(|word| matches!(word, "cgroup" | "cgroup2" | "cpuset")))
+/// Mount points that container engines make inside of a container.
+const CONTAINER_POINTS: &[&str] = &[
+    "/etc/hosts",
+    "/etc/hostname",
+    "/etc/resolv.conf",
+    "/run/.containerenv",
+    "/run/secrets/kubernetes.io/serviceaccount",
+    "/var/run/secrets/kubernetes.io/serviceaccount",
+    "/dev/termination-log",
+    "/dev/.lxd-mounts",
+    "/dev/.incus-mounts",
+];
+
+/// Folders of engines on their host, from which they mount files into a container.
+const ENGINE_FOLDERS: &[&str] = &["/docker/containers/", "/overlay-containers/", "/kubelet/pods/"];
+
+/// A mount table's lines about control groups, and those of mountinfo that tell of a container.
+/// Of these only what tells is left: the rest of a path may name a user, a pod or a server.
+pub fn mounts(text: &str) -> String {
+    let line = |line: &str| {
+        let is_group = line.split_whitespace().any(|word| matches!(word, "cgroup" | "cgroup2" | "cpuset"));
+        let kept = if is_group { Some(line.to_string()) } else { container_mount(line) };
+        kept.map(|line| line + "\n")
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn container_mount(line: &str) -> Option<String> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut left = left.split(' ').skip(3);
+    let (root, point) = (left.next()?, left.next()?);
+    let kind = right.split(' ').next()?;
+    let is_lxcfs = kind == "fuse.lxcfs" && (point.starts_with("/proc/") || point.starts_with("/sys/"));
+    if !is_lxcfs && !CONTAINER_POINTS.contains(&point) {
+        return None;
+    }
+    let folders: String = ENGINE_FOLDERS.iter().copied().filter(|folder| root.contains(folder)).collect();
+    let folder = if folders.is_empty() { "/" } else { &folders };
+    Some(format!("0 0 0:0 {folder} {point} rw - {kind} none rw"))
 }
 
 /// The first two columns of /proc/bus/pci/devices: place, vendor and device.
@@ -143,7 +179,19 @@ mod tests {
 
     #[test]
     fn tables() {
-        assert_eq!(cgroup_mounts("a b cgroup2 rw\nx / ext4 rw\n"), "a b cgroup2 rw\n");
+        assert_eq!(mounts("a b cgroup2 rw\nx / ext4 rw\n"), "a b cgroup2 rw\n");
         assert_eq!(pci_devices("0010\t80eebeef\tb\te0000008\n"), "0010\t80eebeef\n");
+    }
+
+    #[test]
+    fn mounts_of_a_container_without_the_names_in_them() {
+        let hosts = "40 30 254:1 /home/alice/docker/containers/0a1b2c/hosts /etc/hosts rw - ext4 /dev/mapper/alice-vg rw";
+        let kept = mounts(&format!("{hosts}\n30 1 0:9 / / rw - overlay overlay rw,upperdir=/home/alice/x\n"));
+        assert_eq!(kept, "0 0 0:0 /docker/containers/ /etc/hosts rw - ext4 none rw\n");
+        assert_eq!(mounts(&kept), kept);
+        let lxcfs = "9 8 0:51 /proc/stat /proc/stat rw - fuse.lxcfs lxcfs rw,user_id=0\n";
+        assert_eq!(mounts(lxcfs), "0 0 0:0 / /proc/stat rw - fuse.lxcfs none rw\n");
+        // On the host lxcfs stands where engines fetch it.
+        assert_eq!(mounts("9 8 0:51 / /var/lib/lxcfs rw - fuse.lxcfs lxcfs rw\n"), "");
     }
 }

@@ -35,6 +35,8 @@ const FILES: &[&str] = &[
     "/proc/pressure/{cpu,memory,io,irq}",
     "/proc/self/{cgroup,cpuset}",
     "/proc/xen/capabilities",
+    "/run/systemd/container",
+    "/run/host/container-manager",
     "/proc/device-tree/{model,hypervisor/compatible}",
     "/proc/device-tree/ibm,partition-name",
     "/proc/sys/kernel/{arch,hostname,osrelease,perf_event_paranoid,perf_event_mlock_kb,pid_max,threads-max}",
@@ -105,6 +107,7 @@ pub fn read(root: &Path) -> Snapshot {
         }
     }
     shortened(&mut tree);
+    enclosures(&mut tree);
     control_groups(&mut tree);
     cpus(&mut tree);
     nodes(&mut tree);
@@ -211,10 +214,41 @@ fn shortened(tree: &mut Tree) {
     mounts(tree);
 }
 
-/// Control groups in the first mount table that is there.
+/// Control groups and signs of containers in the first mount table that is there.
 fn mounts(tree: &mut Tree) {
     let tables = ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"];
-    let _ = tables.iter().any(|path| take_shortened(tree, path, 8 << 20, compact::cgroup_mounts));
+    let _ = tables.iter().any(|path| take_shortened(tree, path, 8 << 20, compact::mounts));
+}
+
+/// The OEM's ids end here in the header that all ACPI tables share.
+const ACPI_OEM: usize = 24;
+
+/// What tells of containers and sandboxes and is no plain file to be kept whole: Docker once wrote
+/// a container's environment into its marker, Podman writes names and ids beside the engine's.
+fn enclosures(tree: &mut Tree) {
+    if tree.read("/.dockerenv").is_some() {
+        tree.take_name("/.dockerenv");
+    }
+    take_shortened(tree, "/run/.containerenv", 1 << 16, |text| {
+        compact::kept(text, |line| line.starts_with("engine="))
+    });
+    if tree.names("/dev").iter().any(|name| name == "kvm") {
+        tree.take_name("/dev/kvm");
+    }
+    for kind in ["cgroup", "pid"] {
+        let path = format!("/proc/self/ns/{kind}");
+        if let Some(link) = tree.link(&path).filter(|link| link.starts_with(&format!("{kind}:["))) {
+            tree.store(&path, Entry::Text(link));
+        }
+    }
+    let table = "/sys/firmware/acpi/tables/FACP";
+    let mut header = match tree.read(table) {
+        Some(Entry::Text(text)) => text.into_bytes(),
+        Some(Entry::Bytes(bytes)) => bytes,
+        _ => return,
+    };
+    header.truncate(ACPI_OEM);
+    tree.store(table, Entry::Bytes(header));
 }
 
 fn take_shortened(tree: &mut Tree, path: &str, limit: usize, shorten: impl Fn(&str) -> String) -> bool {
@@ -240,6 +274,8 @@ const GROUP_FILES: &[(&str, u32, &[&str])] = &[
     ("blkio", 1, &["blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"]),
     ("io", 2, &["io.max", "io.pressure"]),
     ("memory", 2, &["memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.pressure"]),
+    ("pids", 1, &["pids.max", "pids.current"]),
+    ("pids", 2, &["pids.max", "pids.current"]),
 ];
 
 fn control_groups(tree: &mut Tree) {

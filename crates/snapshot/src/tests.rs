@@ -57,6 +57,33 @@ fn a_tree_one_folder_down_is_found() {
 }
 
 #[test]
+fn signs_of_containers_without_the_names_in_them() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    write(root, "/.dockerenv", "SECRET=alice\n");
+    write(root, "/run/.containerenv", "engine=\"podman-4.9\"\nname=\"alice\"\nid=\"0a1b\"\n");
+    write(root, "/dev/kvm", "");
+    write(
+        root,
+        "/sys/firmware/acpi/tables/FACP",
+        &format!("FACP\u{14}\u{1}..\u{6}fFIRECKFCVMFADT{}", "s".repeat(99)),
+    );
+    fs::create_dir_all(root.join("proc/self/ns")).expect("creates");
+    for (kind, target) in [("pid", "pid:[4026532188]"), ("cgroup", "/home/alice")] {
+        std::os::unix::fs::symlink(target, root.join("proc/self/ns").join(kind)).expect("a link");
+    }
+    let snapshot = read(root);
+    let names: Vec<&str> = snapshot.entries.keys().map(String::as_str).collect();
+    let paths = ["/.dockerenv", "/dev/kvm", "/proc/self/ns/pid", "/run/.containerenv"];
+    assert_eq!(names, [&paths[..], &["/sys/firmware/acpi/tables/FACP"]].concat());
+    assert_eq!(snapshot.text("/.dockerenv"), Some(""));
+    assert_eq!(snapshot.text("/run/.containerenv"), Some("engine=\"podman-4.9\""));
+    assert_eq!(snapshot.text("/proc/self/ns/pid"), Some("pid:[4026532188]"));
+    let header = snapshot.lossy("/sys/firmware/acpi/tables/FACP").expect("a header");
+    assert!(header.ends_with("FIRECKFCVMFADT") && header.len() == ACPI_OEM, "{header:?}");
+}
+
+#[test]
 fn cpuid_dumps() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "/pu0", "1 0 0 0 0 => 1 2 3 4");

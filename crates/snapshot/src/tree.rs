@@ -129,6 +129,13 @@ impl Tree {
         rustix::fs::open(&full, flags, Mode::empty())
     }
 
+    /// Where a link leads by its own text; `None` for what is no link.
+    pub fn link(&self, path: &str) -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let folder = self.resolve(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).ok()?;
+        rustix::fs::readlinkat(folder, name, Vec::new()).ok()?.into_string().ok()
+    }
+
     /// Names in a folder, sorted; none where there is no such folder.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

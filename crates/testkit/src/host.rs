@@ -52,7 +52,7 @@ fn clean_up_once() {
                 let _ = fs::remove_dir(&point);
             }
         }
-        for controller in ["cpu", "cpuset", "memory"] {
+        for controller in ["cpu", "cpuset", "memory", "pids"] {
             let Some(own) = own_group(controller) else { continue };
             for entry in fs::read_dir(own).into_iter().flatten().flatten() {
                 if is_left_over(&entry.file_name().to_string_lossy()) {

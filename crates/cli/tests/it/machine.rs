@@ -2,6 +2,7 @@
 //! would show.
 
 mod dimms;
+mod enclosed;
 mod fixtures;
 mod made;
 mod random;

@@ -66,6 +66,9 @@ table! {
         "cpu-quota": a_quota_that_throttles_or_would, a_quota_that_leaves_enough;
         "swapping": pages_swapped_meanwhile, no_page_swapped;
     }
+    sandbox {
+        "sandboxed": sandboxes_that_answer_for_the_kernel, containers_and_hosts_of_them;
+    }
     priority {
         "higher-priority": tasks_that_go_first, neighbours_that_wait_their_turn;
     }

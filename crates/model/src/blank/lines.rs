@@ -5,11 +5,15 @@ use super::words::without_ids;
 /// Stands for what is blanked.
 pub(super) const BLANK: &str = "***";
 
-/// /proc/cpuinfo without the serial numbers that boards of ARM and s390's processors tell.
+/// /proc/cpuinfo without the serial numbers that boards of ARM and s390's processors tell, and
+/// without what User-Mode Linux tells of its host.
 pub(super) fn cpuinfo(text: &str) -> String {
     each(text, |line| {
         let (name, value) = line.split_once(':')?;
         let name = name.trim();
+        if name == "host" {
+            return Some(format!("{}: {BLANK}", &line[..line.find(':')?]));
+        }
         if name.eq_ignore_ascii_case("serial") || name.eq_ignore_ascii_case("system serial number") {
             return Some(format!("{}: {BLANK}", &line[..line.find(':')?]));
         }

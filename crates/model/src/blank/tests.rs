@@ -283,6 +283,11 @@ fn processors_and_interfaces() {
         text("/proc/cpuinfo", arm),
         "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nSerial\t\t: ***\n"
     );
+    let user_mode = "processor\t: 0\nvendor_id\t: User Mode Linux\nhost\t\t: Linux db7 6.1.0 x86_64\n";
+    assert_eq!(
+        text("/proc/cpuinfo", user_mode),
+        "processor\t: 0\nvendor_id\t: User Mode Linux\nhost\t\t: ***\n"
+    );
     let s390 = "processor 0: version = FF,  identification = 0133F8,  machine = 2964\n";
     let told = "processor 0: version = FF,  identification = ***,  machine = 2964\n";
     assert_eq!(text("/proc/cpuinfo", s390), told);

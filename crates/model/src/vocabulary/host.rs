@@ -14,6 +14,7 @@ pub mod rule {
         BACKGROUND_LOAD = "background-load",
         STEAL = "steal",
         CPU_QUOTA = "cpu-quota",
+        SANDBOXED = "sandboxed",
         SWAPPING = "swapping",
         HIGHER_PRIORITY = "higher-priority",
         MEMORY_PRESSURE = "memory-pressure",

@@ -16,6 +16,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
         Hypervisor::None => "bare metal".to_string(),
         Hypervisor::Guest(name) => diagnose::words::guest(name),
     }];
+    words.extend(machine.around().map(|enclosure| enclosure.name.to_string()));
     words.extend(machine.cpus.name());
     words.push(match machine.cpus.online.len() {
         1 => "1 CPU".to_string(),

@@ -103,6 +103,7 @@ pub(crate) fn about(machine: &Machine) -> Vec<HostPart> {
         Hypervisor::None => Some(HostPart::spare("bare metal")),
         Hypervisor::Guest(name) => Some(HostPart::needed(guest(name))),
     });
+    parts.extend(machine.around().map(|enclosure| HostPart::spare(enclosure.name)));
     parts.extend(cpus(machine));
     parts.extend(machine.memory.total_bytes.map(|total| HostPart::spare(bytes(total as f64))));
     let release = machine.kernel.release.as_deref().map(|release| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::words;
-use machine::{Dimm, Hypervisor, IdleState, Machine};
+use machine::{Bound, Dimm, Enclosure, Hypervisor, IdleState, Machine};
 use model::CpuSet;
 
 use super::super::plain::plain;
@@ -48,7 +48,7 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         ("clock", clock(machine)),
         ("frequency", frequencies(machine)),
         ("idle states", idle_states(&machine.idle_states)),
-        ("limits", limits(machine)),
+        ("may use", may_use(machine, true)),
         ("scheduler", scheduler(machine)),
         ("mitigations", mitigations(&machine.kernel.mitigations)),
         ("disk", machine.disk.as_ref().map(disk::place)),
@@ -57,8 +57,9 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         ("load", load(machine)),
         ("interfaces", network::interfaces(machine)),
     ];
+    let around = machine.enclosures.iter().map(|around| ("inside", Some(enclosure(around))));
     let ends = network::ends(machine);
-    let facts = facts.into_iter().chain(ends.into_iter().map(|(name, end)| (name, Some(end))));
+    let facts = facts.into_iter().chain(around).chain(ends.into_iter().map(|(name, end)| (name, Some(end))));
     let mut lines = Vec::new();
     // Where SMBIOS tables alone were given, nothing else was looked for.
     let tables_only = machine.cpus.online.is_empty() && !machine.dimms.is_empty();
@@ -288,24 +289,63 @@ fn idle_states(states: &[IdleState]) -> Option<String> {
     joined(states.iter().take(12).map(state).collect(), ", ")
 }
 
-pub(super) fn limits(machine: &Machine) -> Option<String> {
-    let limits = &machine.limits;
-    let at = |place: &Option<String>| short(place).map(|place| format!(" at {place}")).unwrap_or_default();
-    let quota =
-        limits.cpu_quota.map(|cpus| format!("CPU time of {cpus:.2} CPUs{}", at(&limits.cpu_quota_at)));
-    let memory = limits.memory_bytes.map(|bytes| {
-        let used = limits.memory_used_bytes.map(|used| format!(" ({} used)", size(used))).unwrap_or_default();
-        format!("memory {}{used}{}", size(bytes), at(&limits.memory_at))
+/// Containers and sandboxes by name, the innermost first.
+pub(super) fn enclosures(machine: &Machine) -> Option<String> {
+    let names = machine.around().map(|enclosure| Some(enclosure.name.to_string()));
+    joined(names.collect(), ", ")
+}
+
+/// What told of one, and what it hides.
+fn enclosure(enclosure: &Enclosure) -> String {
+    let sign = plain(&enclosure.sign, LONGEST);
+    format!("{}, by {sign}; hides: {}", enclosure.name, enclosure.hides.join("; "))
+}
+
+/// What may really be used: the tightest limit of each, where it stands only in the long form.
+pub(super) fn may_use(machine: &Machine, is_long: bool) -> Option<String> {
+    let (usable, limits) = (&machine.usable, &machine.limits);
+    let bound = |bound: Bound, at: &Option<String>, more: Option<String>| {
+        let at = at.as_deref().filter(|_| is_long).map(|at| format!(" of {}", plain(at, 100)));
+        let more = more.map(|more| format!(", {more}")).unwrap_or_default();
+        format!("({}{}{more})", bound.words(), at.unwrap_or_default())
+    };
+    let cpus = usable.cpus.as_ref().map(|cpus| match cpus.bound_by {
+        Bound::Machine if cpus.of == 1 => "the one CPU".to_string(),
+        Bound::Machine => format!("all {} CPUs", cpus.of),
+        _ => {
+            let period = cpus.period_us.filter(|_| is_long);
+            let period = period.map(|us| format!("period {} ms", hundredths(us as f64 / 1000.0)));
+            let bound = bound(cpus.bound_by, &cpus.at, period);
+            format!("{} of {} {bound}", hundredths(cpus.cpus), words::counted(cpus.of, "CPU"))
+        }
     });
-    let whole = limits.cpuset.as_ref().is_none_or(|set| machine.cpus.online.is_subset(set));
-    let cpuset = limits.cpuset.as_ref().filter(|_| !whole).map(|set| {
-        let mems = limits.mems.as_ref().map(|mems| format!(", memory nodes {mems}")).unwrap_or_default();
-        format!("cpuset {}{}{}", plain(&set.to_string(), 80), plain(&mems, 80), at(&limits.cpuset_at))
+    let memory = usable.memory.as_ref().map(|memory| match memory.bound_by {
+        Bound::Machine => format!("all {}", size(memory.bytes)),
+        _ => {
+            let used = limits.memory_used_bytes.filter(|_| is_long && memory.bound_by == Bound::MemoryLimit);
+            let bound = bound(memory.bound_by, &memory.at, used.map(|used| format!("{} used", size(used))));
+            let of = memory.of_bytes.map(|bytes| format!(" of {}", size(bytes))).unwrap_or_default();
+            format!("{}{of} {bound}", size(memory.bytes))
+        }
     });
-    let versions: Vec<String> = limits.versions.iter().map(|version| format!("v{version}")).collect();
-    let versions = (!versions.is_empty()).then(|| format!("cgroup {}", versions.join(" and ")))?;
-    let found = joined(vec![quota, memory, cpuset], "; ");
-    Some(format!("{versions}: {}", found.unwrap_or("none".to_string())))
+    let nodes: CpuSet = machine.nodes.iter().map(|node| node.id).collect();
+    let mems = limits.mems.as_ref().filter(|mems| is_long && !nodes.is_subset(mems));
+    let mems = mems.map(|mems| format!("memory nodes {} only", plain(&mems.to_string(), 80)));
+    let tasks = usable.tasks.as_ref().map(|tasks| {
+        let bound = is_long.then(|| bound(tasks.bound_by, &tasks.at, None));
+        format!("{} tasks{}", tasks.tasks, bound.map(|bound| format!(" {bound}")).unwrap_or_default())
+    });
+    let above = (limits.groups_above == Some(true)).then(|| match is_long {
+        true => "limits of control groups above these cannot be seen".to_string(),
+        false => "limits above unseen".to_string(),
+    });
+    joined(vec![cpus, memory, mems, tasks, above], "; ")
+}
+
+/// At most two digits behind the point, without zeros at the end.
+fn hundredths(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 fn scheduler(machine: &Machine) -> Option<String> {
