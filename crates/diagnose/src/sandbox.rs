@@ -18,7 +18,7 @@ const SANDBOXED: Rule = Rule {
              programs in /proc/sysinfo, or Xen above another hypervisor. No verdict changes: the figures are true of the \
              sandbox. Containers, microVMs and WSL 2 are only shown by `assay machine`: they run on the kernel itself.",
     calm: "no sandbox in the kernel's place",
-    looked_at: "/proc/version, cpuinfo, mounts",
+    looked_at: "kernel and mounts",
     source: file!(),
     check: sandboxed,
 };

@@ -174,7 +174,10 @@ fn limits_of_cgroup_version_2() {
     assert_eq!(limits["cpu_quota_at"], format!("{group}/pod1"));
     assert_eq!(machine["cpus"]["allowed"], "1,6");
     let shown = text("--root", tree.root());
-    assert!(shown.contains("CPU time of 2.50 CPUs") && shown.contains("CPUs 1,6 of 8 online"), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Two CPUs are less than a quota of two and a half.
+    assert!(words.contains("2 of 8 CPUs (affinity)") && words.contains("CPUs 1,6 of 8 online"), "{shown}");
+    assert!(words.contains(&format!("(limit of {group}/pod1, 1 MiB used)")), "{shown}");
     assert!(shown.contains("(0) (4)"), "{shown}");
 }
 
