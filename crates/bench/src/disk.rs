@@ -6,7 +6,6 @@ use model::vocabulary::MetricId;
 use model::vocabulary::disk as ids;
 use model::{Better, Form, Metric};
 
-mod buckets;
 mod cases;
 mod crew;
 mod engine;

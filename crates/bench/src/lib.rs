@@ -16,6 +16,7 @@ use model::vocabulary::kernel::metric::LATENCY;
 use model::vocabulary::{BenchId, ParamId};
 use model::{Better, Case, Form, Metric, Params, Placement, Reason, Title, View};
 
+mod buckets;
 mod crowd;
 mod leaves;
 mod memory;
@@ -104,6 +105,9 @@ benchmarks! {
     nexmark
     unixbench
     guard
+    host_pauses
+    host_exits
+    host_idle
     selftest
 }
 

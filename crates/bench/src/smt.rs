@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn idle_time_tells_what_ticks_miss() {
-        let time = |busy: u64, idle: u64, steal: u64| [CpuTime { cpu: 3, busy, idle, steal }];
+        let time = |busy: u64, idle: u64, steal: u64| [CpuTime { cpu: 3, busy, interrupts: 0, idle, steal }];
         let unit_ns = 1e9 / units_per_second();
         // 100 units pass: 70 idle, and of the rest only 20 were met at ticks.
         let seen = Busy::of(3, (&time(5, 5, 5), &time(25, 75, 5)), 100.0 * unit_ns).expect("known");

@@ -17,6 +17,7 @@ mod explain_profile;
 mod files;
 mod guard;
 mod hackbench;
+mod host;
 mod import;
 mod keeping;
 mod knobs;
@@ -98,6 +99,7 @@ enum Verb {
     Smt(smt::Args),
     Rate(rate::Args),
     Memmap(memory_map::Args),
+    Host(host::Args),
     Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -133,6 +135,7 @@ impl Cli {
             Verb::Smt(args) => smt::run(args),
             Verb::Rate(args) => rate::run(args),
             Verb::Memmap(args) => memory_map::run(args),
+            Verb::Host(args) => host::run(args),
             Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

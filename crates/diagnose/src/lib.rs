@@ -46,6 +46,7 @@ pub mod words;
 
 pub use evidence::Evidence;
 pub use frequency_ramp::Wake;
+pub use host_pauses::{Pauses, milliseconds};
 use ladder::MeasuredCache;
 pub use smt::{capacity, pays};
 pub use sweep::swept;
@@ -92,6 +93,7 @@ rules! {
     sweep
     profile
     topology
+    host_pauses
     network
 }
 

@@ -15,6 +15,7 @@ mod few;
 mod kills;
 mod memmap;
 mod network;
+mod pauses;
 mod peers;
 mod regions;
 mod rows;
@@ -49,6 +50,7 @@ const SECTIONS: &[&[Section]] = &[
     memmap::SECTIONS,
     regions::SECTIONS,
     network::SECTIONS,
+    pauses::SECTIONS,
     sweep::SECTIONS,
     kills::SECTIONS,
     topology::SECTIONS,

@@ -13,7 +13,7 @@ use crate::notes::{Note, notes};
 use crate::plain::hidden;
 use crate::scores;
 use crate::sections::screen;
-use crate::{memory_map, rate_memory, regions, swept};
+use crate::{host, memory_map, rate_memory, regions, swept};
 use compare::Comparison;
 use diagnose::Diagnosis;
 use diagnose::reference::References;
@@ -68,6 +68,9 @@ pub struct Output {
     /// Regions of memory that were looked at, a case each; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_regions: Vec<regions::OutputRegions>,
+    /// What a guest gets of its host (`assay host`); only where the run watched its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest_share: Option<host::OutputHost>,
     /// What components of a rate suite are bound by; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_bounds: Vec<rate_memory::OutputBound>,
@@ -250,6 +253,7 @@ pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
         sweep: swept::output(diagnosis),
         memory_maps: memory_map::output(diagnosis),
         memory_regions: regions::output(diagnosis),
+        guest_share: host::output(diagnosis),
         rate_bounds: rate_memory::bounds(diagnosis),
         rate_memory: rate_memory::output(diagnosis),
         findings: diagnosis.findings.clone(),

@@ -10,6 +10,7 @@ pub mod comparing;
 pub mod comparison;
 pub mod csv;
 pub mod figure_rows;
+mod host;
 pub mod html;
 pub mod imported;
 pub mod json;

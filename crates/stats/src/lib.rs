@@ -46,6 +46,7 @@ pub mod noise;
 pub mod order;
 pub mod outliers;
 pub mod pairs;
+pub mod pauses;
 pub mod places;
 pub mod pooled;
 pub mod quads;

@@ -16,6 +16,19 @@ pub fn probe(snapshot: &mut Snapshot) {
     snapshot.entries.insert(format!("probe:cpuid/{cpu}"), model::Entry::Text(text));
 }
 
+/// Whether [`trap`] does anything on this architecture.
+pub const TRAPS: bool = cfg!(target_arch = "x86_64");
+
+/// Asks the CPU for its highest leaf. Under a hypervisor that is an exit and hardly more: the host
+/// answers in the CPU's place.
+#[inline]
+pub fn trap() -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    return raw_cpuid::native_cpuid::cpuid_count(0, 0).eax;
+    #[cfg(not(target_arch = "x86_64"))]
+    0
+}
+
 /// Other architectures tell their identity in /proc/cpuinfo and /sys alone.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn probe(_: &mut Snapshot) {}

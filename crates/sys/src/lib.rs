@@ -23,6 +23,7 @@ pub mod lock_share;
 pub mod loops;
 pub mod mapping;
 pub mod medium;
+pub mod membarrier;
 pub mod memory;
 pub mod mutex;
 pub mod netlink;

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
 
-use super::buckets::{Buckets, WORDS};
 use super::job::{Job, Window, Work};
 use super::target::Target;
+use crate::buckets::{Buckets, WORDS};
 use model::{Case, CpuSet, Histogram};
 use sys::clock::Clock;
 use sys::shared::SharedWords;

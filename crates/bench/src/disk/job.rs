@@ -3,10 +3,10 @@
 
 use std::os::fd::OwnedFd;
 
-use super::buckets::Buckets;
 use super::cases::Shape;
 use super::engine::{Engine, Kind, complaint};
 use super::pattern::{Next, Op, Pattern, Walk};
+use crate::buckets::Buckets;
 use sys::clock::{self, Clock};
 use sys::file_map::drop_cached;
 use sys::uring::Done;

@@ -4,8 +4,8 @@ use anyhow::{Context, bail, ensure};
 use model::vocabulary::disk as ids;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::buckets::Buckets;
 use super::report;
+use crate::buckets::Buckets;
 use crate::file::{SHARE_OF_ROOM, directory_of};
 use crate::{Point, Sampler, check_answer};
 use model::{Case, Params};

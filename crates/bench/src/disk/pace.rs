@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use super::buckets::Buckets;
 use super::cases::{paced_length, params};
 use super::engine::{Engine, complaint};
 use super::pattern::{Next, Pattern, Walk};
@@ -13,6 +12,7 @@ use super::report::{self, Watch};
 use super::stream::Plan;
 use super::target::Target;
 use crate::Sampler;
+use crate::buckets::Buckets;
 use model::vocabulary::disk as ids;
 use model::{Case, Value};
 use sys::clock::{self, Clock};

@@ -4,12 +4,12 @@ use std::os::fd::OwnedFd;
 
 use anyhow::{Context, bail, ensure};
 
-use super::buckets::Buckets;
 use super::cases::{params, shapes};
 use super::engine::complaint;
 use super::report::{self, Done, Watch};
 use super::stream::window_ns;
 use super::target::Target;
+use crate::buckets::Buckets;
 use crate::sampler::whole::Piece;
 use crate::{Point, Sampler};
 use model::Case;

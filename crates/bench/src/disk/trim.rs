@@ -7,10 +7,10 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use super::buckets::Buckets;
 use super::cases::{DEVICE, NO_DISCARD, params, shapes};
 use super::report::{self, Watch};
 use super::target::Target;
+use crate::buckets::Buckets;
 use crate::{Sampler, check_answer};
 use model::Case;
 use model::vocabulary::disk as ids;

@@ -3,6 +3,7 @@
 use super::columns::Columns;
 use super::{Point, Sampler, core_clock_ghz};
 use model::vocabulary::MetricId;
+use model::{Covariates, Packed, Params, Samples};
 
 /// What a piece of work came to.
 pub struct Piece {
@@ -40,5 +41,26 @@ impl Sampler<'_> {
         let notes: Vec<_> = notes.iter().map(|metric| (point.params.clone(), *metric)).collect();
         self.emit_notes(&samples, &notes, &noted)?;
         self.emit(samples)
+    }
+
+    /// Emits windows that the caller timed itself, none of them for warming up, with what moved in
+    /// each.
+    pub fn windows_beside(
+        &mut self,
+        params: Params,
+        metric: MetricId,
+        (work, ns): (Vec<f64>, Vec<f64>),
+        beside: Covariates,
+    ) -> anyhow::Result<()> {
+        self.emit(Samples {
+            point: params,
+            metrics: vec![metric.to_string()],
+            warm_up: 0,
+            work: Packed::pack(work),
+            ns,
+            beside,
+            histograms: Vec::new(),
+            linearity: None,
+        })
     }
 }

@@ -172,6 +172,9 @@ table! {
         "wrong-siblings": siblings_that_are_none, siblings_as_told;
         "floating-vcpus": cpus_that_change_places, cpus_that_stay;
     }
+    host_pauses {
+        "preempted-cpus": cpus_that_a_host_takes, cpus_that_a_host_leaves;
+    }
     network {
         "network-bottleneck": limits_of_all_kinds, cpus_over_loopback;
         "network-shaper": rates_that_are_enforced, rates_that_nobody_enforces;
@@ -295,7 +298,7 @@ const INFORMATIVE: [&str; 4] = ["free-placement", "latency-knee", "modes", "netw
 
 /// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or
 /// a way to another host, which invented samples have none of.
-const LEFT_TO_STANDARD: [&str; 33] = [
+const LEFT_TO_STANDARD: [&str; 34] = [
     "latency-knee",
     "more-than-copies",
     "clock-after-idle",
@@ -320,6 +323,7 @@ const LEFT_TO_STANDARD: [&str; 33] = [
     "disk-unsafe-fast",
     "disk-nearly-full",
     "disk-no-trim",
+    "preempted-cpus",
     "network-bottleneck",
     "network-shaper",
     "network-window",

@@ -9,10 +9,11 @@ use crate::assay;
 use crate::golden::screen;
 
 /// Every study that samples can be invented for, with its words.
-const STUDIES: [(&str, &str); 9] = [
+const STUDIES: [(&str, &str); 10] = [
     ("smt", "smt --quick"),
     ("rate", "rate --quick --budget 5m"),
     ("memmap", "memmap --quick --max 2G"),
+    ("host", "host --quick"),
     ("unixbench", "unixbench --quick"),
     ("hackbench", "hackbench --quick --runs 8"),
     ("sweep", "sweep hackbench --quick --knob slice_ns=0.1ms..100ms:log4 --knob policy=other,batch"),

@@ -1,6 +1,54 @@
-//! The machine and its host: what rules find of it, whatever is measured.
+//! The machine and its host: what rules find of it, whatever is measured, and what a host leaves
+//! its guest.
 
 use super::{Family, names};
+
+names! { BenchId:
+    PAUSES = "host.pauses",
+    IPI = "host.ipi",
+    TIMER = "host.timer",
+    IDLE = "host.idle",
+}
+
+/// The group of these benchmarks.
+pub const GROUP: &str = "host";
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        WITHHELD = "withheld",
+        BY_TASKS = "by_tasks",
+        PAUSED = "paused",
+        LONGEST = "longest",
+        RATE = "rate",
+        GAP_P50 = "gap_p50",
+        GAP_P99 = "gap_p99",
+        GAP_P999 = "gap_p999",
+        GAP_MAX = "gap_max",
+        STOLEN = "stolen",
+        INTERRUPTS = "interrupts",
+        WATCHED = "watched",
+        PAUSE = "pause",
+        LATENCY = "latency",
+        INTERRUPT = "interrupt",
+        REPROGRAM = "reprogram",
+        EXIT = "exit",
+        WAKE_P50 = "wake_p50",
+        WAKE_P99 = "wake_p99",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        CPU = "cpu",
+        STATE = "state",
+        EXPIRY = "expiry",
+        IDLE_US = "idle_us",
+    }
+}
 
 pub mod rule {
     use super::names;
@@ -44,6 +92,7 @@ pub mod rule {
         HIDDEN_SMT = "hidden-smt",
         WRONG_SIBLINGS = "wrong-siblings",
         FLOATING_VCPUS = "floating-vcpus",
+        PREEMPTED_CPUS = "preempted-cpus",
     }
 }
 
@@ -63,5 +112,12 @@ pub mod probe {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "host", rules: rule::ALL, probes: probe::ALL, ..Family::NONE };
+pub(super) const FAMILY: Family = Family {
+    name: "host",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    rules: rule::ALL,
+    probes: probe::ALL,
+    ..Family::NONE
+};

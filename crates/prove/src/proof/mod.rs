@@ -14,6 +14,7 @@ mod ladders;
 mod limits;
 mod neighbours;
 mod paths;
+mod pauses;
 mod quads;
 mod regions;
 mod slow_memory;
@@ -42,6 +43,7 @@ pub use ladders::{CLAIMS, Ladders, ladders};
 pub use limits::{Decided, Stop, at_limit};
 pub use neighbours::{Alone, Neighbour, beside};
 pub use paths::{Found, PLANTED, paths};
+pub use pauses::{Attributed, TROUBLES, Trouble as PauseTrouble, attributed};
 pub use quads::{InTurn, disturbed, in_turn};
 pub use regions::{Heard, Host, Named, alike, heard, planted};
 pub use slow_memory::{PROMISED, Studied, Study, following, swinging};
@@ -60,6 +62,12 @@ use stats::order::median;
 
 /// Least coverage of a nominal 95 % interval, of all intervals given.
 pub const COVERAGE_LEAST: f64 = 0.935;
+/// Most simulated machines of which anything wrong is said about who keeps their CPUs from running
+/// and which stop in turn or together ...
+pub const PAUSES_WRONG_MOST: f64 = 0.05;
+/// ... and least share of their CPUs, and of pairs that take turns or stop together, that are named
+/// right.
+pub const PAUSES_RIGHT_LEAST: f64 = 0.95;
 /// Least share of cases in which the upper bound of the intraclass correlation, nominal 95 %, is
 /// not below the true one.
 pub const ICC_BOUND_LEAST: f64 = 0.935;

@@ -44,6 +44,8 @@ pub struct CpuTime {
     pub cpu: u32,
     /// User, nice, system and interrupts.
     pub busy: u64,
+    /// Of these, hard and soft interrupts.
+    pub interrupts: u64,
     /// Idle, and idle while waiting for a disk.
     pub idle: u64,
     /// Given to somebody else by the hypervisor.
@@ -66,7 +68,8 @@ fn cpu_time(line: &str) -> Option<CpuTime> {
         *tick = word.parse().ok()?;
     }
     let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
-    Some(CpuTime { cpu, busy: user + nice + system + irq + softirq, idle: idle + iowait, steal })
+    let interrupts = irq + softirq;
+    Some(CpuTime { cpu, busy: user + nice + system + interrupts, interrupts, idle: idle + iowait, steal })
 }
 
 /// How many units of these counters pass in a second (100 on nearly every machine).
@@ -97,10 +100,13 @@ mod tests {
 
     #[test]
     fn a_line_is_read_and_guests_are_not_counted_twice() {
-        let right = CpuTime { cpu: 12, busy: 1 + 2 + 3 + 6 + 7, idle: 4 + 5, steal: 8 };
+        let right = CpuTime { cpu: 12, busy: 1 + 2 + 3 + 6 + 7, interrupts: 6 + 7, idle: 4 + 5, steal: 8 };
         assert_eq!(cpu_time("cpu12 1 2 3 4 5 6 7 8 900 1000"), Some(right));
         // Before Linux 2.6 there were four.
-        assert_eq!(cpu_time("cpu0 1 2 3 4"), Some(CpuTime { cpu: 0, busy: 6, idle: 4, steal: 0 }));
+        assert_eq!(
+            cpu_time("cpu0 1 2 3 4"),
+            Some(CpuTime { cpu: 0, busy: 6, idle: 4, ..CpuTime::default() })
+        );
         for line in ["cpu  1 2 3 4", "cpu0 1 x 3", "intr 5", "cpux 1 2 3", ""] {
             assert_eq!(cpu_time(line), None, "{line:?}");
         }

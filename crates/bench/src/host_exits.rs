@@ -1,0 +1,304 @@
+//! What a guest pays for interrupting another CPU and for setting a timer, beside the price of one
+//! exit to the host.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+
+use super::placement::Distance;
+use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use model::vocabulary::MetricId;
+use model::vocabulary::host as ids;
+use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
+use sys::{affinity, cpuid, membarrier, thread};
+
+const fn ns(name: MetricId, title: &'static str) -> Metric {
+    Metric::new(name, title, "ns", Better::Lower, Form::TimePerWork { scale: 1.0 })
+}
+
+const fn longer(name: MetricId, title: &'static str) -> Metric {
+    Metric::new(name, title, "ns", Better::Lower, Form::Value).aside()
+}
+
+const EXIT: Metric = ns(ids::metric::EXIT, "asking cpuid, an exit in a guest").aside();
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::IPI,
+        title: "Interrupt of another CPU",
+        about: "A memory barrier on all threads of a process (membarrier, private expedited): the kernel interrupts each CPU that \
+                runs one of them and waits for its answer. Timed while a second thread of ours runs on another CPU \
+                (state=running), and while that thread sleeps (state=away): then the call interrupts none. Windows of both in \
+                turn; `interrupt` is their difference, window by window. Beside it, on x86, `exit`: asking cpuid, which every \
+                hypervisor answers itself.",
+        reading: "Bare metal 0.5 to 2 µs. A guest whose host virtualises interrupts in hardware (AVIC, APICv with IPI \
+                  virtualisation) pays about as much, which is less than one exit. From two exits on the sender and the receiver \
+                  leave the guest. Between these it is posted interrupts, or a fast exit: that cannot be told by time alone. \
+                  Programs of many threads pay this at each unmapping, migration and wake-up.",
+        source: file!(),
+        metrics: &[
+            ns(ids::metric::LATENCY, "time of a barrier"),
+            longer(ids::metric::INTERRUPT, "interrupt and its answer"),
+            EXIT,
+        ],
+        params: &[STATE],
+        cases: ipi_cases,
+        points: states,
+        run: ipi,
+        ..ROW
+    },
+    Benchmark {
+        id: ids::TIMER,
+        title: "Setting the hardware's timer",
+        about: "Arms a timer and disarms it before it expires (timerfd_settime twice). expiry=near, in 0.2 ms: it is the next of \
+                this CPU, so the kernel writes its moment to the timer hardware, and writes another one when it is disarmed. \
+                expiry=far, in an hour: others come first, and the hardware is left alone. Windows of both in turn; `reprogram` \
+                is their difference, window by window, for two writes. Beside it, on x86, `exit`: asking cpuid.",
+        reading: "Bare metal: 0.1 to 0.3 µs for both writes. In a guest each write of the TSC deadline is an exit, most often a \
+                  fast one: 0.5 to 2 µs each. Event loops and networks that arm a timer for each request pay it each time.",
+        source: file!(),
+        metrics: &[
+            ns(ids::metric::LATENCY, "arming and disarming"),
+            longer(ids::metric::REPROGRAM, "two writes of the hardware"),
+            EXIT,
+        ],
+        params: &[EXPIRY],
+        points: expiries,
+        run: timer,
+        ..ROW
+    },
+];
+
+const ROW: Benchmark = Benchmark {
+    view: &View::Table,
+    from: Depth::Full,
+    hidden: true,
+    budget_s: Some(180.0),
+    ..Benchmark::PINNED
+};
+
+const STATE: Param = Param {
+    name: ids::param::STATE,
+    about: "what the other thread does",
+    range: Range::Choice(&["running", "away"]),
+};
+const EXPIRY: Param = Param {
+    name: ids::param::EXPIRY,
+    about: "when the timer would expire",
+    range: Range::Choice(&["near", "far"]),
+};
+
+fn states(_: &Case) -> Vec<Params> {
+    ["running", "away"].map(|state| point(ids::param::STATE, state)).to_vec()
+}
+
+fn expiries(_: &Case) -> Vec<Params> {
+    ["near", "far"].map(|expiry| point(ids::param::EXPIRY, expiry)).to_vec()
+}
+
+/// The two nearest CPUs that are not threads of one core, else any two.
+pub(super) fn nearest_two(scope: &Scope, roles: [&'static str; 2]) -> Result<Placement, String> {
+    let pairs = scope.floor.pairs(roles).into_iter();
+    let pairs = pairs.filter_map(|(distance, pair)| Some((distance, pair.ok()?)));
+    let two = pairs.filter(|(distance, _)| *distance != Distance::SameCpu);
+    let nearest = two.min_by_key(|(distance, _)| (*distance == Distance::SmtSibling, *distance));
+    nearest.map(|(_, placement)| placement).ok_or_else(|| "two usable CPUs are needed".to_string())
+}
+
+fn ipi_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    vec![match nearest_two(scope, ["caller", "other"]) {
+        Ok(placement) => Candidate::new(bench.id, placement, 60, scope.seconds(3, 2.0, 0.05)),
+        Err(why) => Candidate::unmet(bench.id, "same-llc", why),
+    }]
+}
+
+/// What the other thread is to do.
+const SLEEP: u32 = 0;
+const RUN: u32 = 1;
+const END: u32 = 2;
+
+/// A thread of this process on another CPU, which runs or sleeps as it is asked.
+struct Other {
+    wanted: Arc<AtomicU32>,
+    rounds: Arc<AtomicU64>,
+    thread: Option<JoinHandle<bool>>,
+}
+
+/// How long it may take to be there, and to be asleep.
+const PATIENCE: Duration = Duration::from_secs(5);
+const FALLING_ASLEEP: Duration = Duration::from_micros(300);
+
+impl Other {
+    fn start(cpus: &CpuSet) -> anyhow::Result<Other> {
+        let (wanted, rounds) = (Arc::new(AtomicU32::new(SLEEP)), Arc::new(AtomicU64::new(0)));
+        let (asked, counted, cpus) = (Arc::clone(&wanted), Arc::clone(&rounds), cpus.clone());
+        let work = move || {
+            if affinity::pin(&cpus).is_err() {
+                return false;
+            }
+            loop {
+                match asked.load(Ordering::Acquire) {
+                    // No pause instruction: hosts take long loops of it for waiting.
+                    RUN => _ = counted.fetch_add(1, Ordering::Relaxed),
+                    END => return true,
+                    _ => std::thread::park(),
+                }
+            }
+        };
+        let thread = thread::aside(work).context("cannot start a second thread")?;
+        Ok(Other { wanted, rounds, thread: Some(thread) })
+    }
+
+    fn want(&self, what: u32) {
+        self.wanted.store(what, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+
+    /// Back when it runs.
+    fn run(&self) -> anyhow::Result<()> {
+        let (before, begin) = (self.rounds.load(Ordering::Relaxed), Instant::now());
+        self.want(RUN);
+        while self.rounds.load(Ordering::Relaxed) == before {
+            if begin.elapsed() > PATIENCE {
+                bail!("the other thread did not run within {PATIENCE:?}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Back when it has had the time to fall asleep.
+    fn sleep(&self) {
+        self.want(SLEEP);
+        let begin = Instant::now();
+        while begin.elapsed() < FALLING_ASLEEP {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.want(END);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let cpus = case.placement.seats.get(1).map(|seat| &seat.cpus).context("the case has one seat")?;
+    membarrier::register().context("this kernel refuses membarrier")?;
+    let other = Other::start(cpus)?;
+    let clock = sampler.clock();
+    let at = |state: &'static str| {
+        Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::STATE, state)).stretch(STRETCH)
+    };
+    sampler.time_in_turn([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
+        if which == 0 {
+            other.run()?
+        } else {
+            other.sleep()
+        };
+        let rounds = other.rounds.load(Ordering::Relaxed);
+        let begin = clock.now();
+        for _ in 0..iterations {
+            membarrier::expedited().context("membarrier failed")?;
+        }
+        let ns = clock.now() - begin;
+        let ran = other.rounds.load(Ordering::Relaxed) > rounds;
+        check_answer(which == 1 || ran, || "the other thread stood still while it should run".to_string())?;
+        other.want(SLEEP);
+        Ok(ns)
+    })?;
+    exits(sampler, point(ids::param::STATE, "away"))
+}
+
+/// A barrier takes microseconds, and its windows hold some hundreds.
+const STRETCH: f64 = 0.5;
+
+/// The yardstick: an exit, where asking cpuid is one.
+fn exits(sampler: &mut Sampler, params: Params) -> anyhow::Result<()> {
+    if !cpuid::TRAPS {
+        return Ok(());
+    }
+    let (first, mut changed) = (cpuid::trap(), 0u64);
+    sampler.time(Point::new(ids::metric::EXIT, 1.0).at(params).stretch(STRETCH), |n| {
+        for _ in 0..n {
+            changed += u64::from(cpuid::trap() != first);
+        }
+    })?;
+    check_answer(changed == 0, || format!("cpuid changed its answer {changed} times"))
+}
+
+/// Before the next tick, and long enough not to expire within a call; and what never comes next.
+const NEAR: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
+const FAR: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };
+const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+fn timer(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let timer =
+        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).context("cannot make a timerfd")?;
+    let set = |after: Timespec| {
+        timerfd_settime(
+            &timer,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: NEVER, it_value: after },
+        )
+        .context("cannot set a timerfd")
+    };
+    let clock = sampler.clock();
+    let mut unarmed = 0u64;
+    let at = |expiry: &'static str| {
+        Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::EXPIRY, expiry)).stretch(STRETCH)
+    };
+    sampler.time_in_turn([at("near"), at("far")], ids::metric::REPROGRAM, |which, iterations| {
+        let after = if which == 0 { NEAR } else { FAR };
+        let begin = clock.now();
+        for _ in 0..iterations {
+            set(after)?;
+            // What was left: nothing of a timer that expired meanwhile.
+            let left = set(NEVER)?.it_value;
+            unarmed += u64::from(which == 1 && left.tv_sec == 0);
+        }
+        Ok(clock.now() - begin)
+    })?;
+    check_answer(unarmed == 0, || format!("{unarmed} timers of an hour had expired at once"))?;
+    exits(sampler, point(ids::param::EXPIRY, "far"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rehearsal::{cases, visit_all, visit_row};
+
+    #[test]
+    fn barriers_are_timed_with_the_other_thread_running_and_away() {
+        let [case] = &cases(ids::IPI, Depth::Full)[..] else { return };
+        let samples = visit_all(case);
+        let named = |name: MetricId| samples.iter().filter(|one| one.metrics == [name]).count();
+        assert_eq!((named(ids::metric::LATENCY), named(ids::metric::INTERRUPT)), (2, 1));
+        assert_eq!(named(ids::metric::EXIT), usize::from(cpuid::TRAPS));
+    }
+
+    #[test]
+    fn near_timers_and_far_ones() {
+        assert!(visit_row(ids::TIMER).len() >= 3);
+    }
+
+    #[test]
+    fn the_other_thread_runs_and_sleeps_as_asked() {
+        let other = Other::start(&affinity::allowed().expect("affinity")).expect("a thread");
+        for _ in 0..3 {
+            other.run().expect("it runs");
+            other.sleep();
+        }
+    }
+}

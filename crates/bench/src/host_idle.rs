@@ -1,0 +1,110 @@
+//! How long a sleeping partner on another CPU takes to run after idling for a while.
+
+use std::time::Duration;
+
+use super::host_exits::nearest_two;
+use super::{
+    Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, histogram, point,
+};
+use model::vocabulary::MetricId;
+use model::vocabulary::host as ids;
+use model::{Better, Case, Form, Metric, Params};
+use sys::partner::{Partner, Wait};
+
+const fn wake(name: MetricId, title: &'static str, q: f64) -> Metric {
+    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
+}
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::IDLE,
+    title: "Wake-up after idling",
+    about: "A process on one CPU spins for 20 µs, 200 µs or 2 ms, in turn, while its partner sleeps on another CPU; then it \
+            wakes the partner (futex), which reads the clock as soon as it runs. Nothing else runs on the partner's CPU: it idles \
+            all the while, by the kernel's idle loop in the guest and by the host's below it.",
+    reading: "Bare metal: 2 to 5 µs, and up to hundreds of µs after 2 ms where deep idle states are allowed. In a guest that halts \
+              with an exit: 5 to 60 µs. As quick after 20 µs as bare metal, and slower after 2 ms: the host polls for \
+              a while before it lets the CPU go (halt_poll_ns, usually 0.2 ms), or the guest does (haltpoll). As quick after 2 ms, \
+              too: halting takes no exit (the CPU is the guest's own), or idle=poll.",
+    source: file!(),
+    metrics: &[
+        wake(ids::metric::WAKE_P50, "until it runs, median", 0.5),
+        wake(ids::metric::WAKE_P99, "until it runs, 99th percentile", 0.99).aside(),
+    ],
+    params: &[Param {
+        name: ids::param::IDLE_US,
+        about: "how long the partner has slept, us",
+        range: Range::Int { min: 1, max: 1_000_000 },
+    }],
+    view: &View::Table,
+    from: Depth::Full,
+    hidden: true,
+    budget_s: Some(180.0),
+    cases,
+    points,
+    run,
+}];
+
+const IDLE_US: [u64; 3] = [20, 200, 2000];
+/// Wake-ups after each length in a visit: a hundred have a 99th percentile.
+const WAKE_UPS: usize = 120;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = match nearest_two(scope, ["waker", "sleeper"]) {
+        Ok(placement) => placement,
+        Err(why) => return vec![Candidate::unmet(bench.id, "same-llc", why)],
+    };
+    let each: u64 = IDLE_US.iter().map(|us| us + 100).sum();
+    vec![Candidate::new(bench.id, placement, 60, 0.01 + WAKE_UPS as f64 * each as f64 / 1e6)]
+}
+
+fn points(_: &Case) -> Vec<Params> {
+    IDLE_US.map(|us| point(ids::param::IDLE_US, us)).to_vec()
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let clock = sampler.clock();
+    let [_, sleeper, ..] = case.placement.seats.as_slice() else { anyhow::bail!("the case has one seat") };
+    let mut partner = Partner::start(&sleeper.cpus, Wait::Sleep, || Ok(move |_| Ok(clock.now().to_bits())))?;
+    let mut waits: [Vec<u64>; 3] = Default::default();
+    let begin = clock.now();
+    for round in 0..WAKE_UPS {
+        // Each length stands in each place as often.
+        for at in 0..IDLE_US.len() {
+            let which = (at + round) % IDLE_US.len();
+            let asleep = clock.now();
+            let until = asleep + Duration::from_micros(IDLE_US[which]).as_nanos() as f64;
+            while clock.now() < until {
+                std::hint::spin_loop();
+            }
+            let told = clock.now();
+            let ran = f64::from_bits(partner.ask(0)?);
+            check_answer(ran >= told - CLOCKS_APART, || {
+                format!("the partner ran {:.0} ns before it was woken", told - ran)
+            })?;
+            waits[which].push((ran - told).max(1.0) as u64);
+        }
+    }
+    let ns = clock.now() - begin;
+    for (us, waits) in IDLE_US.into_iter().zip(waits) {
+        let metrics = [ids::metric::WAKE_P50, ids::metric::WAKE_P99];
+        sampler.histogram_at(point(ids::param::IDLE_US, us), &metrics, histogram(waits.into_iter())?, ns)?;
+    }
+    Ok(())
+}
+
+/// Counters of two CPUs are this close, ns.
+const CLOCKS_APART: f64 = 1e3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rehearsal::{cases, visit_all};
+
+    #[test]
+    fn a_partner_is_woken_after_each_length() {
+        let [case] = &cases(ids::IDLE, Depth::Full)[..] else { return };
+        let samples = visit_all(case);
+        assert_eq!(samples.len(), IDLE_US.len());
+        assert!(samples.iter().all(|one| one.histograms[0].total() == WAKE_UPS as u64));
+    }
+}

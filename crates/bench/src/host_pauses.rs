@@ -1,0 +1,205 @@
+//! Pauses of every CPU at once: spinning clocks that note when they were kept from running.
+
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, point};
+use model::vocabulary::MetricId;
+use model::vocabulary::host as ids;
+use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
+use std::path::Path;
+use std::rc::Rc;
+use sys::counters::{CpuTime, CpuTimes, units_per_second};
+use sys::team::{Body, Team};
+
+mod watcher;
+
+use watcher::{Board, Seen, Watcher};
+
+const fn share(name: MetricId, title: &'static str) -> Metric {
+    Metric::new(name, title, "%", Better::Lower, Form::Value)
+}
+
+const fn gap(name: MetricId, title: &'static str, q: f64) -> Metric {
+    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
+}
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::PAUSES,
+    title: "Pauses of every CPU",
+    about: "One process on every usable CPU reads the clock again and again for a second or more, all at once, and notes each \
+            gap above 3 µs between two readings. At a gap of 20 µs or more it reads its run-queue delay \
+            (/proc/self/schedstat; where the kernel has none, its involuntary switches): a gap in which the process waited for \
+            its CPU is the doing of another task of this system. `withheld` is the share of time in gaps of 100 µs and more in \
+            which it did not wait: no task of this system ran there, and no tick takes that long. `by_tasks` is the share in \
+            gaps in which it waited, `paused` that of all gaps. All gaps of 20 µs and more are kept with their moment \
+            (`pause`: its length, of windows that each end with it), so that those of different CPUs can be put on one time line. Beside them the \
+            kernel's own counts of the same time: stolen, and in interrupts (/proc/stat).",
+    reading: "Bare metal: gaps of 1 to 10 µs at every tick, and `withheld` near 0; a few gaps of 100 to 400 µs on all CPUs at \
+              once are system management interrupts of the firmware. A guest's ticks take 10 to 50 µs. `withheld` above 0.5 % \
+              in a guest: the host ran somebody else on this CPU's core. CPUs that never run at once share one; CPUs that stop \
+              and go on together are stopped as a guest: by a quota, a migration, a snapshot. `by_tasks`: what else runs on \
+              this system.",
+    source: file!(),
+    metrics: &[
+        share(ids::metric::WITHHELD, "withheld by the host"),
+        share(ids::metric::BY_TASKS, "taken by other tasks").aside(),
+        share(ids::metric::PAUSED, "in all gaps").aside(),
+        Metric::new(ids::metric::LONGEST, "longest gap without a task", "us", Better::Lower, Form::Value)
+            .aside(),
+        Metric::new(ids::metric::RATE, "withheld so often", "1/s", Better::Lower, Form::Value).aside(),
+        gap(ids::metric::GAP_P50, "gap, median", 0.5),
+        gap(ids::metric::GAP_P99, "gap, 99th percentile", 0.99),
+        gap(ids::metric::GAP_P999, "gap, 99.9th percentile", 0.999),
+        gap(ids::metric::GAP_MAX, "gap, longest", 1.0),
+        share(ids::metric::STOLEN, "stolen, as the kernel counts").aside(),
+        share(ids::metric::INTERRUPTS, "in interrupts, as the kernel counts").aside(),
+        Metric::new(ids::metric::WATCHED, "time watched", "s", Better::Neither, Form::Value).detail(),
+        Metric::new(ids::metric::PAUSE, "length of a pause", "us", Better::Lower, Form::Value).detail(),
+    ],
+    params: &[Param {
+        name: ids::param::CPU,
+        about: "CPU that was watched",
+        range: Range::Int { min: 0, max: 1 << 20 },
+    }],
+    view: &View::Table,
+    from: Depth::Full,
+    hidden: true,
+    budget_s: Some(180.0),
+    cases,
+    points,
+    run,
+}];
+
+/// From here on no tick and no usual interrupt takes as long, ns.
+const LONG_NS: f64 = 100e3;
+/// A pause is a task's where the process waited for at least this part of it.
+const WAITED: f64 = 0.5;
+
+/// A visit watches for so many of the profile's windows, and within these bounds, ns.
+const WINDOWS: f64 = 500.0;
+const LEAST_NS: f64 = 50e6;
+const MOST_NS: f64 = 3e9;
+
+fn watch_ns(window_ns: f64) -> f64 {
+    (WINDOWS * window_ns).clamp(LEAST_NS, MOST_NS)
+}
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = scope.floor.all("watcher");
+    let cpus = placement.seats.len();
+    if cpus == 0 {
+        return vec![Candidate::unmet(bench.id, "all", "no CPU is known to be usable".to_string())];
+    }
+    let seconds = 0.1 + cpus as f64 * 1e-3 + watch_ns(scope.windows.window_ns) / 1e9;
+    vec![Candidate::new(bench.id, placement, 100, seconds).memory(Board::bytes(cpus))]
+}
+
+fn points(case: &Case) -> Vec<Params> {
+    cpus(case).map(at).collect()
+}
+
+/// The CPU of each seat.
+fn cpus(case: &Case) -> impl Iterator<Item = u32> + '_ {
+    case.placement.seats.iter().filter_map(|seat| seat.cpus.first())
+}
+
+fn at(cpu: u32) -> Params {
+    point(ids::param::CPU, u64::from(cpu))
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+    let board = Rc::new(Board::new(seats.len())?);
+    let clock = sampler.clock();
+    let build = |seat: usize| -> anyhow::Result<Body> {
+        let mut watcher = Watcher::new(Rc::clone(&board), seat, clock);
+        Ok(Box::new(move |ns| watcher.watch(ns as f64)))
+    };
+    let mut team = Team::start(&seats, clock, build)?;
+    let mut times = CpuTimes::open(Path::new("/"));
+    let before = times.each();
+    let laps = team.round(watch_ns(sampler.windows().window_ns) as u64)?;
+    let after = times.each();
+    // Of all CPUs the same moment, from which their pauses are counted.
+    let origin = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
+    for (seat, (cpu, lap)) in cpus(case).zip(&laps).enumerate() {
+        let seen = board.seen(seat);
+        let ns = lap.end_ns - origin;
+        check_answer(lap.answer == seen.gaps && seen.paused_ns <= ns, || {
+            format!(
+                "CPU {cpu}: {} of {} gaps are kept, of {:.0} us in {ns:.0} ns",
+                seen.gaps,
+                lap.answer,
+                seen.paused_ns / 1e3
+            )
+        })?;
+        if seen.lost > 0 {
+            let remark = format!("CPU {cpu}: of its pauses the last {} are counted, not kept", seen.lost);
+            sampler.facts().notes.push(remark);
+        }
+        emit(sampler, cpu, origin, ns, seen)?;
+        emit_counts(sampler, cpu, (&before, &after), ns)?;
+    }
+    Ok(())
+}
+
+fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: Seen) -> anyhow::Result<()> {
+    let (mut withheld, mut by_tasks, mut longest, mut count) = (0.0, 0.0, 0.0_f64, 0.0);
+    for pause in &seen.pauses {
+        if pause.waited_ns >= WAITED * pause.length_ns {
+            by_tasks += pause.length_ns;
+        } else if pause.length_ns >= LONG_NS {
+            withheld += pause.length_ns;
+            longest = longest.max(pause.length_ns);
+            count += 1.0;
+        }
+    }
+    for (metric, value) in [
+        (ids::metric::WITHHELD, 100.0 * withheld / ns),
+        (ids::metric::BY_TASKS, 100.0 * by_tasks / ns),
+        (ids::metric::PAUSED, 100.0 * seen.paused_ns / ns),
+        (ids::metric::LONGEST, longest / 1e3),
+        (ids::metric::RATE, count / (ns / 1e9)),
+        (ids::metric::WATCHED, ns / 1e9),
+    ] {
+        sampler.value(at(cpu), metric, value, ns)?;
+    }
+    if seen.histogram.total() > 0 {
+        let quantiles =
+            [ids::metric::GAP_P50, ids::metric::GAP_P99, ids::metric::GAP_P999, ids::metric::GAP_MAX];
+        sampler.histogram_at(at(cpu), &quantiles, seen.histogram, ns)?;
+    }
+    if seen.pauses.is_empty() {
+        return Ok(());
+    }
+    let mut from = origin;
+    let mut spans = Vec::with_capacity(seen.pauses.len());
+    for pause in &seen.pauses {
+        let end = pause.begin_ns + pause.length_ns;
+        spans.push(end - from);
+        from = end;
+    }
+    let waited = seen.pauses.iter().map(|pause| pause.waited_ns).collect();
+    let lengths = seen.pauses.iter().map(|pause| pause.length_ns / 1e3).collect();
+    let beside = Covariates { wait_ns: Some(Packed::pack(waited)), ..Covariates::default() };
+    sampler.windows_beside(at(cpu), ids::metric::PAUSE, (lengths, spans), beside)
+}
+
+/// What the kernel counted for this CPU in the same time, where it counts.
+fn emit_counts(
+    sampler: &mut Sampler,
+    cpu: u32,
+    (before, after): (&[CpuTime], &[CpuTime]),
+    ns: f64,
+) -> anyhow::Result<()> {
+    let own = |times: &[CpuTime]| times.iter().find(|time| time.cpu == cpu).copied();
+    let (Some(before), Some(after)) = (own(before), own(after)) else { return Ok(()) };
+    let percent =
+        |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / units_per_second() / (ns / 1e9);
+    // Where a host hides stolen time, none was ever counted.
+    if after.steal > 0 {
+        sampler.value(at(cpu), ids::metric::STOLEN, percent(after.steal, before.steal), ns)?;
+    }
+    sampler.value(at(cpu), ids::metric::INTERRUPTS, percent(after.interrupts, before.interrupts), ns)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Pauses of CPUs, put down to who made them: tasks of this system or the host.
+
+use super::words::{capital, counted, percent};
+use super::{Diagnosis, Evidence, Rule};
+use machine::{Hypervisor, Machine};
+use model::vocabulary::MetricId;
+use model::vocabulary::host as ids;
+use model::{Effect, Fact, Finding, Form, Run, Samples, Severity, Value, Visit};
+use stats::pauses::{Answer, CpuTime, Found, PairAnswer, PairTime, Pause, Watched, judge};
+
+pub const RULES: &[Rule] = &[PREEMPTED];
+
+const PREEMPTED: Rule = Rule {
+    id: ids::rule::PREEMPTED_CPUS,
+    title: "CPUs that the host takes away",
+    topic: "preempted",
+    about: "A host may run more virtual CPUs than it has CPUs. A guest's CPU then stands still while another one runs in its place: \
+            locks are held all the while, timers come late, and work that waits for all CPUs waits for the one that stands still. \
+            Steal time counts it only where the host reports it.",
+    method: "assay host: a clock spins on every CPU at once. A pause of 100 µs and more (or five times a usual gap, where ticks take as \
+             long) in which the clock's process did not wait for its CPU is no task's and no tick's. Fires where the 95 % interval of \
+             their share lies above 0.5 %, in four visits or more, unless the kernel counts half as much in interrupts. Two CPUs take \
+             turns where 40 % of the pauses of one begin when the other's end, or end when they begin, within 60 µs, significantly more \
+             than begin or end with them; and both pause at once in less than 0.85 of what chance gives. They stop together where half \
+             of the pauses begin and end as one.",
+    calm: "host leaves CPUs to the guest",
+    looked_at: "spinning clocks",
+    source: file!(),
+    check: preempted,
+};
+
+/// Pauses of all CPUs in a run, judged.
+pub struct Pauses {
+    pub found: Found,
+    /// Key of the case.
+    pub case: String,
+    /// Whether a hypervisor lies below; `None` where nothing tells.
+    pub guest: Option<bool>,
+}
+
+impl Diagnosis {
+    /// Who keeps CPUs from running; `None` where no pauses were watched.
+    pub fn pauses(&self) -> Option<Pauses> {
+        pauses(&self.run, &self.machine)
+    }
+}
+
+fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
+    let at = run.header.plan.iter().position(|planned| planned.case.bench == ids::PAUSES)?;
+    let ran = run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none());
+    let visits: Vec<Vec<Watched>> = ran.map(watched).filter(|visit| !visit.is_empty()).collect();
+    (!visits.is_empty()).then(|| Pauses {
+        found: judge(&visits),
+        case: run.header.plan[at].case.key(),
+        guest: match machine.hypervisor {
+            Hypervisor::Guest(_) => Some(true),
+            Hypervisor::None => Some(false),
+            Hypervisor::Unknown => None,
+        },
+    })
+}
+
+/// The CPUs of a visit that were watched, as a stored visit tells them.
+fn watched(visit: &Visit) -> Vec<Watched> {
+    let of = |cpu: i64, metric: MetricId| {
+        let own = |samples: &&Samples| {
+            samples.point.get(ids::param::CPU).and_then(Value::int) == Some(cpu)
+                && samples.metrics.iter().any(|name| metric == *name)
+        };
+        visit.samples.iter().find(own)
+    };
+    let mut all = Vec::new();
+    for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::WATCHED]) {
+        let Some(cpu) = samples.point.get(ids::param::CPU).and_then(Value::int) else { continue };
+        let Ok(number) = u32::try_from(cpu) else { continue };
+        let value =
+            |metric| of(cpu, metric)?.values(Form::Value).first().copied().filter(|value| value.is_finite());
+        let share = |metric| value(metric).map(|percent| percent / 100.0);
+        let Some(seconds) = value(ids::metric::WATCHED).filter(|seconds| *seconds > 0.0) else { continue };
+        let usual = of(cpu, ids::metric::GAP_P50).and_then(|one| one.histograms.first()?.quantile(0.5));
+        all.push(Watched {
+            cpu: number,
+            ns: seconds * 1e9,
+            pauses: of(cpu, ids::metric::PAUSE).map(time_line).unwrap_or_default(),
+            usual: usual.unwrap_or(0.0),
+            stolen: share(ids::metric::STOLEN),
+            interrupts: share(ids::metric::INTERRUPTS),
+        });
+    }
+    all
+}
+
+/// Windows that each end with a pause, as pauses on one line.
+fn time_line(samples: &Samples) -> Vec<Pause> {
+    let waited = samples.beside.wait_ns.as_ref();
+    let mut at = 0.0;
+    let mut all = Vec::new();
+    for (index, (us, ns)) in samples.values(Form::Value).into_iter().zip(&samples.ns).enumerate() {
+        at += ns;
+        let (length, waited) = (us * 1e3, waited.and_then(|waited| waited.get(index)));
+        if length.is_finite() && length > 0.0 && at.is_finite() {
+            all.push(Pause { begin: at - length, length, waited });
+        }
+    }
+    all
+}
+
+impl Pauses {
+    /// CPUs from which the host withholds time, the most withheld first.
+    pub fn withheld(&self) -> Vec<&CpuTime> {
+        let mut all: Vec<&CpuTime> =
+            self.found.cpus.iter().filter(|cpu| cpu.answer == Answer::Withheld).collect();
+        all.sort_by(|one, other| other.withheld.total_cmp(&one.withheld));
+        all
+    }
+
+    pub fn pairs_that(&self, answer: PairAnswer) -> Vec<&PairTime> {
+        self.found.pairs.iter().filter(|pair| pair.answer == answer).collect()
+    }
+
+    /// `CPUs 0 and 1 never run at once`, where pairs take turns or stop together.
+    pub fn pairs_words(&self) -> Option<String> {
+        let named = |pairs: &[&PairTime]| {
+            let [first, rest @ ..] = pairs else { return None };
+            let more = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" (and {} more)", counted(rest.len(), "pair"))
+            };
+            Some(format!("CPUs {} and {}{more}", first.cpus[0], first.cpus[1]))
+        };
+        if let Some(pairs) = named(&self.pairs_that(PairAnswer::TakeTurns)) {
+            return Some(format!("{pairs} take turns on one CPU of the host"));
+        }
+        Some(format!("{} stop together", named(&self.pairs_that(PairAnswer::StopTogether))?))
+    }
+}
+
+fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let pauses = pauses(evidence.run, evidence.machine)?;
+    // On metal it is firmware or an interrupt, and never a host.
+    if pauses.guest != Some(true) {
+        return None;
+    }
+    let withheld = pauses.withheld();
+    let Some(most) = withheld.first() else {
+        let told = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
+        return told.then(Vec::new);
+    };
+    let mut facts = Vec::new();
+    for cpu in withheld.iter().take(4) {
+        let words = format!(
+            "{} ({} to {}), {} in {:.0} s, the longest {}",
+            percent(cpu.withheld),
+            percent(cpu.interval.low),
+            percent(cpu.interval.high),
+            counted(cpu.count, "stop"),
+            cpu.seconds,
+            milliseconds(cpu.longest)
+        );
+        facts.push(Fact::new(format!("withheld from CPU {}", cpu.cpu), words, &pauses.case));
+    }
+    if let Some(stolen) = most.stolen {
+        facts.push(Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat"));
+    }
+    for pair in pauses.found.pairs.iter().filter(is_told).take(4) {
+        let words = format!(
+            "both stop for {} of the time; {} if each stopped by itself",
+            percent(pair.both),
+            percent(pair.chance)
+        );
+        facts.push(Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case));
+    }
+    let others = withheld.len() - 1;
+    let of = if others == 0 { String::new() } else { format!(", and from {}", counted(others, "other CPU")) };
+    Some(vec![Finding {
+        rule: PREEMPTED.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
+            percent(most.withheld),
+            most.cpu
+        ),
+        cause: match pauses.pairs_words() {
+            Some(words) => format!("{}.", capital(&words)),
+            None => "The host runs other guests, or its own work, on the CPUs that it gives this guest.".to_string(),
+        },
+        facts,
+        confirm: "assay host --new".into(),
+        advice: "Ask the provider for CPUs of one's own. Operator: fewer virtual CPUs than CPUs, each pinned to one of its own; \
+                 quotas of the guest's group as large as its CPUs."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+fn is_told(pair: &&PairTime) -> bool {
+    [PairAnswer::TakeTurns, PairAnswer::StopTogether].contains(&pair.answer)
+}
+
+/// `4.2 ms`.
+pub fn milliseconds(ns: f64) -> String {
+    model::figure(ns / 1e6, "ms")
+}

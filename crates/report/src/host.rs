@@ -1,0 +1,491 @@
+//! What a guest really gets, row by row: for the first screen and as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::screen::{RowReading, Tone};
+use diagnose::words::counted;
+use diagnose::{Diagnosis, Pauses, milliseconds};
+use machine::Hypervisor;
+use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory};
+use model::{figure, percent, rough_figure};
+use stats::analysis::Judged;
+use stats::pauses::{Answer, CpuTime, Doubt, FLOOR, PairAnswer, least_seen};
+
+/// What a guest gets of its host.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputHost {
+    /// Whether this is a guest; null where nothing says so.
+    pub guest: Option<bool>,
+    pub rows: Vec<HostRow>,
+    pub cpus: Vec<OutputCpu>,
+    /// Pairs that take turns or stop together.
+    pub pairs: Vec<OutputPair>,
+    /// Pauses that all CPUs had at once; null where there were none.
+    pub stops: Option<OutputStops>,
+    /// Pauses of 4 ms for less than this share of the time would not have been seen, 0..1.
+    pub least_seen: f64,
+}
+
+/// A row of the page.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HostRow {
+    pub what: &'static str,
+    pub grade: Grade,
+    /// The grade in a word or two.
+    pub word: String,
+    pub reading: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    Good,
+    Poor,
+    CannotTell,
+    NotMeasured,
+    /// A fact that is neither.
+    Fact,
+}
+
+/// Where a CPU's time went.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputCpu {
+    pub cpu: u32,
+    pub answer: OutputAnswer,
+    pub seconds: f64,
+    /// Shares, 0..1, the first with its 95 % interval.
+    pub withheld: f64,
+    pub withheld_ci95: [f64; 2],
+    pub by_tasks: f64,
+    /// As the kernel counts; null where it does not.
+    pub stolen: Option<f64>,
+    pub pauses: usize,
+    pub longest_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputAnswer {
+    Whole,
+    Withheld,
+    CannotTell,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputPair {
+    pub cpus: [u32; 2],
+    pub answer: OutputPairAnswer,
+    /// Share of the time in which both are paused, and what chance gives.
+    pub both: f64,
+    pub by_chance: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputPairAnswer {
+    TakeTurns,
+    StopTogether,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputStops {
+    pub count: usize,
+    pub share: f64,
+    pub longest_ms: f64,
+}
+
+/// `None` of a run without pauses.
+pub fn output(diagnosis: &Diagnosis) -> Option<OutputHost> {
+    let pauses = diagnosis.pauses()?;
+    let answer = |cpu: &CpuTime| match cpu.answer {
+        Answer::Whole => OutputAnswer::Whole,
+        Answer::Withheld => OutputAnswer::Withheld,
+        Answer::CannotTell(_) => OutputAnswer::CannotTell,
+    };
+    let cpu = |cpu: &CpuTime| OutputCpu {
+        cpu: cpu.cpu,
+        answer: answer(cpu),
+        seconds: cpu.seconds,
+        withheld: cpu.withheld,
+        withheld_ci95: [cpu.interval.low, cpu.interval.high],
+        by_tasks: cpu.by_tasks,
+        stolen: cpu.stolen,
+        pauses: cpu.count,
+        longest_ms: cpu.longest / 1e6,
+    };
+    let pairs = [
+        (PairAnswer::TakeTurns, OutputPairAnswer::TakeTurns),
+        (PairAnswer::StopTogether, OutputPairAnswer::StopTogether),
+    ];
+    let pairs = pairs.into_iter().flat_map(|(wanted, answer)| {
+        pauses.pairs_that(wanted).into_iter().map(move |pair| OutputPair {
+            cpus: pair.cpus,
+            answer,
+            both: pair.both,
+            by_chance: pair.chance,
+        })
+    });
+    Some(OutputHost {
+        guest: pauses.guest,
+        rows: rows(diagnosis, &pauses),
+        cpus: pauses.found.cpus.iter().map(cpu).collect(),
+        pairs: pairs.collect(),
+        stops: pauses.found.stops.map(|stops| OutputStops {
+            count: stops.count,
+            share: stops.share,
+            longest_ms: stops.longest / 1e6,
+        }),
+        least_seen: unseen(&pauses),
+    })
+}
+
+/// The share below which pauses would not have been seen on the CPU that was watched least.
+pub fn unseen(pauses: &Pauses) -> f64 {
+    least_seen(pauses.found.cpus.iter().map(|cpu| cpu.seconds).fold(f64::INFINITY, f64::min))
+}
+
+impl HostRow {
+    fn new(what: &'static str, grade: Grade, word: &str, reading: impl Into<String>) -> HostRow {
+        HostRow { what, grade, word: word.to_string(), reading: reading.into() }
+    }
+
+    fn not_measured(what: &'static str, reading: impl Into<String>) -> HostRow {
+        HostRow::new(what, Grade::NotMeasured, "not measured", reading)
+    }
+
+    pub fn shown(&self) -> RowReading {
+        let (sign, tone) = match self.grade {
+            Grade::Good => ('●', Tone::Good),
+            Grade::Poor => ('▼', Tone::Care),
+            Grade::CannotTell => ('?', Tone::Dim),
+            Grade::NotMeasured | Grade::Fact => ('–', Tone::Dim),
+        };
+        RowReading { sign, word: self.word.clone(), tone, wide: false, extra: String::new() }
+    }
+}
+
+/// Every row, in the order of the page.
+pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
+    vec![
+        cpus(pauses),
+        stops(pauses),
+        siblings(diagnosis),
+        tasks(pauses),
+        clock(diagnosis),
+        clocksource(diagnosis),
+        HostRow::not_measured("cache share", "of the last-level cache"),
+        HostRow::not_measured("memory pages", "what backs them"),
+        node(diagnosis),
+        HostRow::not_measured("interference", "by others, over minutes"),
+        timers(diagnosis),
+        ipis(diagnosis, pauses),
+        timer_writes(diagnosis, pauses),
+        idle(diagnosis),
+    ]
+}
+
+/// The CPU from which most is withheld, and of equal ones that in doubt.
+fn worst(pauses: &Pauses) -> Option<&CpuTime> {
+    pauses.found.cpus.iter().max_by(|one, other| one.withheld.total_cmp(&other.withheld))
+}
+
+/// `0.21 % (0.12–0.30) of CPU 1`.
+fn share_words(cpu: &CpuTime) -> String {
+    if cpu.count == 0 {
+        return format!("no pause in {:.0} s; < {}", cpu.seconds, percent(cpu.interval.high));
+    }
+    format!(
+        "CPU {} paused {} (up to {}), at most {}",
+        cpu.cpu,
+        percent(cpu.withheld),
+        percent(cpu.interval.high),
+        milliseconds(cpu.longest)
+    )
+}
+
+fn cpus(pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("CPUs", grade, word, reading);
+    let Some(worst) = worst(pauses) else { return HostRow::not_measured("CPUs", "no CPU was watched") };
+    let doubt = pauses.found.cpus.iter().find_map(|cpu| match cpu.answer {
+        Answer::CannotTell(doubt) => Some((cpu, doubt)),
+        _ => None,
+    });
+    match (pauses.withheld().len(), doubt) {
+        (0, None) => row(Grade::Good, "whole", share_words(worst)),
+        (0, Some((cpu, doubt))) => row(Grade::CannotTell, "cannot tell", doubt_words(cpu, doubt)),
+        // Metal has no host: firmware, or an interrupt that takes long.
+        _ if pauses.guest != Some(true) => row(Grade::Poor, "interrupted", share_words(worst)),
+        _ => row(Grade::Poor, "preempted", share_words(worst)),
+    }
+}
+
+pub fn doubt_words(cpu: &CpuTime, doubt: Doubt) -> String {
+    match doubt {
+        Doubt::FewVisits => format!("too few passes ({:.0} s of CPU {})", cpu.seconds, cpu.cpu),
+        Doubt::NoQueue => "this kernel keeps no run-queue delay".to_string(),
+        Doubt::AtFloor => {
+            let [low, high] = [cpu.interval.low, cpu.interval.high].map(percent);
+            format!("CPU {} paused {low} to {high}; whole is below {}", cpu.cpu, percent(FLOOR))
+        }
+        Doubt::Interrupts => format!("interrupts take as much of CPU {}", cpu.cpu),
+    }
+}
+
+fn stops(pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("stops", grade, word, reading);
+    let pairs = |answer| pauses.pairs_that(answer);
+    let first = |answer| pairs(answer).first().map(|pair| pair.cpus);
+    if pauses.found.cpus.len() < 2 {
+        return HostRow::new("stops", Grade::Fact, "one CPU", "no other CPU to compare with");
+    }
+    if let Some([one, other]) = first(PairAnswer::TakeTurns) {
+        let more = pairs(PairAnswer::TakeTurns).len();
+        return row(
+            Grade::Poor,
+            "in turn",
+            format!("CPUs {one} and {other} share a CPU ({})", counted(more, "pair")),
+        );
+    }
+    if let (Some([one, other]), stops) = (first(PairAnswer::StopTogether), pauses.found.stops) {
+        let all = stops.filter(|stops| stops.count > 1).map(|stops| {
+            format!(
+                "all CPUs at once, {}, at most {}",
+                counted(stops.count, "time"),
+                milliseconds(stops.longest)
+            )
+        });
+        let words = all.unwrap_or_else(|| format!("CPUs {one} and {other} stop and go on together"));
+        return row(Grade::Poor, "together", words);
+    }
+    if pairs(PairAnswer::Apart).is_empty() {
+        return row(Grade::CannotTell, "cannot tell", "too few pauses to compare".to_string());
+    }
+    row(Grade::Fact, "each by itself", "no two CPUs stop in turn or together".to_string())
+}
+
+fn siblings(diagnosis: &Diagnosis) -> HostRow {
+    let Some((found, _)) = diagnosis.shared_cores() else {
+        return HostRow::not_measured("siblings", "needs two CPUs");
+    };
+    let row = |grade, word: &str, reading: String| HostRow::new("siblings", grade, word, reading);
+    let most = found.siblings.iter().max_by(|one, other| one.1.total_cmp(other.1));
+    match (most, found.open.is_empty()) {
+        (Some(((one, other), times)), _) => {
+            row(Grade::Fact, "siblings", format!("CPUs {one} and {other}: {times:.2} × slower together"))
+        }
+        (None, true) if !found.apart.is_empty() => {
+            let slowest = found.apart.values().copied().fold(1.0, f64::max);
+            row(Grade::Good, "whole cores", format!("together at most {slowest:.2} × slower"))
+        }
+        _ => row(Grade::CannotTell, "cannot tell", "too few passes, or all slow".to_string()),
+    }
+}
+
+fn tasks(pauses: &Pauses) -> HostRow {
+    let most = pauses.found.cpus.iter().max_by(|one, other| one.by_tasks.total_cmp(&other.by_tasks));
+    let Some(most) = most else { return HostRow::not_measured("other tasks", "no CPU was watched") };
+    let (grade, word) = if most.by_tasks > 0.01 { (Grade::Poor, "busy") } else { (Grade::Good, "quiet") };
+    let steal = match pauses.found.cpus.iter().filter_map(|cpu| cpu.stolen).reduce(f64::max) {
+        Some(stolen) => format!("steal {}", percent(stolen)),
+        None => "no steal".to_string(),
+    };
+    let reading = format!("{} of CPU {}; {steal}", percent(most.by_tasks), most.cpu);
+    HostRow::new("other tasks", grade, word, reading)
+}
+
+/// A figure of the run, and its unit.
+fn value(
+    diagnosis: &Diagnosis,
+    bench: BenchId,
+    metric: MetricId,
+    is_it: impl Fn(&Judged) -> bool,
+) -> Option<(f64, String)> {
+    let own = |judged: &&Judged| {
+        let series = &judged.series;
+        series.case.bench == bench && series.metric.name == metric && is_it(judged)
+    };
+    let judged = diagnosis.series.iter().find(own)?;
+    Some((judged.analysis.figure()?.median, judged.series.metric.unit.to_string()))
+}
+
+/// Cores that differ by more than this do not have one clock.
+const CLOCKS_ALIKE: f64 = 0.05;
+
+fn clock(diagnosis: &Diagnosis) -> HostRow {
+    let Some((ghz, unit)) = value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) else {
+        return HostRow::not_measured("clock", "assay run --only cpu.clock");
+    };
+    let cores = diagnosis.series.iter().filter(|judged| judged.series.case.bench == memory::CORES);
+    let cores: Vec<f64> =
+        cores.filter_map(|judged| judged.analysis.figure()).map(|estimate| estimate.median).collect();
+    let ends = (cores.iter().copied().reduce(f64::min), cores.iter().copied().reduce(f64::max));
+    let row = |grade, word: &str, reading: String| HostRow::new("clock", grade, word, reading);
+    match ends {
+        (Some(least), Some(most)) if cores.len() > 1 && least > 0.0 => {
+            let apart = most / least - 1.0;
+            let reading = format!("{}; cores differ by {}", figure(ghz, &unit), percent(apart));
+            match apart <= CLOCKS_ALIKE {
+                true => row(Grade::Good, "alike", reading),
+                false => row(Grade::Poor, "unequal", reading),
+            }
+        }
+        _ => row(Grade::Fact, "one core", figure(ghz, &unit)),
+    }
+}
+
+/// Reading the time by the kernel takes at least so many times as long.
+const BY_KERNEL: f64 = 1.5;
+
+fn clocksource(diagnosis: &Diagnosis) -> HostRow {
+    let name = diagnosis.machine.clock.current.clone().unwrap_or_else(|| "unknown".to_string());
+    let way = |wanted: &'static str| {
+        move |judged: &Judged| {
+            judged.series.point.get(kernel::param::WAY).and_then(|way| way.text()) == Some(wanted)
+        }
+    };
+    let read = |wanted| value(diagnosis, kernel::SYSCALL_CLOCK_GETTIME, kernel::metric::LATENCY, way(wanted));
+    let (Some((vdso, unit)), Some((by_kernel, _))) = (read("vdso"), read("kernel")) else {
+        return HostRow::new("clocksource", Grade::Fact, &name, "as the kernel reports");
+    };
+    let reading = format!("{name}, {}; by a call {}", figure(vdso, &unit), figure(by_kernel, &unit));
+    match by_kernel >= BY_KERNEL * vdso {
+        true => HostRow::new("clocksource", Grade::Good, "direct", reading),
+        false => HostRow::new("clocksource", Grade::Poor, "by the kernel", reading),
+    }
+}
+
+fn node(diagnosis: &Diagnosis) -> HostRow {
+    let nodes = diagnosis.machine.nodes.len().max(1);
+    let reading = match diagnosis.machine.hypervisor {
+        Hypervisor::None => "as firmware reports",
+        _ => "as the host reports",
+    };
+    HostRow::new("node", Grade::Fact, &counted(nodes, "node"), reading)
+}
+
+fn timers(diagnosis: &Diagnosis) -> HostRow {
+    let late = |metric| value(diagnosis, kernel::TIMER_TIMERFD, metric, |_| true);
+    let (Some((median, unit)), Some((tail, _))) =
+        (late(kernel::metric::LATENESS_P50), late(kernel::metric::LATENESS_P99))
+    else {
+        return HostRow::not_measured("timers", "assay run --only timer");
+    };
+    let reading = format!("late by {}, p99 {}", figure(median, &unit), figure(tail, &unit));
+    match tail <= LATE_MOST {
+        true => HostRow::new("timers", Grade::Good, "in time", reading),
+        false => HostRow::new("timers", Grade::Poor, "late", reading),
+    }
+}
+
+/// Timers of idle CPUs are no later than this for 99 of 100 on a host with time, us.
+const LATE_MOST: f64 = 200.0;
+
+/// A figure with its 95 % interval.
+#[derive(Clone, Copy)]
+struct Known {
+    mid: f64,
+    low: f64,
+    high: f64,
+}
+
+fn known(diagnosis: &Diagnosis, bench: BenchId, metric: MetricId) -> Option<Known> {
+    let own = |judged: &&Judged| judged.series.case.bench == bench && judged.series.metric.name == metric;
+    let estimate = diagnosis.series.iter().find(own)?.analysis.figure()?;
+    let interval = estimate.interval?;
+    Some(Known { mid: estimate.median, low: interval.low, high: interval.high })
+}
+
+/// How many exits something costs: the figure over the price of one, ends against ends.
+fn in_exits(cost: Known, exit: Known) -> Option<Known> {
+    let positive = cost.low.is_finite() && exit.low > 0.0;
+    positive.then(|| Known {
+        mid: cost.mid / exit.mid,
+        low: cost.low / exit.high,
+        high: cost.high / exit.low,
+    })
+}
+
+/// Below this no exit is part of it, and above that there are several.
+const NO_EXIT: f64 = 0.8;
+const SEVERAL_EXITS: f64 = 2.0;
+
+fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("IPIs", grade, word, reading);
+    let Some(cost) = known(diagnosis, host::IPI, host::metric::INTERRUPT) else {
+        return HostRow::not_measured("IPIs", "needs two CPUs, membarrier and an interval");
+    };
+    let ns = ns_words(cost);
+    if pauses.guest == Some(false) {
+        return row(Grade::Fact, "bare metal", ns);
+    }
+    let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
+    let Some(exits) = exits else {
+        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+    };
+    let reading = format!("{ns}; {} exits", range_words(exits));
+    match exits {
+        Known { high, .. } if high < NO_EXIT => row(Grade::Good, "virtual APIC", reading),
+        Known { low, .. } if low > SEVERAL_EXITS => row(Grade::Poor, "exits", reading),
+        _ => row(Grade::CannotTell, "cannot tell", reading),
+    }
+}
+
+/// One of two writes of the timer costs at least this part of an exit where it is one, which may
+/// be a fast one, and less than that where it is none.
+const FAST_EXIT: f64 = 0.25;
+const NO_WRITE_EXIT: f64 = 0.12;
+
+fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("timer writes", grade, word, reading);
+    let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
+        return HostRow::not_measured("timer writes", "host.timer has no interval");
+    };
+    let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
+    let ns = ns_words(cost);
+    if pauses.guest == Some(false) {
+        return row(Grade::Fact, "bare metal", ns);
+    }
+    let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
+    let Some(exits) = exits else {
+        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+    };
+    let reading = format!("{ns}; {} exits", range_words(exits));
+    match exits {
+        Known { high, .. } if high < NO_WRITE_EXIT => row(Grade::Good, "no exit", reading),
+        Known { low, .. } if low > FAST_EXIT => row(Grade::Fact, "exits", reading),
+        _ => row(Grade::CannotTell, "cannot tell", reading),
+    }
+}
+
+/// `2.4 µs`: what it costs; how well that is known, its exits say.
+fn ns_words(cost: Known) -> String {
+    rough_figure(cost.mid / 1e3, "us")
+}
+
+fn range_words(exits: Known) -> String {
+    format!("{}–{}", rough_figure(exits.low, ""), rough_figure(exits.high, ""))
+}
+
+/// A wake-up after long idling takes so many times as long as after short where the CPU was let go
+/// meanwhile.
+const LET_GO: f64 = 1.5;
+
+fn idle(diagnosis: &Diagnosis) -> HostRow {
+    let row = |word: &str, reading: String| HostRow::new("idle", Grade::Fact, word, reading);
+    let after = |us: i64| {
+        let own = move |judged: &Judged| {
+            judged.series.point.get(host::param::IDLE_US).and_then(model::Value::int) == Some(us)
+        };
+        value(diagnosis, host::IDLE, host::metric::WAKE_P50, own)
+    };
+    let (Some((short, unit)), Some((long, _))) = (after(20), after(2000)) else {
+        return HostRow::not_measured("idle", "needs two CPUs");
+    };
+    let text = |path| diagnosis.run.header.snapshot.text(path);
+    let governor = text("/sys/devices/system/cpu/cpuidle/current_governor").unwrap_or("unknown");
+    let driver = text("/sys/devices/system/cpu/cpuidle/current_driver").unwrap_or("unknown");
+    let reading =
+        format!("{}, after 2 ms {}; {driver}, {governor}", figure(short, &unit), figure(long, &unit));
+    row(if long > LET_GO * short { "polls first" } else { "one speed" }, reading)
+}
