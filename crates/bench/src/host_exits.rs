@@ -201,25 +201,37 @@ fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let at = |state: &'static str| {
         Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::STATE, state)).stretch(STRETCH)
     };
+    let mut fastest = 0.0_f64;
     sampler.time_in_turn([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
-        if which == 0 {
-            other.run()?
-        } else {
-            other.sleep()
-        };
-        let rounds = other.rounds.load(Ordering::Relaxed);
-        let begin = clock.now();
-        for _ in 0..iterations {
-            membarrier::expedited().context("membarrier failed")?;
+        for _ in 0..TRIES {
+            if which == 0 {
+                other.run()?
+            } else {
+                other.sleep()
+            };
+            let rounds = other.rounds.load(Ordering::Relaxed);
+            let begin = clock.now();
+            for _ in 0..iterations {
+                membarrier::expedited().context("membarrier failed")?;
+            }
+            let ns = clock.now() - begin;
+            let rate = (other.rounds.load(Ordering::Relaxed) - rounds) as f64 / ns;
+            fastest = fastest.max(rate);
+            // Where another task had its CPU there was nothing to interrupt.
+            if which == 1 || rate > RAN * fastest {
+                other.want(SLEEP);
+                return Ok(ns);
+            }
         }
-        let ns = clock.now() - begin;
-        let ran = other.rounds.load(Ordering::Relaxed) > rounds;
-        check_answer(which == 1 || ran, || "the other thread stood still while it should run".to_string())?;
-        other.want(SLEEP);
-        Ok(ns)
+        bail!("other work had the second CPU in each of {TRIES} windows")
     })?;
     exits(sampler, point(ids::param::STATE, "away"))
 }
+
+/// Between interrupts the other thread goes on at this part of its speed at least, if it runs; a
+/// window in which it did not is repeated, so often.
+const RAN: f64 = 0.02;
+const TRIES: usize = 100;
 
 /// A barrier takes microseconds, and its windows hold some hundreds.
 const STRETCH: f64 = 0.5;

@@ -69,6 +69,8 @@ fn watched(visit: &Visit) -> Vec<Watched> {
         };
         visit.samples.iter().find(own)
     };
+    let wall = visit.conditions.wall_ms;
+    let throttled = visit.conditions.throttled_ms.filter(|_| wall > 0.0).map(|ms| ms / wall);
     let mut all = Vec::new();
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::WATCHED]) {
         let Some(cpu) = samples.point.get(ids::param::CPU).and_then(Value::int) else { continue };
@@ -85,6 +87,7 @@ fn watched(visit: &Visit) -> Vec<Watched> {
             usual: usual.unwrap_or(0.0),
             stolen: share(ids::metric::STOLEN),
             interrupts: share(ids::metric::INTERRUPTS),
+            throttled,
         });
     }
     all

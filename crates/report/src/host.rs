@@ -3,12 +3,15 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod prices;
+
 use crate::screen::{RowReading, Tone};
 use diagnose::words::counted;
 use diagnose::{Diagnosis, Pauses, milliseconds};
 use machine::Hypervisor;
 use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory};
-use model::{figure, percent, rough_figure};
+use model::{figure, percent};
+use prices::{idle, ipis, timer_writes};
 use stats::analysis::Judged;
 use stats::pauses::{Answer, CpuTime, Doubt, FLOOR, PairAnswer, least_seen};
 
@@ -167,22 +170,36 @@ impl HostRow {
 
 /// Every row, in the order of the page.
 pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
+    let seen = |row: HostRow, benches: &[BenchId]| unless_disturbed(diagnosis, row, benches);
     vec![
         cpus(pauses),
         stops(pauses),
-        siblings(diagnosis),
+        seen(siblings(diagnosis), &[cpu::PAIR_SLOWDOWN]),
         tasks(pauses),
-        clock(diagnosis),
-        clocksource(diagnosis),
+        seen(clock(diagnosis), &[cpu::CLOCK, memory::CORES]),
+        seen(clocksource(diagnosis), &[kernel::SYSCALL_CLOCK_GETTIME]),
         HostRow::not_measured("cache share", "of the last-level cache"),
         HostRow::not_measured("memory pages", "what backs them"),
         node(diagnosis),
         HostRow::not_measured("interference", "by others, over minutes"),
-        timers(diagnosis),
-        ipis(diagnosis, pauses),
-        timer_writes(diagnosis, pauses),
-        idle(diagnosis),
+        seen(timers(diagnosis), &[kernel::TIMER_TIMERFD]),
+        seen(ipis(diagnosis, pauses), &[host::IPI]),
+        seen(timer_writes(diagnosis, pauses), &[host::TIMER]),
+        seen(idle(diagnosis), &[host::IDLE]),
     ]
+}
+
+/// A row whose figures were disturbed has no grade.
+fn unless_disturbed(diagnosis: &Diagnosis, row: HostRow, benches: &[BenchId]) -> HostRow {
+    let disturbed = |judged: &Judged| {
+        let (series, analysis) = (&judged.series, &judged.analysis);
+        let is_one = benches.iter().any(|bench| series.case.bench == *bench) && series.metric.headline;
+        is_one && analysis.estimate.is_some() && !analysis.verdict.usable()
+    };
+    if row.grade != Grade::NotMeasured && diagnosis.series.iter().any(disturbed) {
+        return HostRow { grade: Grade::CannotTell, word: "disturbed".into(), ..row };
+    }
+    row
 }
 
 /// The CPU from which most is withheld, and of equal ones that in doubt.
@@ -229,6 +246,7 @@ pub fn doubt_words(cpu: &CpuTime, doubt: Doubt) -> String {
             format!("CPU {} paused {low} to {high}; whole is below {}", cpu.cpu, percent(FLOOR))
         }
         Doubt::Interrupts => format!("interrupts take as much of CPU {}", cpu.cpu),
+        Doubt::Throttled => "a CPU quota of this system's holds it back".to_string(),
     }
 }
 
@@ -380,112 +398,3 @@ fn timers(diagnosis: &Diagnosis) -> HostRow {
 
 /// Timers of idle CPUs are no later than this for 99 of 100 on a host with time, us.
 const LATE_MOST: f64 = 200.0;
-
-/// A figure with its 95 % interval.
-#[derive(Clone, Copy)]
-struct Known {
-    mid: f64,
-    low: f64,
-    high: f64,
-}
-
-fn known(diagnosis: &Diagnosis, bench: BenchId, metric: MetricId) -> Option<Known> {
-    let own = |judged: &&Judged| judged.series.case.bench == bench && judged.series.metric.name == metric;
-    let estimate = diagnosis.series.iter().find(own)?.analysis.figure()?;
-    let interval = estimate.interval?;
-    Some(Known { mid: estimate.median, low: interval.low, high: interval.high })
-}
-
-/// How many exits something costs: the figure over the price of one, ends against ends.
-fn in_exits(cost: Known, exit: Known) -> Option<Known> {
-    let positive = cost.low.is_finite() && exit.low > 0.0;
-    positive.then(|| Known {
-        mid: cost.mid / exit.mid,
-        low: cost.low / exit.high,
-        high: cost.high / exit.low,
-    })
-}
-
-/// Below this no exit is part of it, and above that there are several.
-const NO_EXIT: f64 = 0.8;
-const SEVERAL_EXITS: f64 = 2.0;
-
-fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("IPIs", grade, word, reading);
-    let Some(cost) = known(diagnosis, host::IPI, host::metric::INTERRUPT) else {
-        return HostRow::not_measured("IPIs", "needs two CPUs, membarrier and an interval");
-    };
-    let ns = ns_words(cost);
-    if pauses.guest == Some(false) {
-        return row(Grade::Fact, "bare metal", ns);
-    }
-    let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
-    let Some(exits) = exits else {
-        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
-    };
-    let reading = format!("{ns}; {} exits", range_words(exits));
-    match exits {
-        Known { high, .. } if high < NO_EXIT => row(Grade::Good, "virtual APIC", reading),
-        Known { low, .. } if low > SEVERAL_EXITS => row(Grade::Poor, "exits", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
-    }
-}
-
-/// One of two writes of the timer costs at least this part of an exit where it is one, which may
-/// be a fast one, and less than that where it is none.
-const FAST_EXIT: f64 = 0.25;
-const NO_WRITE_EXIT: f64 = 0.12;
-
-fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("timer writes", grade, word, reading);
-    let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
-        return HostRow::not_measured("timer writes", "host.timer has no interval");
-    };
-    let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
-    let ns = ns_words(cost);
-    if pauses.guest == Some(false) {
-        return row(Grade::Fact, "bare metal", ns);
-    }
-    let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
-    let Some(exits) = exits else {
-        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
-    };
-    let reading = format!("{ns}; {} exits", range_words(exits));
-    match exits {
-        Known { high, .. } if high < NO_WRITE_EXIT => row(Grade::Good, "no exit", reading),
-        Known { low, .. } if low > FAST_EXIT => row(Grade::Fact, "exits", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
-    }
-}
-
-/// `2.4 µs`: what it costs; how well that is known, its exits say.
-fn ns_words(cost: Known) -> String {
-    rough_figure(cost.mid / 1e3, "us")
-}
-
-fn range_words(exits: Known) -> String {
-    format!("{}–{}", rough_figure(exits.low, ""), rough_figure(exits.high, ""))
-}
-
-/// A wake-up after long idling takes so many times as long as after short where the CPU was let go
-/// meanwhile.
-const LET_GO: f64 = 1.5;
-
-fn idle(diagnosis: &Diagnosis) -> HostRow {
-    let row = |word: &str, reading: String| HostRow::new("idle", Grade::Fact, word, reading);
-    let after = |us: i64| {
-        let own = move |judged: &Judged| {
-            judged.series.point.get(host::param::IDLE_US).and_then(model::Value::int) == Some(us)
-        };
-        value(diagnosis, host::IDLE, host::metric::WAKE_P50, own)
-    };
-    let (Some((short, unit)), Some((long, _))) = (after(20), after(2000)) else {
-        return HostRow::not_measured("idle", "needs two CPUs");
-    };
-    let text = |path| diagnosis.run.header.snapshot.text(path);
-    let governor = text("/sys/devices/system/cpu/cpuidle/current_governor").unwrap_or("unknown");
-    let driver = text("/sys/devices/system/cpu/cpuidle/current_driver").unwrap_or("unknown");
-    let reading =
-        format!("{}, after 2 ms {}; {driver}, {governor}", figure(short, &unit), figure(long, &unit));
-    row(if long > LET_GO * short { "polls first" } else { "one speed" }, reading)
-}

@@ -30,6 +30,8 @@ pub struct Watched {
     /// Shares of the time, 0 to 1, as the kernel counts them; `None` where it does not.
     pub stolen: Option<f64>,
     pub interrupts: Option<f64>,
+    /// Time in which a CPU quota of this system held CPUs back, as a share of the visit.
+    pub throttled: Option<f64>,
 }
 
 /// What became of a CPU's time.
@@ -69,6 +71,9 @@ pub enum Doubt {
     AtFloor,
     /// The kernel counts as much time in interrupts.
     Interrupts,
+    /// A quota of this system's own control groups held its tasks back as long: in some kernels
+    /// what is throttled waits in no queue.
+    Throttled,
 }
 
 /// How two CPUs stop.
@@ -178,7 +183,9 @@ struct Held {
 impl Held {
     fn of(watched: &Watched) -> Held {
         let long = (USUAL_TIMES * watched.usual).clamp(LONG_LEAST, LONG_MOST);
-        let own = watched.pauses.iter().filter(|pause| pause.length >= long && !is_of_a_task(pause));
+        let alone =
+            |pause: &&Pause| pause.length - pause.waited.unwrap_or(0.0) >= long && !is_of_a_task(pause);
+        let own = watched.pauses.iter().filter(alone);
         let pauses = own.map(|pause| [pause.begin, pause.begin + pause.length]).collect();
         Held { cpu: watched.cpu, ns: watched.ns, pauses }
     }
@@ -216,7 +223,11 @@ fn cpu_time(cpu: u32, visits: &[Vec<Watched>], held: &[Vec<Held>]) -> CpuTime {
         let known: Option<Vec<f64>> = watched.iter().map(|watched| of(watched)).collect();
         mean(&known?)
     };
-    let answer = answer(&watched, withheld, interval, average(|watched| watched.interrupts));
+    let otherwise = [
+        (Doubt::Interrupts, average(|watched| watched.interrupts)),
+        (Doubt::Throttled, average(|watched| watched.throttled)),
+    ];
+    let answer = answer(&watched, withheld, interval, otherwise);
     CpuTime {
         cpu,
         seconds,
@@ -230,7 +241,13 @@ fn cpu_time(cpu: u32, visits: &[Vec<Watched>], held: &[Vec<Held>]) -> CpuTime {
     }
 }
 
-fn answer(watched: &[&Watched], withheld: f64, interval: Interval, interrupts: Option<f64>) -> Answer {
+/// `otherwise`: what else could have taken the time, and which share of it.
+fn answer(
+    watched: &[&Watched],
+    withheld: f64,
+    interval: Interval,
+    otherwise: [(Doubt, Option<f64>); 2],
+) -> Answer {
     let long = |pause: &Pause| pause.length >= LONG_LEAST;
     let unknown =
         watched.iter().flat_map(|watched| &watched.pauses).any(|pause| long(pause) && pause.waited.is_none());
@@ -240,13 +257,11 @@ fn answer(watched: &[&Watched], withheld: f64, interval: Interval, interrupts: O
         _ if unknown => Answer::CannotTell(Doubt::NoQueue),
         Interval { low, .. } if low > FLOOR => {
             // Where ticks count interrupts, a host's pauses make some of them late.
-            let interrupted = interrupts.unwrap_or(0.0);
-            let left = (withheld - interrupted) * (low / withheld);
-            if left > FLOOR && interrupted < withheld / 2.0 {
-                Answer::Withheld
-            } else {
-                Answer::CannotTell(Doubt::Interrupts)
-            }
+            let explains =
+                |share: f64| share >= withheld / 2.0 || (withheld - share) * (low / withheld) <= FLOOR;
+            let mut causes = otherwise.into_iter();
+            let cause = causes.find(|(_, share)| explains(share.unwrap_or(0.0)));
+            cause.map_or(Answer::Withheld, |(doubt, _)| Answer::CannotTell(doubt))
         }
         _ => Answer::CannotTell(Doubt::AtFloor),
     }
@@ -360,7 +375,7 @@ mod tests {
     }
 
     fn watched(cpu: u32, pauses: Vec<Pause>) -> Watched {
-        Watched { cpu, ns: 2.0 * SECOND, pauses, usual: 20e3, stolen: None, interrupts: Some(0.0) }
+        Watched { cpu, ns: 2.0 * SECOND, pauses, usual: 20e3, interrupts: Some(0.0), ..Watched::default() }
     }
 
     /// Six visits in which a CPU pauses every 20 ms for 4 ms, from this moment on.
@@ -387,6 +402,8 @@ mod tests {
         assert_eq!(unknown.cpus[0].answer, Answer::CannotTell(Doubt::NoQueue));
         let interrupts = Watched { interrupts: Some(0.19), ..every(0, 1e6, Some(0.0)) };
         assert_eq!(six(&[interrupts]).cpus[0].answer, Answer::CannotTell(Doubt::Interrupts));
+        let throttled = Watched { throttled: Some(0.2), ..every(0, 1e6, Some(0.0)) };
+        assert_eq!(six(&[throttled]).cpus[0].answer, Answer::CannotTell(Doubt::Throttled));
         let few = judge(&[vec![every(0, 1e6, Some(0.0))]]);
         assert_eq!(few.cpus[0].answer, Answer::CannotTell(Doubt::FewVisits));
     }

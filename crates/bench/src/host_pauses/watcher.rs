@@ -10,9 +10,10 @@ use sys::clock::{self, Clock};
 use sys::counters::OwnCounters;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
-/// Two readings of the clock further apart than this were interrupted: ten times what a reading
-/// takes.
+/// Two readings of the clock further apart than this were interrupted: a hundred times what a
+/// reading takes, or ten times that where it is slow (emulated CPUs).
 const GAP_NS: f64 = 3e3;
+const READING: f64 = 10.0;
 /// Gaps from here on are kept one by one, with the time that the process waited meanwhile: four
 /// times what asking for that takes.
 const KEPT_NS: f64 = 20e3;
@@ -158,6 +159,7 @@ pub struct Watcher {
     clock: Clock,
     waits: Waits,
     buckets: Buckets,
+    gap_from: f64,
     kept_from: f64,
     gaps: u64,
     paused_ns: f64,
@@ -172,9 +174,21 @@ impl Watcher {
             board.put(seat, word, 0);
         }
         let mut waits = Waits::new();
-        let kept_from = KEPT_NS.max(ASKING * waits.price(clock));
-        let buckets = Buckets::new();
-        Watcher { board, seat, clock, waits, buckets, kept_from, gaps: 0, paused_ns: 0.0, kept: 0, lost: 0 }
+        let readings = (0..101).map(|_| clock.now() - clock.now()).map(f64::abs).collect();
+        let gap_from = GAP_NS.max(READING * crate::median(readings));
+        Watcher {
+            board,
+            seat,
+            clock,
+            gap_from,
+            kept_from: KEPT_NS.max(gap_from).max(ASKING * waits.price(clock)),
+            waits,
+            buckets: Buckets::new(),
+            gaps: 0,
+            paused_ns: 0.0,
+            kept: 0,
+            lost: 0,
+        }
     }
 
     /// Watches for so long; how many gaps there were.
@@ -185,7 +199,7 @@ impl Watcher {
         let mut last = begin;
         while last - begin < ns {
             let now = self.clock.now();
-            if now - last >= GAP_NS {
+            if now - last >= self.gap_from {
                 last = self.note(last, now - last);
             } else {
                 last = now;

@@ -63,7 +63,9 @@ fn options_stand_under_their_subject() {
     }
     let flink = below(&help, "Flink (nexmark)");
     assert!(flink.iter().all(|option| !option.contains("device") && *option != "--to"), "{flink:?}");
-    for verb in ["smt", "rate", "memmap", "guard", "sweep", "hackbench", "unixbench", "explain-profile"] {
+    for verb in
+        ["smt", "rate", "memmap", "host", "guard", "sweep", "hackbench", "unixbench", "explain-profile"]
+    {
         let (_, help, _) = output(&[verb, "--help"]);
         let (measuring, out) = (below(&help, "Measuring"), below(&help, "Output"));
         assert!(measuring.contains(&"--profile") && out.contains(&"--out"), "{verb}: {help}");

@@ -257,6 +257,7 @@ impl Simulated {
             pauses,
             usual: stats::order::median(&lengths).unwrap_or(0.0),
             stolen: None,
+            throttled: None,
             interrupts: (self.trouble == Trouble::Interrupts || self.counts_interrupts)
                 .then_some(counted.max(0.0)),
         }

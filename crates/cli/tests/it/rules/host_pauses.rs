@@ -50,7 +50,22 @@ fn paused(what: &str, cpus: [Pauses; 2]) -> Case {
     case(what, run_with(&format!("--from {}", recorded()), &cpus).diagnosed())
 }
 
+/// What the first screen says of it.
+fn words(cpus: [Pauses; 2]) -> String {
+    let run = run_with(&format!("--from {}", recorded()), &cpus);
+    run.diagnosed();
+    run.shown()
+}
+
 pub fn cpus_that_a_host_takes() -> Vec<Case> {
+    for (words, verdict) in [
+        (words([each(3.0, 20.0, 4.0, 0.0), each(9.0, 31.0, 3.0, 0.0)]), "THE HOST TAKES 20 % OF CPU 0"),
+        (words([each(1.0, 20.0, 10.0, 0.0), each(11.0, 20.0, 10.0, 0.0)]), "CPUS SHARE ONE OF THE HOST'S"),
+        (words([each(1.0, 100.0, 20.0, 0.0), each(1.01, 100.0, 20.0, 0.0)]), "STOPPED AS A GUEST"),
+        (words([each(1.0, 10.0, 2.0, 1.99), Vec::new()]), "WHOLE CPUS"),
+    ] {
+        assert!(words.contains(verdict), "{verdict}: {words}");
+    }
     let cases = vec![
         paused("other guests, each CPU by itself", [each(3.0, 20.0, 4.0, 0.0), each(9.0, 31.0, 3.0, 0.0)]),
         paused("two CPUs on one", [each(1.0, 20.0, 10.0, 0.0), each(11.0, 20.0, 10.0, 0.0)]),

@@ -24,7 +24,8 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     };
     let columns = vec![column(""), column("grade"), column("reading")];
     let table = Table { columns, rows: rows.iter().map(row).collect(), folded: false };
-    Some(Answer::new(word, tone).sentences(sentences(&pauses)).table(table))
+    let answer = Answer::new(word, tone).sentences(sentences(&pauses)).table(table);
+    Some(Answer { regardless: true, ..answer })
 }
 
 fn word(pauses: &Pauses) -> (String, Tone) {

@@ -27,6 +27,8 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     /// What can be done with it now, as commands with a word before; RUN is its run file.
     pub next: Vec<String>,
+    /// Whether it is told of a disturbed run, too: who disturbs it is its subject.
+    pub regardless: bool,
 }
 
 /// A family of studies; `declared`: its runs say what they are, so that key figures among them are
@@ -64,7 +66,14 @@ pub fn answer(diagnosis: &Diagnosis, has_key_figures: bool) -> Option<Answer> {
 
 impl Answer {
     fn new(word: impl Into<String>, tone: Tone) -> Answer {
-        Answer { word: word.into(), tone, sentences: Vec::new(), blocks: Vec::new(), next: Vec::new() }
+        Answer {
+            word: word.into(),
+            tone,
+            sentences: Vec::new(),
+            blocks: Vec::new(),
+            next: Vec::new(),
+            regardless: false,
+        }
     }
 
     fn sentences(self, sentences: impl IntoIterator<Item = String>) -> Answer {
@@ -76,12 +85,13 @@ impl Answer {
         self
     }
 
-    /// On a screen that has all else. A run that is not valid answers nothing.
+    /// On a screen that has all else. Of a run that is not valid only what holds regardless
+    /// stays.
     pub fn on(self, mut screen: Screen, is_valid: bool, diagnosis: &Diagnosis) -> Screen {
         screen.rows = Vec::new();
         screen.cards = Vec::new();
         screen.remarks = Vec::new();
-        if !is_valid {
+        if !is_valid && !self.regardless {
             return screen;
         }
         screen.word = self.word;

@@ -1,0 +1,116 @@
+//! What interrupting another CPU, setting a timer and waking up cost a guest, beside an exit.
+
+use super::{Grade, HostRow, value};
+use diagnose::{Diagnosis, Pauses};
+use model::vocabulary::{BenchId, MetricId, host};
+use model::{figure, rough_figure};
+use stats::analysis::Judged;
+
+/// A figure with its 95 % interval.
+#[derive(Clone, Copy)]
+struct Known {
+    mid: f64,
+    low: f64,
+    high: f64,
+}
+
+fn known(diagnosis: &Diagnosis, bench: BenchId, metric: MetricId) -> Option<Known> {
+    let own = |judged: &&Judged| judged.series.case.bench == bench && judged.series.metric.name == metric;
+    let estimate = diagnosis.series.iter().find(own)?.analysis.figure()?;
+    let interval = estimate.interval?;
+    Some(Known { mid: estimate.median, low: interval.low, high: interval.high })
+}
+
+/// How many exits something costs: the figure over the price of one, ends against ends.
+fn in_exits(cost: Known, exit: Known) -> Option<Known> {
+    let positive = cost.low.is_finite() && exit.low > 0.0;
+    positive.then(|| Known {
+        mid: cost.mid / exit.mid,
+        low: cost.low / exit.high,
+        high: cost.high / exit.low,
+    })
+}
+
+/// Below this no exit is part of it, and above that there are several.
+const NO_EXIT: f64 = 0.8;
+const SEVERAL_EXITS: f64 = 2.0;
+
+pub fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("IPIs", grade, word, reading);
+    let Some(cost) = known(diagnosis, host::IPI, host::metric::INTERRUPT) else {
+        return HostRow::not_measured("IPIs", "needs two CPUs and membarrier");
+    };
+    let ns = ns_words(cost);
+    if pauses.guest == Some(false) {
+        return row(Grade::Fact, "bare metal", ns);
+    }
+    let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
+    let Some(exits) = exits else {
+        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+    };
+    let reading = format!("{ns}; {} exits", range_words(exits));
+    match exits {
+        Known { high, .. } if high < NO_EXIT => row(Grade::Good, "virtual APIC", reading),
+        Known { low, .. } if low > SEVERAL_EXITS => row(Grade::Poor, "exits", reading),
+        _ => row(Grade::CannotTell, "cannot tell", reading),
+    }
+}
+
+/// One of two writes of the timer costs at least this part of an exit where it is one, which may
+/// be a fast one, and less than that where it is none.
+const FAST_EXIT: f64 = 0.25;
+const NO_WRITE_EXIT: f64 = 0.12;
+
+pub fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("timer writes", grade, word, reading);
+    let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
+        return HostRow::not_measured("timer writes", "host.timer has no interval");
+    };
+    let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
+    let ns = ns_words(cost);
+    if pauses.guest == Some(false) {
+        return row(Grade::Fact, "bare metal", ns);
+    }
+    let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
+    let Some(exits) = exits else {
+        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+    };
+    let reading = format!("{ns}; {} exits", range_words(exits));
+    match exits {
+        Known { high, .. } if high < NO_WRITE_EXIT => row(Grade::Good, "no exit", reading),
+        Known { low, .. } if low > FAST_EXIT => row(Grade::Fact, "exits", reading),
+        _ => row(Grade::CannotTell, "cannot tell", reading),
+    }
+}
+
+/// `2.4 µs`: what it costs; how well that is known, its exits say.
+fn ns_words(cost: Known) -> String {
+    rough_figure(cost.mid / 1e3, "us")
+}
+
+fn range_words(exits: Known) -> String {
+    format!("{}–{}", rough_figure(exits.low, ""), rough_figure(exits.high, ""))
+}
+
+/// A wake-up after long idling takes so many times as long as after short where the CPU was let go
+/// meanwhile.
+const LET_GO: f64 = 1.5;
+
+pub fn idle(diagnosis: &Diagnosis) -> HostRow {
+    let row = |word: &str, reading: String| HostRow::new("idle", Grade::Fact, word, reading);
+    let after = |us: i64| {
+        let own = move |judged: &Judged| {
+            judged.series.point.get(host::param::IDLE_US).and_then(model::Value::int) == Some(us)
+        };
+        value(diagnosis, host::IDLE, host::metric::WAKE_P50, own)
+    };
+    let (Some((short, unit)), Some((long, _))) = (after(20), after(2000)) else {
+        return HostRow::not_measured("idle", "needs two CPUs");
+    };
+    let text = |path| diagnosis.run.header.snapshot.text(path);
+    let governor = text("/sys/devices/system/cpu/cpuidle/current_governor").unwrap_or("unknown");
+    let driver = text("/sys/devices/system/cpu/cpuidle/current_driver").unwrap_or("unknown");
+    let reading =
+        format!("{}, after 2 ms {}; {driver}, {governor}", figure(short, &unit), figure(long, &unit));
+    row(if long > LET_GO * short { "polls first" } else { "one speed" }, reading)
+}
