@@ -140,6 +140,8 @@ const TOGETHER_LEAST: f64 = 0.5;
 /// and at least. Where somebody else has a third of the CPU, too, both pause while he runs: 0.75.
 const TURNS_OVERLAP: f64 = 0.85;
 const TOGETHER_OVERLAP: f64 = 2.0;
+/// Or this part of the time of the one that pauses less, where both pause most of the time.
+const TOGETHER_PART: f64 = 0.8;
 /// Chance that handovers outnumber joint begins and ends so much without a cause.
 const P_MOST: f64 = 1e-4;
 /// Pairs looked at: those of the 64 CPUs with the most pauses.
@@ -303,7 +305,8 @@ fn overlap(one: &[[f64; 2]], other: &[[f64; 2]]) -> f64 {
 
 fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
     let (mut ns, mut both, mut chance) = (0.0, 0.0, 0.0);
-    let (mut counts, mut handed, mut joint, mut equal) = ([0, 0], 0, 0, 0);
+    let (mut counts, mut times) = ([0, 0], [0.0, 0.0]);
+    let (mut handed, mut joint, mut equal) = (0, 0, 0);
     for visit in held {
         let own = |cpu: u32| visit.iter().find(|held| held.cpu == cpu && held.ns > 0.0);
         let (Some(first), Some(second)) = (own(cpus[0]), own(cpus[1])) else { continue };
@@ -312,6 +315,7 @@ fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
         both += overlap(&first.pauses, &second.pauses);
         chance += first.time() * second.time() / length;
         counts = [counts[0] + first.pauses.len(), counts[1] + second.pauses.len()];
+        times = [times[0] + first.time(), times[1] + second.time()];
         // Of the one with fewer pauses, since each of the other's can be met once.
         let [few, many] = if first.pauses.len() <= second.pauses.len() {
             [&first.pauses, &second.pauses]
@@ -328,11 +332,12 @@ fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let (turns, together) = (share(handed as f64, 2.0 * fewer as f64), share(equal as f64, fewer as f64));
     let outnumber = |more: usize, less: usize| more > less && sign_test(more, more + less) < P_MOST;
+    let joined = (TOGETHER_OVERLAP * chance).min(TOGETHER_PART * times[0].min(times[1]));
     let answer = if fewer < LEAST_PAUSES {
         PairAnswer::CannotTell
     } else if turns >= TURNS_LEAST && both < TURNS_OVERLAP * chance && outnumber(handed, joint) {
         PairAnswer::TakeTurns
-    } else if together >= TOGETHER_LEAST && both > TOGETHER_OVERLAP * chance && outnumber(joint, handed) {
+    } else if together >= TOGETHER_LEAST && both > joined && outnumber(joint, handed) {
         PairAnswer::StopTogether
     } else {
         PairAnswer::Apart
@@ -440,6 +445,12 @@ mod tests {
             six(&[every(0, 1e6, Some(0.0)), every(1, 1.02e6, Some(0.0)), every(2, 1.01e6, Some(0.0))]);
         assert!(together.pairs.iter().all(|pair| pair.answer == PairAnswer::StopTogether));
         assert_eq!(together.stops.map(|stops| stops.count), Some(600));
+        // A quota that leaves two fifths.
+        let most = |cpu: u32| {
+            let begins = (0..99).map(|at| 1e6 + 20e6 * f64::from(at));
+            watched(cpu, begins.map(|begin| pause(begin, 12e6, Some(0.0))).collect())
+        };
+        assert_eq!(six(&[most(0), most(1)]).pairs[0].answer, PairAnswer::StopTogether);
         let apart = six(&[every(0, 1e6, Some(0.0)), every(1, 9e6, Some(0.0))]);
         assert_eq!(apart.pairs[0].answer, PairAnswer::Apart);
         let one = pause(1e6, 4e6, Some(0.0));

@@ -56,7 +56,10 @@ const SUBJECTS: &[(&str, &[&str])] = &[
             "two values",
         ],
     ),
-    ("studies", &["memory", "rate runs", "footprint", "guard", "setting", "trade-off", "profile"]),
+    (
+        "studies",
+        &["memory", "rate runs", "footprint", "guard", "setting", "trade-off", "profile", "preempted"],
+    ),
 ];
 
 /// `NUMA (one node)`, `part of disk (not reported)`, `studies`: the subjects of rules that do not
