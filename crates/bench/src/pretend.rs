@@ -38,8 +38,8 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     lines
 }
 
-/// A map of memory has figures of its chunks, and the typical one once; translation is what an order
-/// within a spread saves.
+/// A map of memory has figures of its chunks, and the typical one once; translation is what an
+/// order within a spread saves.
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if metric.name == memory::metric::TRANSLATION {
         return point.contains_key(memory::param::WITHIN);
@@ -151,6 +151,10 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
                     .map(|pages| latency_of_pages(pages, text(memory::param::LAYOUT) == Some("spread"))),
                 at(memory::param::OFFSET)
                     .map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
+                // Regions that cost the same, a few ns of translation apart.
+                at(memory_map::param::CHUNK).map(|_| {
+                    if metric.name == memory_map::metric::HOPPING { MEMORY_NS + 3.0 } else { MEMORY_NS }
+                }),
                 at(memory::param::CHAINS).map(|chains| MEMORY_NS / chains.min(12.0)),
                 at(memory::param::PAUSE)
                     .map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
@@ -166,7 +170,7 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
                 // All cores alike.
                 at(memory::param::CPU).map(|_| 180.0),
                 // A map of one speed.
-                (case.bench == memory_map::MAP).then_some(40.0),
+                [memory_map::MAP, memory_map::REGIONS].iter().any(|id| case.bench == *id).then_some(40.0),
                 (scale >= 1e6).then_some(1e4 * drawn),
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)

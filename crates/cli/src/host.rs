@@ -6,7 +6,7 @@ use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
 use bench::{self, Benchmark, Candidate, Scope};
-use model::vocabulary::{BenchId, cpu, host, kernel, memory};
+use model::vocabulary::{BenchId, cpu, host, kernel, memory, memory_map};
 use session::plan;
 
 /// Show what this guest really gets: whole CPUs, clock, timers, who pauses it
@@ -18,7 +18,8 @@ use session::plan;
     after_help = "\
 Spins a clock on every CPU at once and puts each pause down to who made it: a task of this system (the clock's process waited \
 for its CPU), a tick or an interrupt (short), or the host (long, and no task waited). CPUs that the host stops in turn share one \
-of its CPUs; CPUs that stop together are stopped as a guest. Beside that: siblings, core clock, clock source, timers. Every CPU is \
+of its CPUs; CPUs that stop together are stopped as a guest. Beside that: siblings, core clock, clock source, timers, and what is \
+behind the memory (pages, nodes, the shared cache, neighbours). Every CPU is \
 busy for a few seconds at a time, three minutes in all; nothing is changed, and Ctrl-C ends it at once. What cannot be seen from \
 inside is said to be so, with the least that would have been seen. On bare metal there is no host: the page says so.
 Examples:
@@ -34,9 +35,10 @@ pub struct Args {
 }
 
 /// Rows that say what a guest gets, beside those of the group itself.
-const ROWS: [BenchId; 6] = [
+const ROWS: [BenchId; 7] = [
     cpu::CLOCK,
     memory::CORES,
+    memory_map::REGIONS,
     cpu::PAIR_SLOWDOWN,
     kernel::SYSCALL_CLOCK_GETTIME,
     kernel::TIMER_TIMERFD,

@@ -242,9 +242,9 @@ impl RegionsSeen<'_> {
             .map(|found| format!("{}: {}.", self.size_words(found), self.cause_words(found.cause)))
             .collect();
         if said.is_empty() {
-            said.push(match self.found.differences.is_empty() {
-                true => "No region differs in translation, distance or transfer.".to_string(),
-                false => "Regions differ by less than can be given a cause: cannot tell why.".to_string(),
+            said.push(match self.found.differences.iter().find(|found| found.is_notable()) {
+                None => "No region differs in translation, distance or transfer.".to_string(),
+                Some(found) => format!("{}: too little to tell why.", self.size_words(found)),
             });
         }
         said.extend(self.pages_words());

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod backing;
 mod prices;
 
 use crate::screen::{RowReading, Tone};
@@ -171,6 +172,7 @@ impl HostRow {
 /// Every row, in the order of the page.
 pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
     let seen = |row: HostRow, benches: &[BenchId]| unless_disturbed(diagnosis, row, benches);
+    let [cache, pages, parts, interference] = backing::rows(diagnosis);
     vec![
         cpus(pauses),
         stops(pauses),
@@ -178,10 +180,11 @@ pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
         tasks(pauses),
         seen(clock(diagnosis), &[cpu::CLOCK, memory::CORES]),
         seen(clocksource(diagnosis), &[kernel::SYSCALL_CLOCK_GETTIME]),
-        HostRow::not_measured("cache share", "of the last-level cache"),
-        HostRow::not_measured("memory pages", "what backs them"),
+        cache,
+        pages,
+        parts,
         node(diagnosis),
-        HostRow::not_measured("interference", "by others, over minutes"),
+        interference,
         seen(timers(diagnosis), &[kernel::TIMER_TIMERFD]),
         seen(ipis(diagnosis, pauses), &[host::IPI]),
         seen(timer_writes(diagnosis, pauses), &[host::TIMER]),

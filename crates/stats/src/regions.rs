@@ -99,8 +99,18 @@ impl Difference {
     pub fn is_named(&self) -> bool {
         const NEARLY: f64 = 0.85;
         const SURELY: f64 = 0.25;
-        let part = |share: f64| self.cause.nothing() + share * (self.cause.limit() - self.cause.nothing());
-        self.size >= part(NEARLY) && self.interval.low > part(SURELY)
+        self.size >= self.part(NEARLY) && self.interval.low > self.part(SURELY)
+    }
+
+    /// Whether it is large enough to matter to anybody, named or not.
+    pub fn is_notable(&self) -> bool {
+        const NOTABLE: f64 = 0.4;
+        self.size >= self.part(NOTABLE)
+    }
+
+    /// A part of the limit.
+    fn part(&self, share: f64) -> f64 {
+        self.cause.nothing() + share * (self.cause.limit() - self.cause.nothing())
     }
 
     pub fn slow_share(&self) -> f64 {

@@ -104,8 +104,8 @@ impl Prober {
         Ok(Some(Prober { clock, reading_ns, page, filler, stream, rng: fastrand::Rng::with_seed(seed) }))
     }
 
-    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: it read something
-    /// wrong.
+    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: it read wrong
+    /// words.
     pub fn look(&mut self, chunk: usize, part: &mut Rc<Mapping>) -> Option<Probe> {
         let pages = part.len() / self.page;
         let mut probe = Probe {
@@ -232,8 +232,8 @@ impl Prober {
         came_right.then_some(timed)
     }
 
-    /// The share of lines that are still in a cache after a pause, where a load from memory takes so
-    /// long, ns: what is missing others have pushed out.
+    /// The share of lines that are still in a cache after a pause, where a load from memory takes
+    /// `memory_ns`: what is missing others have pushed out.
     fn kept(&mut self, chunk: usize, part: &mut Rc<Mapping>, memory_ns: f64) -> Option<f64> {
         let mut lines: Vec<u32> = (0..(KEPT_BYTES / LINE_BYTES) as u32).collect();
         self.rng.shuffle(&mut lines);

@@ -298,7 +298,7 @@ const INFORMATIVE: [&str; 4] = ["free-placement", "latency-knee", "modes", "netw
 
 /// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or
 /// a way to another host, which invented samples have none of.
-const LEFT_TO_STANDARD: [&str; 34] = [
+const LEFT_TO_STANDARD: [&str; 36] = [
     "latency-knee",
     "more-than-copies",
     "clock-after-idle",
@@ -313,6 +313,8 @@ const LEFT_TO_STANDARD: [&str; 34] = [
     "sweep-trade",
     "profile-shares",
     "memory-two-speeds",
+    "memory-regions-differ",
+    "memory-neighbour",
     "memory-nodes-uneven",
     "rate-runs-apart",
     "rate-settled-at-start",

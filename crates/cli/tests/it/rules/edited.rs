@@ -245,6 +245,7 @@ pub fn server_of(packages: u32) -> Tree {
     tree.file(&format!("{cpus}/cpufreq/boost"), "1");
     clocksource(&tree, "tsc", "tsc hpet acpi_pm");
     tree.file("/proc/meminfo", "MemTotal: 131072000 kB\nMemAvailable: 120000000 kB\nSwapTotal: 0 kB");
+    tree.file("/proc/sys/kernel/osrelease", "6.12.9-amd64");
     tree.file("/proc/sys/kernel/numa_balancing", "1");
     tree.file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
     quota(&tree, "max 100000");

@@ -80,7 +80,7 @@ pub fn regions_with_a_cause() -> Vec<Case> {
         |_| 1.0,
     );
     let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
-    assert!(cause.contains("consistent with memory on another node of the host"), "{cause}");
+    assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
     let tree = server();
     let narrow = looked(
         &format!("--root {}", tree.root().display()),
@@ -100,12 +100,12 @@ pub fn regions_without_a_cause() -> Vec<Case> {
         &guest(),
         |region, look| {
             let [hopping, scattered, near, rate] = alike(region, look);
-            [hopping + if region < 2 { 4.0 } else { 0.0 }, scattered, near, rate]
+            [hopping + if region < 2 { 5.0 } else { 0.0 }, scattered, near, rate]
         },
         |_| 1.0,
     );
     let words = small["memory_regions"][0]["words"].to_string();
-    assert!(words.contains("cannot tell why"), "{words}");
+    assert!(words.contains("too little to tell why"), "{words}");
     vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
 }
 

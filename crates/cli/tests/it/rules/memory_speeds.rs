@@ -6,8 +6,8 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::findings;
 
-/// The invented map of a server with two nodes, 40 chunks each; the bandwidth of a chunk of a node is
-/// multiplied.
+/// The invented map of a server with two nodes, 40 chunks each; the bandwidth of a chunk of a node
+/// is multiplied.
 fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
     let tree = server();
     let words = format!("--max 10G --pretend 7 --root {}", tree.root().display());

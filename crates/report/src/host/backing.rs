@@ -1,0 +1,103 @@
+//! What is behind a guest's memory: pages, parts that differ, the shared cache, neighbours.
+
+use super::{Grade, HostRow};
+use diagnose::Diagnosis;
+use diagnose::regions::RegionsSeen;
+use machine::CacheKind;
+use model::{figure, percent};
+use stats::order::Interval;
+use stats::regions::Cause;
+
+/// Of what a program leaves in a cache, so much is still there where nobody else uses it.
+const KEPT_MOST: f64 = 0.9;
+/// And less than this where others use most of it.
+const KEPT_LEAST: f64 = 0.5;
+/// Looks push lines out of a second level by reading 4 MiB: a cache behind it is larger than this.
+const LEAST_CACHE: u64 = 8 << 20;
+
+/// The rows that looks at regions give.
+pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 4] {
+    let all = diagnosis.regions();
+    let Some(own) = all.first() else {
+        return ["cache share", "memory pages", "memory parts", "interference"]
+            .map(|what| HostRow::not_measured(what, "assay run --only memory.regions"));
+    };
+    [cache(diagnosis, own), pages(own), parts(own), interference(own)]
+}
+
+fn cache(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
+    let caches = diagnosis.machine.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
+    let largest = caches.filter_map(|cache| cache.size_bytes).max();
+    let Some(Interval { low, high }) = own.kept.filter(|_| largest.is_some_and(|bytes| bytes >= LEAST_CACHE))
+    else {
+        return row(Grade::CannotTell, "cannot tell", "no cache of 8 MiB or more is told".to_string());
+    };
+    let reading = format!("{} to {} is left after 0.25 ms", percent(low), percent(high));
+    match (low, high) {
+        (low, _) if low >= KEPT_MOST => row(Grade::Good, "ours", reading),
+        (_, high) if high < KEPT_LEAST => row(Grade::Poor, "contended", reading),
+        _ => row(Grade::Fact, "shared", reading),
+    }
+}
+
+fn pages(own: &RegionsSeen) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("memory pages", grade, word, reading);
+    let Some(small) = own.small else {
+        return row(Grade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
+    };
+    let Interval { low, high } = small.share;
+    let price = own
+        .found
+        .price_ns
+        .map_or(String::new(), |ns| format!("; {} to {} a load", figure(ns.low, ""), figure(ns.high, "ns")));
+    match (low, high) {
+        (low, _) if low > 0.5 => {
+            row(Grade::Poor, "small", format!("{} to {} of huge pages{price}", percent(low), percent(high)))
+        }
+        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} looked at", small.pages)),
+        _ => row(
+            Grade::CannotTell,
+            "cannot tell",
+            format!("{} to {} are small{price}", percent(low), percent(high)),
+        ),
+    }
+}
+
+fn parts(own: &RegionsSeen) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("memory parts", grade, word, reading);
+    let named = own.found.named().next();
+    match (named, own.found.differences.iter().find(|found| found.is_notable())) {
+        (Some(found), _) => {
+            let word = match found.cause {
+                Cause::Translation => "translation",
+                Cause::Distance => "distance",
+                Cause::Transfer => "transfer",
+            };
+            row(Grade::Poor, word, own.size_words(found))
+        }
+        (None, None) => row(Grade::Good, "alike", "in pages, distance and transfer".to_string()),
+        (None, Some(found)) => row(Grade::CannotTell, "cannot tell", own.size_words(found)),
+    }
+}
+
+fn interference(own: &RegionsSeen) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("interference", grade, word, reading);
+    let Some(found) = &own.neighbour else {
+        return HostRow::not_measured("interference", "too few seconds were seen");
+    };
+    let seconds = found.blocks as f64 / 2.0;
+    match (found.is_named(), found.is_quiet()) {
+        (true, _) => row(
+            Grade::Poor,
+            "neighbour",
+            format!("loads {:.2} × slower in {} of the time", found.slower, percent(found.share)),
+        ),
+        (false, true) => row(Grade::Good, "none seen", format!("by latency of memory, {seconds:.0} s")),
+        (false, false) => row(
+            Grade::CannotTell,
+            "cannot tell",
+            format!("loads {:.2} × slower in {} of the time", found.slower, percent(found.share)),
+        ),
+    }
+}
