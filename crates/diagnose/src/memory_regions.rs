@@ -20,10 +20,10 @@ const DIFFER: Rule = Rule {
             (fewer channels).",
     method: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
              that come back to pages as far apart (translation), loads on few pages (distance), bandwidth of all CPUs (transfer). What \
-             a round has in common is taken out. The slow set is learnt from the even rounds and tried in the odd ones, and the other \
-             way round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
-             interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; the bandwidth \
-             that goes with the regions of another cause is that one's. Smaller differences have no cause. METHODOLOGY.md has the error rates.",
+             a round has in common is taken out. The slow set is learnt from every other pair of rounds and tried in the others, both ways \
+             round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
+             interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
+             that goes with translation or distance is theirs. Smaller differences have no cause. METHODOLOGY.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),

@@ -7,7 +7,8 @@ use machine::Hypervisor;
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map::{self as ids, metric};
 use model::{Fact, Form, Params, Samples, Value, Visit, figure, percent};
-use stats::order::{Interval, median, median_interval};
+use stats::memory_map::contiguous;
+use stats::order::{Interval, median, median_interval, quantile};
 use stats::regions::{Cause, Difference, Moment, Neighbour, Region, Regions, neighbour, regions};
 
 /// What the visits of one case saw.
@@ -39,6 +40,9 @@ pub struct SmallPages {
     /// Share of them, 0..1: from those that surely do to those that may.
     pub share: Interval,
 }
+
+/// Orders are shuffled from this seed: the same run gives the same answer.
+const SEED: u64 = 1;
 
 /// The regions of each case that looked at some, in the order of the plan.
 pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
@@ -207,6 +211,36 @@ impl RegionsSeen<'_> {
         }
     }
 
+    /// Where the slow regions of a difference lie, as a sentence: together in physical memory (in a
+    /// guest that is what it takes for it), taken one after the other, or anywhere.
+    pub fn place_words(&self, difference: &Difference) -> String {
+        const BY_CHANCE: f64 = 0.01;
+        let slow = &difference.slow;
+        let together = |order: &[usize]| {
+            let sides: Vec<bool> = order.iter().map(|region| slow[*region]).collect();
+            contiguous(&sides, SEED).is_some_and(|p| p < BY_CHANCE)
+        };
+        let places = list(self.visit, metric::PHYSICAL);
+        let taken: Vec<usize> = (0..slow.len()).collect();
+        let mut by_place = taken.clone();
+        if places.len() == slow.len() {
+            by_place.sort_by(|one, other| places[*one].total_cmp(&places[*other]));
+            let own: Vec<f64> =
+                taken.iter().filter(|region| slow[**region]).map(|region| places[*region]).collect();
+            let half = quantile(&own, 0.25).zip(quantile(&own, 0.75));
+            if let (true, Some((from, to))) = (together(&by_place), half) {
+                let whose = if self.guest { "guest-physical" } else { "physical" };
+                return format!(
+                    "They lie together in {whose} memory, half of them from {from:.1} to {to:.1} GiB."
+                );
+            }
+        }
+        match together(&taken) {
+            true => "They were taken one after the other.".to_string(),
+            false => "They lie anywhere.".to_string(),
+        }
+    }
+
     /// A sentence on the pages behind huge pages; `None` where nothing can be told.
     pub fn pages_words(&self) -> Option<String> {
         let small = self.small?;
@@ -239,7 +273,10 @@ impl RegionsSeen<'_> {
         let mut said: Vec<String> = self
             .found
             .named()
-            .map(|found| format!("{}: {}.", self.size_words(found), self.cause_words(found.cause)))
+            .map(|found| {
+                let (size, cause) = (self.size_words(found), self.cause_words(found.cause));
+                format!("{size}: {cause}. {}", self.place_words(found))
+            })
             .collect();
         if said.is_empty() {
             said.push(match self.found.differences.iter().find(|found| found.is_notable()) {
@@ -283,8 +320,10 @@ impl RegionsSeen<'_> {
                     Cause::Distance => "latency differs",
                     Cause::Transfer => "bandwidth differs",
                 };
-                let small = if found.is_named() { "" } else { ", too little to name a cause" };
-                fact(name, format!("{}{small}", self.size_words(found)))
+                match found.is_named() {
+                    true => fact(name, format!("{}. {}", self.size_words(found), self.place_words(found))),
+                    false => fact(name, format!("{}, too little to name a cause", self.size_words(found))),
+                }
             })
             .collect();
         facts.extend(

@@ -105,7 +105,8 @@ fn names(arguments: &[String]) -> Vec<&String> {
 }
 
 /// Options with a value, each `--NAME VALUE`.
-const OPTIONS: [&str; 7] = ["--runs", "--only", "--budget", "--from", "--planted", "--hogs", "--kills"];
+const OPTIONS: [&str; 8] =
+    ["--runs", "--only", "--budget", "--from", "--planted", "--hogs", "--kills", "--trials"];
 
 /// The value of an option.
 pub fn option(name: &str) -> Option<String> {

@@ -2,8 +2,8 @@
 //! tell of address translation, distance, transfer and neighbours.
 //!
 //! Regions differ for good, neighbours come and go. So each round's common part is taken out of the
-//! regions before they are compared. Which of them are slow is learnt from the even rounds and
-//! tried in the odd ones, and the other way round: what was chosen by chance does not come again. A
+//! regions before they are compared. Which of them are slow is learnt from one half of the rounds and
+//! tried in the other, both ways round: what was chosen by chance does not come again. A
 //! cause is named from its limit on; what comes again but is smaller is told without a name.
 
 mod moments;
@@ -69,6 +69,11 @@ impl Cause {
         }
     }
 
+    /// A part of the limit.
+    fn part(self, share: f64) -> f64 {
+        self.nothing() + share * (self.limit() - self.nothing())
+    }
+
     fn in_units(self, size: f64) -> f64 {
         match self {
             Cause::Translation => size,
@@ -99,18 +104,13 @@ impl Difference {
     pub fn is_named(&self) -> bool {
         const NEARLY: f64 = 0.85;
         const SURELY: f64 = 0.25;
-        self.size >= self.part(NEARLY) && self.interval.low > self.part(SURELY)
+        self.size >= self.cause.part(NEARLY) && self.interval.low > self.cause.part(SURELY)
     }
 
     /// Whether it is large enough to matter to anybody, named or not.
     pub fn is_notable(&self) -> bool {
         const NOTABLE: f64 = 0.4;
-        self.size >= self.part(NOTABLE)
-    }
-
-    /// A part of the limit.
-    fn part(&self, share: f64) -> f64 {
-        self.cause.nothing() + share * (self.cause.limit() - self.cause.nothing())
+        self.size >= self.cause.part(NOTABLE)
     }
 
     pub fn slow_share(&self) -> f64 {
@@ -150,11 +150,16 @@ pub fn regions(regions: &[Region]) -> Option<Regions> {
         .into_iter()
         .filter_map(|cause| differ(cause, rows(cause)))
         .collect();
-    let transfer = differ(Cause::Transfer, rows(Cause::Transfer));
+    // Walks and distance take bandwidth as well: what goes with them is theirs.
     let is_explained = |found: &Difference| {
-        differences.iter().any(|other| other.is_named() && is_same(&other.slow, &found.slow))
+        [Cause::Translation, Cause::Distance].into_iter().any(|cause| {
+            let rows = rows(cause);
+            let levels = medians(&rows, |_| true);
+            let more = apart(&levels, &found.slow).map_or(0.0, |size| cause.in_units(size));
+            more > cause.part(0.5)
+        })
     };
-    differences.extend(transfer.filter(|found| !is_explained(found)));
+    differences.extend(differ(Cause::Transfer, rows(Cause::Transfer)).filter(|found| !is_explained(found)));
     let over_all = |of: &dyn Fn(&Region) -> Vec<f64>| {
         let rows: Vec<Vec<f64>> = regions.iter().map(of).collect();
         let of_round = |round: usize| {
@@ -176,59 +181,78 @@ fn is_same(one: &[bool], other: &[bool]) -> bool {
     2 * both >= either && both > 0
 }
 
-/// Two sets that differ in a quantity. The sets of the even rounds are tried in the odd ones and the
-/// other way round: these differences make the interval (Student's), and it must lie above nothing.
+/// Two sets that differ in a quantity. How many regions are slow is told by all rounds, which ones by
+/// every other pair of rounds, and these are tried in the other pairs: their differences make the
+/// interval (Student's), and it must lie above nothing.
 fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     let rows = polished(rows);
     let rounds = rows.iter().map(Vec::len).min()?;
-    let sets = [0, 1].map(|half| slower(&medians(&rows, |round| round % 2 == half)));
-    let [Some(even), Some(odd)] = &sets else { return None };
-    if !is_same(even, odd) {
+    let levels = medians(&rows, |_| true);
+    let many = slow_count(&levels)?;
+    // Looks come in pairs, of which the second finds more of a page table in caches.
+    let half = |round: usize| round / 2 % 2;
+    let [even, odd] = [0, 1].map(|own| slowest(&medians(&rows, |round| half(round) == own), many));
+    if !is_same(&even, &odd) {
         return None;
     }
-    let slow = slower(&medians(&rows, |_| true))?;
-    let apart = |round: usize, set: &[bool]| {
-        let side = |slow: bool| {
-            let own = rows.iter().zip(set).filter(|(_, own)| **own == slow);
-            median(&own.filter_map(|(row, _)| row.get(round).copied()).collect::<Vec<f64>>())
-        };
-        Some(side(true)? - side(false)?)
+    let slow = slowest(&levels, many);
+    let in_round = |round: usize, set: &[bool]| {
+        let values: Vec<f64> = rows.iter().map(|row| row.get(round).copied().unwrap_or(f64::NAN)).collect();
+        apart(&values, set)
     };
-    let tried: Vec<f64> =
-        (0..rounds).filter_map(|round| apart(round, if round % 2 == 0 { odd } else { even })).collect();
+    let tried: Vec<f64> = (0..rounds)
+        .filter_map(|round| in_round(round, if half(round) == 0 { &odd } else { &even }))
+        .collect();
     let (centre, n) = (mean(&tried)?, tried.len() as f64);
-    let half = t_quantile(CONFIDENCE, n - 1.0)? * (variance(&tried)? / n).sqrt();
+    let margin = t_quantile(CONFIDENCE, n - 1.0)? * (variance(&tried)? / n).sqrt();
     // What regions differ by is larger than what sets of half the rounds find of it.
-    let size = median(&(0..rounds).filter_map(|round| apart(round, &slow)).collect::<Vec<f64>>())?;
+    let size = median(&(0..rounds).filter_map(|round| in_round(round, &slow)).collect::<Vec<f64>>())?;
     let interval = Interval {
-        low: cause.in_units((centre - half).min(size)),
-        high: cause.in_units((centre + half).max(size)),
+        low: cause.in_units((centre - margin).min(size)),
+        high: cause.in_units((centre + margin).max(size)),
     };
-    (centre > half).then_some(Difference { cause, slow, size: cause.in_units(size), interval })
+    (centre > margin).then_some(Difference { cause, slow, size: cause.in_units(size), interval })
 }
 
-/// The regions on the upper side of the border that leaves least variance within both sides (Otsu
-/// 1979); `None` where there are too few values.
-fn slower(values: &[f64]) -> Option<Vec<bool>> {
+/// How far the regions of a set lie above the others.
+fn apart(values: &[f64], set: &[bool]) -> Option<f64> {
+    let side = |slow: bool| {
+        let own = values.iter().zip(set).filter(|(_, own)| **own == slow);
+        median(&own.map(|(value, _)| *value).collect::<Vec<f64>>())
+    };
+    Some(side(true)? - side(false)?)
+}
+
+/// How many values lie above the border that leaves least variance within both sides (Otsu 1979);
+/// `None` where there are too few, or they are all equal.
+fn slow_count(values: &[f64]) -> Option<usize> {
     let ordered = sorted(values);
     // A single region may be an outlier of its own.
     let least = if ordered.len() < 8 { 1 } else { 2 };
     let all: f64 = ordered.iter().sum();
-    let mut best: Option<(f64, f64)> = None;
+    let mut best: Option<(f64, usize)> = None;
     let mut below = 0.0;
     for (at, value) in ordered.iter().enumerate().take(ordered.len().saturating_sub(least)) {
         below += value;
-        let (low, high) = ((at + 1) as f64, (ordered.len() - at - 1) as f64);
-        if at + 1 < least || *value == ordered[at + 1] {
+        let (low, high) = (at + 1, ordered.len() - at - 1);
+        if low < least || *value == ordered[at + 1] {
             continue;
         }
-        let between = low * high * ((all - below) / high - below / low).powi(2);
+        let between = (low * high) as f64 * ((all - below) / high as f64 - below / low as f64).powi(2);
         if best.is_none_or(|(most, _)| between > most) {
-            best = Some((between, (value + ordered[at + 1]) / 2.0));
+            best = Some((between, high));
         }
     }
-    let (_, border) = best?;
-    Some(values.iter().map(|value| *value > border).collect())
+    best.map(|(_, high)| high)
+}
+
+/// The regions with so many of the largest values.
+fn slowest(values: &[f64], many: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|one, other| values[*other].total_cmp(&values[*one]));
+    let mut slow = vec![false; values.len()];
+    order.into_iter().filter(|at| values[*at].is_finite()).take(many).for_each(|at| slow[at] = true);
+    slow
 }
 
 #[cfg(test)]

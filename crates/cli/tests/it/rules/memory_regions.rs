@@ -6,7 +6,9 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
-/// Invented looks at eight regions of this machine, 18 each: latencies in ns (hopping, scattered,
+const REGIONS: u64 = 32;
+
+/// Invented looks at regions of this machine, 18 each: latencies in ns (hopping, scattered,
 /// near) and bandwidth in GB/s by the region and the look, and near latency by the moment, s.
 fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -> f64) -> Value {
     const LOOKS: usize = 18;
@@ -17,8 +19,8 @@ fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -
         let column = |point: Value, metric: &str, work: Vec<f64>, ns: Vec<f64>| {
             json!({ "point": point, "metrics": [metric], "warm_up": 0, "work": work, "ns": ns })
         };
-        let moment = |region: u64, look: usize| (look * 8 + region as usize) as f64 * 0.05;
-        for region in 0..8 {
+        let moment = |region: u64, look: usize| (look * REGIONS as usize + region as usize) as f64 * 0.05;
+        for region in 0..REGIONS {
             let values: Vec<[f64; 4]> = (0..LOOKS).map(|look| of(region, look)).collect();
             for (kind, metric) in ["hopping", "scattered", "near"].into_iter().enumerate() {
                 let slower = |look: usize| if kind == 2 { at(moment(region, look)) } else { 1.0 };
@@ -29,12 +31,15 @@ fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -
             samples.push(column(json!({ "chunk": region }), "bandwidth", work, vec![1.0; LOOKS]));
         }
         let looks: Vec<(u64, usize)> =
-            (0..LOOKS).flat_map(|look| (0..8).map(move |region| (region, look))).collect();
+            (0..LOOKS).flat_map(|look| (0..REGIONS).map(move |region| (region, look))).collect();
         let ones = vec![1.0; looks.len()];
         let regions = looks.iter().map(|(region, _)| *region as f64).collect();
         let moments = looks.iter().map(|(region, look)| 1e3 * moment(*region, *look)).collect();
         samples.push(column(json!({}), "chunk_in_time", regions, ones.clone()));
         samples.push(column(json!({}), "moment", moments, ones));
+        // Root sees where regions lie; the first ones in the middle.
+        let places = (0..REGIONS).map(|region| ((region * 3 + 5) % REGIONS) as f64).collect();
+        samples.push(column(json!({}), "physical", places, vec![1.0; REGIONS as usize]));
     });
     run.diagnosed()
 }
@@ -54,7 +59,8 @@ fn guest() -> String {
 }
 
 pub fn regions_with_a_cause() -> Vec<Case> {
-    let slow = |region: u64| region < 2;
+    // A quarter, which lies together: the first places.
+    let slow = |region: u64| (region * 3 + 5) % REGIONS < REGIONS / 4;
     let translated = looked(
         &guest(),
         |region, look| {
@@ -79,6 +85,11 @@ pub fn regions_with_a_cause() -> Vec<Case> {
         },
         |_| 1.0,
     );
+    let words = distant["memory_regions"][0]["words"][0].as_str().expect("a sentence");
+    assert!(
+        words.contains("They lie together in guest-physical memory, half of them from 1.8 to 5.2 GiB"),
+        "{words}"
+    );
     let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
     let tree = server();
@@ -100,7 +111,7 @@ pub fn regions_without_a_cause() -> Vec<Case> {
         &guest(),
         |region, look| {
             let [hopping, scattered, near, rate] = alike(region, look);
-            [hopping + if region < 2 { 5.0 } else { 0.0 }, scattered, near, rate]
+            [hopping + if region % 4 == 0 { 5.0 } else { 0.0 }, scattered, near, rate]
         },
         |_| 1.0,
     );
