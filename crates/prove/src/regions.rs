@@ -62,6 +62,7 @@ fn simulated() -> String {
         format!("\nOf {ALIKE} hosts of any kind without a cause {} have none named.\n\n", none.none),
         at_least("Causes right above their limits named", &above, REGION_NAMED_LEAST),
         at_most("Causes named that are not there", &wrong, REGION_FALSE_MOST),
+        "\n".to_string(),
         table(&["neighbour, in half a minute", "named", "said not to be there"], &told),
         at_least(
             "Neighbours of more than 20 % named",
