@@ -21,6 +21,7 @@ const CHUNK_BYTES: &str = "chunk_bytes";
 const ROUNDS: &str = "rounds";
 const LIMIT: &str = "limit";
 const RESERVE: &str = "reserve";
+const LOOKS: &str = "looks";
 const PLANT: &str = "plant";
 
 const fn value(name: MetricId, title: &'static str) -> Metric {
@@ -91,6 +92,8 @@ pub struct Wish {
     pub limit: f64,
     /// Bytes of a chunk, for tests.
     pub chunk: Option<u64>,
+    /// Whether one CPU also looks at each chunk alone.
+    pub looks: bool,
     pub plant: Option<Plant>,
     /// Whether chunks say that they lie where the plant has its slow blocks.
     pub plant_places: bool,
@@ -98,7 +101,16 @@ pub struct Wish {
 
 impl Default for Wish {
     fn default() -> Wish {
-        Wish { max: None, node: None, rounds: 9, limit: 10.0, chunk: None, plant: None, plant_places: false }
+        Wish {
+            max: None,
+            node: None,
+            rounds: 9,
+            limit: 10.0,
+            chunk: None,
+            looks: true,
+            plant: None,
+            plant_places: false,
+        }
     }
 }
 
@@ -242,8 +254,12 @@ fn candidate(
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let looks = (regions::looks(chunks, wish.rounds) * wish.rounds) as f64 * regions::LOOK_S;
-    let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looks);
+    let looks = match wish.looks && probes::can_look(bytes / tasks) {
+        true => regions::looks(chunks, wish.rounds),
+        false => 0,
+    };
+    let looking = (looks * wish.rounds) as f64 * regions::LOOK_S;
+    let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looking);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate =
         with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
@@ -256,6 +272,7 @@ fn candidate(
         (ROUNDS, wish.rounds.to_string()),
         (LIMIT, wish.limit.to_string()),
         (RESERVE, reserve.to_string()),
+        (LOOKS, looks.to_string()),
     ] {
         inputs.insert(name.to_string(), text);
     }
@@ -334,7 +351,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let order = order(taken, &before, &mut rng);
         for chunk in &order {
             ns[*chunk as usize].push(readers.read(*chunk, extra(*chunk))?);
-            let looks = if round > 0 { regions::looks(taken, rounds) } else { 0 };
+            let looks = if round > 0 { number(case, LOOKS).unwrap_or(0) } else { 0 };
             for _ in 0..looks {
                 seen.extend(readers.look(*chunk)?.map(|probe| (*chunk, probe)));
             }

@@ -98,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let row = bench::find(&MAP).ok_or_else(|| anyhow::anyhow!("{} is not there", MAP))?;
-    let wish = MapWish { max, node, rounds, limit, chunk, plant, plant_places: false };
+    let wish = MapWish { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| bench::map_cases(row, scope, &wish);
     measure_study_of(&measure, profile, &[row], &study, &|_| {})
 }

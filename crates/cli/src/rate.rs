@@ -270,6 +270,7 @@ fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         node: args.node,
         rounds: MAP_ROUNDS,
         chunk: args.map_chunk,
+        looks: false,
         plant: args.plant,
         plant_places: true,
         ..MapWish::default()

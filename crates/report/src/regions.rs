@@ -20,7 +20,8 @@ pub struct OutputRegions {
     pub words: Vec<String>,
     /// What differs between regions, with its cause if it is large enough to be named.
     pub differences: Vec<OutputDifference>,
-    /// What a translation that is in no TLB adds to a load, ns, against pages that lie as far apart.
+    /// What a translation that is in no TLB adds to a load, ns, against pages that lie as far
+    /// apart.
     pub translation_ns: Option<[f64; 2]>,
     /// The same against loads on few pages: with what rows of the memory save at most.
     pub price_ns: Option<[f64; 2]>,

@@ -1,10 +1,10 @@
 //! Why is memory slow here? What looks at regions of memory, in rounds and in the order of time,
 //! tell of address translation, distance, transfer and neighbours.
 //!
-//! Regions differ for good, neighbours come and go. So each round's common part is taken out of the
-//! regions before they are compared. Which of them are slow is learnt from one half of the rounds and
-//! tried in the other, both ways round: what was chosen by chance does not come again. A
-//! cause is named from its limit on; what comes again but is smaller is told without a name.
+//! Regions differ for good, neighbours come and go. So each round's common part is taken out of
+//! the regions before they are compared. Which of them are slow is learnt from one half of the
+//! rounds and tried in the other, both ways round: what was chosen by chance does not come again.
+//! A cause is named from its limit on; what comes again but is smaller is told without a name.
 
 mod moments;
 
@@ -99,8 +99,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether it is large enough to be named. What is right at the limit is measured a little below
-    /// it half of the time.
+    /// Whether it is large enough to be named. What is right at the limit is measured a little
+    /// below it half of the time.
     pub fn is_named(&self) -> bool {
         const NEARLY: f64 = 0.85;
         const SURELY: f64 = 0.25;
@@ -181,8 +181,8 @@ fn is_same(one: &[bool], other: &[bool]) -> bool {
     2 * both >= either && both > 0
 }
 
-/// Two sets that differ in a quantity. How many regions are slow is told by all rounds, which ones by
-/// every other pair of rounds, and these are tried in the other pairs: their differences make the
+/// Two sets that differ in a quantity. All rounds tell how many regions are slow, every other pair
+/// of rounds which ones, and these are tried in the other pairs: their differences make the
 /// interval (Student's), and it must lie above nothing.
 fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     let rows = polished(rows);

@@ -69,6 +69,12 @@ pub struct Probe {
     pub huge: Vec<[f64; 2]>,
 }
 
+/// Whether a part of a region of so many bytes is large enough to tell anything.
+pub fn can_look(part: u64) -> bool {
+    let page = rustix::param::page_size();
+    part / page as u64 >= LEAST_PAGES as u64 && page / LINE_BYTES >= SPOTS * SPOT_LINES
+}
+
 pub struct Prober {
     clock: Clock,
     /// What two readings of the clock one after the other take, ns.
@@ -88,10 +94,10 @@ impl Prober {
         clock: Clock,
         seed: u64,
     ) -> anyhow::Result<Option<Prober>> {
-        let page = rustix::param::page_size();
-        if (part as usize) / page < LEAST_PAGES || page / LINE_BYTES < SPOTS * SPOT_LINES {
+        if !can_look(part) {
             return Ok(None);
         }
+        let page = rustix::param::page_size();
         let mut filler = Mapping::private(FILLER * page, Pages::Base, nodes).context("cannot map memory")?;
         filler.write_each(page, FILLER, 1);
         let readings: Vec<f64> = (0..LOADS)

@@ -2,7 +2,7 @@
 
 use super::probes::Probe;
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
-use super::{CHUNK_BYTES, CHUNKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
+use super::{CHUNK_BYTES, CHUNKS, LOOKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Better, Form, Metric, Pages, Params};
@@ -147,7 +147,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         taken as f64 * (1.0 / 1e9 + REGION_ROUNDS as f64 / 4e9) + (count * REGION_ROUNDS) as f64 * LOOK_S;
     let mut candidate = Candidate::new(bench.id, placement, 60, seconds).memory(taken);
     let reserve = (tightest.saturating_sub(taken) / 2).min(super::LEFT / 2);
-    for (name, value) in [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve)]
+    let looks = looks(count, REGION_ROUNDS);
+    for (name, value) in
+        [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve), (LOOKS, looks)]
     {
         candidate.case.inputs.insert(name.to_string(), value.to_string());
     }

@@ -30,7 +30,7 @@ fn fixed(sections: &[(&'static str, &'static str)]) -> Sections {
 }
 
 /// What METHODOLOGY.md has chapters of.
-const CHAPTERS: [&str; 15] = [
+const CHAPTERS: [&str; 17] = [
     "Measuring",
     "Memory",
     "The operating system",
@@ -40,6 +40,8 @@ const CHAPTERS: [&str; 15] = [
     "Read off the curves",
     "SMT capacity",
     "Who limits a transfer",
+    "Why memory is slow here",
+    "Pauses of CPUs",
     "The rate suite",
     "hackbench and wake-ups",
     "Sweeps",

@@ -50,6 +50,7 @@ const SUBJECTS: &[(&str, &[&str])] = &[
             "priority",
             "steal",
             "answers",
+            "sandbox",
             "failures",
             "limits",
             "drift",
@@ -58,7 +59,18 @@ const SUBJECTS: &[(&str, &[&str])] = &[
     ),
     (
         "studies",
-        &["memory", "rate runs", "footprint", "guard", "setting", "trade-off", "profile", "preempted"],
+        &[
+            "memory",
+            "rate runs",
+            "footprint",
+            "guard",
+            "setting",
+            "trade-off",
+            "profile",
+            "preempted",
+            "memory parts",
+            "neighbour",
+        ],
     ),
 ];
 
