@@ -158,7 +158,7 @@ impl Plant {
         }
     }
 
-    /// The pages that a chunk of so many is to have, where others are usual.
+    /// The pages of one chunk out of `of`, where others are usual.
     fn pages_of(&self, chunk: u64, of: u64, usual: Pages) -> Pages {
         match (self.pages, self.chunks(of).contains(&chunk)) {
             (None, _) => usual,
@@ -411,9 +411,8 @@ fn emit(
     }
     if let Some(places) = physical {
         for (at, metric) in [ids::metric::PHYSICAL, ids::metric::SPREAD].into_iter().enumerate() {
-            let gib: Vec<f64> = places.iter().map(|place| place[at]).collect();
-            let ns = vec![1.0; gib.len()];
-            sampler.windows_timed(Params::new(), metric, (gib, ns), 0)?;
+            let gib = places.iter().map(|place| place[at]).collect();
+            regions::list(sampler, Params::new(), metric, gib)?;
         }
     }
     Ok(())

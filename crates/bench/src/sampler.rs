@@ -413,13 +413,24 @@ impl<'a> Sampler<'a> {
         (work, ns): (Vec<f64>, Vec<f64>),
         warm_up: usize,
     ) -> anyhow::Result<()> {
+        self.emit_windows(params, metric, (work, ns), warm_up, Covariates::default())
+    }
+
+    fn emit_windows(
+        &mut self,
+        params: Params,
+        metric: MetricId,
+        (work, ns): (Vec<f64>, Vec<f64>),
+        warm_up: usize,
+        beside: Covariates,
+    ) -> anyhow::Result<()> {
         self.emit(Samples {
             point: params,
             metrics: vec![metric.to_string()],
             warm_up: warm_up.min(ns.len().saturating_sub(1)),
             work: Packed::pack(work),
             ns,
-            beside: Covariates::default(),
+            beside,
             histograms: Vec::new(),
             linearity: None,
         })

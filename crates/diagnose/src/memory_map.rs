@@ -1,11 +1,12 @@
 //! Maps of memory, understood: one speed, several, or too much noise to tell.
 
 use super::Diagnosis;
+use super::regions::{BANDWIDTH, by_chunk, list};
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
-use model::{Fact, Form, Planned, Run, Value, Visit, figure, percent};
+use model::{Fact, Planned, Run, Value, Visit, figure, percent};
 use stats::memory_map::{
     Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
 };
@@ -65,14 +66,7 @@ pub fn maps<'a>(run: &'a Run, machine: &Machine) -> Vec<NodeMap<'a>> {
 
 fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visit) -> Option<NodeMap<'a>> {
     let input = |name: &str| planned.case.inputs.get(name)?.parse::<f64>().ok();
-    let mut rows: Vec<(i64, Vec<f64>)> = Vec::new();
-    for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::BANDWIDTH]) {
-        let chunk = samples.point.get(ids::param::CHUNK).and_then(Value::int)?;
-        let values = samples.values(Form::WorkPerTime { scale: 1.0 });
-        rows.push((chunk, values.get(samples.warm_up..).unwrap_or_default().to_vec()));
-    }
-    rows.sort_by_key(|(chunk, _)| *chunk);
-    let rows: Vec<Vec<f64>> = rows.into_iter().map(|(_, row)| row).collect();
+    let rows = by_chunk(visit, ids::metric::BANDWIDTH, BANDWIDTH);
     let typical = median(&rows.iter().filter_map(|row| median(row)).collect::<Vec<f64>>())?;
     let chunk_bytes = input("chunk_bytes").filter(|bytes| *bytes >= 1.0)? as u64;
     let node = planned
@@ -115,11 +109,7 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
 
 /// Places of all chunks, where the visit noted them.
 fn physical(visit: &Visit, chunks: usize) -> Option<Vec<[f64; 2]>> {
-    let column = |metric: MetricId| {
-        let samples =
-            visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point.is_empty());
-        samples.map(|samples| samples.values(Form::Value)).filter(|values| values.len() == chunks)
-    };
+    let column = |metric: MetricId| Some(list(visit, metric)).filter(|values| values.len() == chunks);
     let (places, spreads) = (column(ids::metric::PHYSICAL)?, column(ids::metric::SPREAD)?);
     Some(places.into_iter().zip(spreads).map(|(place, spread)| [place, spread]).collect())
 }

@@ -96,7 +96,7 @@ fn of_chunk(samples: &Samples) -> Option<usize> {
 }
 
 /// The counted values of each chunk.
-fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
+pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [metric]) {
         let Some(chunk) = of_chunk(samples) else { continue };
@@ -107,7 +107,7 @@ fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
 }
 
 const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
-const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
+pub(super) const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
 
 fn rows(visit: &Visit) -> Vec<Region> {
     let hopping = by_chunk(visit, metric::HOPPING, LATENCY);
@@ -120,7 +120,7 @@ fn rows(visit: &Visit) -> Vec<Region> {
 }
 
 /// A list that a visit noted once.
-fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
+pub(super) fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
     let own =
         visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point == Params::new());
     own.map_or(Vec::new(), |samples| samples.values(Form::Value))

@@ -34,13 +34,13 @@ const STREAMED: usize = 1024;
 const GROUP: usize = 64;
 /// More pages than any TLB holds (Zen 5: 4096): reading one line of each empties it.
 const FILLER: usize = 6144;
-/// A load that took so many times the median was interrupted, and counts as so many.
+/// A load that took longer than this times the median was interrupted, and counts as that.
 const INTERRUPTED: f64 = 4.0;
 const HUGE_PAGE: usize = 2 << 20;
 /// Loads of one walk before the next one goes on.
 const TURN: usize = 128;
 
-/// Lines that are left in the last level, among so many bytes, and bytes that are read to push them
+/// Lines left in the last level, the bytes that hold them, and the bytes whose reading pushes them
 /// out of a second level.
 const KEPT_LINES: usize = 1024;
 const KEPT_BYTES: usize = 1 << 20;
@@ -69,7 +69,7 @@ pub struct Probe {
     pub huge: Vec<[f64; 2]>,
 }
 
-/// Whether a part of a region of so many bytes is large enough to tell anything.
+/// Whether a region's part of `part` bytes is large enough to tell anything.
 pub fn can_look(part: u64) -> bool {
     let page = rustix::param::page_size();
     part / page as u64 >= LEAST_PAGES as u64 && page / LINE_BYTES >= SPOTS * SPOT_LINES

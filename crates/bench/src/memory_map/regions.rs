@@ -190,7 +190,13 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
     list(sampler, Params::new(), ids::metric::MOMENT, all(&|(_, probe)| (probe.at_ns - first.at_ns) / 1e6))
 }
 
-fn list(sampler: &mut Sampler, point: Params, metric: MetricId, values: Vec<f64>) -> anyhow::Result<()> {
+/// Emits values that are no times, in their order.
+pub(super) fn list(
+    sampler: &mut Sampler,
+    point: Params,
+    metric: MetricId,
+    values: Vec<f64>,
+) -> anyhow::Result<()> {
     if values.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use super::columns::Columns;
 use super::{Point, Sampler, core_clock_ghz};
 use model::vocabulary::MetricId;
-use model::{Covariates, Packed, Params, Samples};
+use model::{Covariates, Params};
 
 /// What a piece of work came to.
 pub struct Piece {
@@ -52,15 +52,6 @@ impl Sampler<'_> {
         (work, ns): (Vec<f64>, Vec<f64>),
         beside: Covariates,
     ) -> anyhow::Result<()> {
-        self.emit(Samples {
-            point: params,
-            metrics: vec![metric.to_string()],
-            warm_up: 0,
-            work: Packed::pack(work),
-            ns,
-            beside,
-            histograms: Vec::new(),
-            linearity: None,
-        })
+        self.emit_windows(params, metric, (work, ns), 0, beside)
     }
 }
