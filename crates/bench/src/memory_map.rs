@@ -348,13 +348,19 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut rng = fastrand::Rng::with_seed(sampler.seed());
     let mut before: Vec<u64> = Vec::new();
     for round in 0..=rounds {
+        // All looks of a round come before its reading: what a chunk is read must not tell its own
+        // looks apart.
+        let looks = if round > 0 { number(case, LOOKS).unwrap_or(0) } else { 0 };
+        if looks > 0 {
+            let looked = order(taken, &before, &mut rng);
+            for chunk in looked.iter().flat_map(|chunk| (0..looks).map(move |_| *chunk)) {
+                seen.extend(readers.look(chunk)?.map(|probe| (chunk, probe)));
+            }
+            before = looked;
+        }
         let order = order(taken, &before, &mut rng);
         for chunk in &order {
             ns[*chunk as usize].push(readers.read(*chunk, extra(*chunk))?);
-            let looks = if round > 0 { number(case, LOOKS).unwrap_or(0) } else { 0 };
-            for _ in 0..looks {
-                seen.extend(readers.look(*chunk)?.map(|probe| (*chunk, probe)));
-            }
         }
         before = order;
         // Others want memory: what was read so far is kept.

@@ -8,7 +8,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map::{self as ids, metric};
 use model::{Fact, Form, Params, Samples, Value, Visit, figure, percent};
 use stats::memory_map::contiguous;
-use stats::order::{Interval, median, median_interval, quantile};
+use stats::order::{Interval, mean, median, median_interval, quantile};
 use stats::regions::{Cause, Difference, Moment, Neighbour, Region, Regions, neighbour, regions};
 
 /// What the visits of one case saw.
@@ -126,15 +126,17 @@ pub(super) fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
     own.map_or(Vec::new(), |samples| samples.values(Form::Value))
 }
 
-/// Near loads in the order of time: the visit noted which chunk it looked at when.
+/// Loads of each look in the order of time: the visit noted which chunk it looked at when.
 fn moments(visit: &Visit) -> Vec<Moment> {
-    let mut near: Vec<std::vec::IntoIter<f64>> =
-        by_chunk(visit, metric::NEAR, LATENCY).into_iter().map(Vec::into_iter).collect();
+    let mut walks = [metric::HOPPING, metric::SCATTERED, metric::NEAR]
+        .map(|metric| by_chunk(visit, metric, LATENCY).into_iter().map(Vec::into_iter).collect::<Vec<_>>());
     let chunks = list(visit, metric::CHUNK_IN_TIME);
     let looks = chunks.iter().zip(list(visit, metric::MOMENT));
     looks
         .filter_map(|(chunk, ms)| {
-            Some(Moment { at_s: ms / 1e3, near_ns: near.get_mut(*chunk as usize)?.next()? })
+            let own: Option<Vec<f64>> =
+                walks.iter_mut().map(|walk| walk.get_mut(*chunk as usize)?.next()).collect();
+            Some(Moment { at_s: ms / 1e3, load_ns: mean(&own?)? })
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 //! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
 //! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
 //! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
-//! `--hogs DIR`); `regions-planted` takes `--trials N` (100 unless told), `kills` takes `--kills N`
+//! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes `--kills N`
 //! (200 unless told). A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and
 //! `<!-- /prove -->`, with the commit and the day on which it was measured.
 
@@ -18,6 +18,7 @@ mod network;
 mod pauses;
 mod peers;
 mod regions;
+mod regions_planted;
 mod rows;
 mod smt;
 mod statistics;
@@ -49,6 +50,7 @@ const SECTIONS: &[&[Section]] = &[
     smt::SECTIONS,
     memmap::SECTIONS,
     regions::SECTIONS,
+    regions_planted::SECTIONS,
     network::SECTIONS,
     pauses::SECTIONS,
     sweep::SECTIONS,

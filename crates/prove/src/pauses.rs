@@ -1,11 +1,20 @@
-//! The table on who keeps CPUs from running.
+//! The tables on who keeps CPUs from running: simulated machines, and real-time tasks on this one.
+
+use std::time::Duration;
 
 use prove::proof::{Attributed, PAUSES_RIGHT_LEAST, PAUSES_WRONG_MOST, Rate, TROUBLES, attributed};
+use serde_json::Value;
+use stats::order::median;
+use testkit::host::RealTime;
 
+use super::regions_planted::{progress, results, trials};
 use super::statistics::{at_least, at_most};
 use super::{Section, measured, table};
 
-pub const SECTIONS: &[Section] = &[Section { name: "pauses", title: "Who pauses CPUs", run: tables }];
+pub const SECTIONS: &[Section] = &[
+    Section { name: "pauses", title: "Who pauses CPUs", run: tables },
+    Section { name: "pauses-planted", title: "Real-time tasks that take a CPU, planted", run: planted },
+];
 
 /// Machines of each kind.
 const MACHINES: usize = 500;
@@ -34,4 +43,74 @@ fn tables() -> String {
         at_most("Machines with a wrong claim", &all(|told| told.machines_wrong), PAUSES_WRONG_MOST),
     ]
     .concat()
+}
+
+/// What a planted task takes, ms of every so many.
+const NAPS_MS: [(u64, u64); 2] = [(2, 10), (12, 40)];
+
+/// Watches of all CPUs while a SCHED_FIFO task takes the last one for a part of the time. It is
+/// told right where its share is told as that of tasks, within a quarter, and not as withheld by
+/// the host beyond what the CPU lost in the watch without a task just before.
+fn planted() -> String {
+    let Some(cpu) = testkit::host::allowed_cpus().iter().last() else { return String::new() };
+    let trials = trials();
+    let mut told: [(Rate, Rate, Vec<f64>); NAPS_MS.len()] = Default::default();
+    for trial in 0..trials {
+        let Some((_, before)) = watch(cpu) else { continue };
+        for ((busy, every), (right, wrong, shares)) in NAPS_MS.iter().zip(&mut told) {
+            let task =
+                match RealTime::on(cpu, Duration::from_millis(*busy), Duration::from_millis(every - busy)) {
+                    Ok(task) => task,
+                    Err(why) => return format!("Not planted: {why}\n"),
+                };
+            let seen = watch(cpu);
+            drop(task);
+            let Some((by_tasks, withheld)) = seen else { continue };
+            let share = *busy as f64 / *every as f64;
+            right.count((by_tasks / share - 1.0).abs() <= NEARLY);
+            wrong.count(withheld > before.max(CHANCE) + NEARLY * share);
+            shares.push(by_tasks);
+        }
+        progress(trial, trials);
+    }
+    let row = |((busy, every), (right, wrong, shares)): (&(u64, u64), &(Rate, Rate, Vec<f64>))| {
+        let middle = median(shares).map_or("–".to_string(), |share| format!("{:.1} %", share * 100.0));
+        vec![
+            format!("{busy} ms of every {every}"),
+            right.of.to_string(),
+            middle,
+            right.to_string(),
+            wrong.to_string(),
+        ]
+    };
+    [
+        table(
+            &["task", "trials", "told as taken by tasks, median", "within a quarter", "told as the host's"],
+            &NAPS_MS.iter().zip(&told).map(row).collect::<Vec<_>>(),
+        ),
+        at_least(
+            "Planted tasks told",
+            &told.iter().map(|told| told.0).collect::<Vec<_>>(),
+            PAUSES_RIGHT_LEAST,
+        ),
+        at_most(
+            "Planted tasks told as the host's",
+            &told.iter().map(|told| told.1).collect::<Vec<_>>(),
+            PAUSES_WRONG_MOST,
+        ),
+    ]
+    .concat()
+}
+
+/// A planted share may be told wrong by so much of it; and what a host withholds changes by as much
+/// from watch to watch.
+const NEARLY: f64 = 0.25;
+const CHANCE: f64 = 0.02;
+
+/// Shares of a CPU's time that tasks took and that the host withheld, in a watch of some seconds.
+fn watch(cpu: u32) -> Option<(f64, f64)> {
+    let seen = results(&["run", "--only", "host.pauses", "--quick", "--budget", "7s"])?;
+    let own = seen["guest_share"]["cpus"].as_array()?.iter().find(|own| own["cpu"] == cpu)?;
+    let share = |name: &str| Value::as_f64(&own[name]);
+    Some((share("by_tasks")?, share("withheld")?))
 }

@@ -70,7 +70,7 @@ pub(super) const REGIONS: Benchmark = Benchmark {
     id: ids::REGIONS,
     title: "What regions of memory cost",
     about: "One task takes eight regions of 64 MiB (fewer where memory is short) on huge pages, and reads them in rounds, each in a new random order. \
-            Each time it also looks twice at the region with all lines flushed before: 4096 dependent loads, each on another \
+            Before each round it also looks twice at every region, in another order and with all lines flushed before: 4096 dependent loads, each on another \
             page (`hopping`); loads that come back to 512 pages that lie scattered over the region (`scattered`), and to 48 \
             (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
             any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \

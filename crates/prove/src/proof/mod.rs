@@ -81,6 +81,8 @@ pub const LOOKED_COVERAGE_LEAST: f64 = 0.93;
 /// named where there is another one or none.
 pub const REGION_NAMED_LEAST: f64 = 0.95;
 pub const REGION_FALSE_MOST: f64 = 0.01;
+/// Neighbours planted for less than half of the limit may be named so often: a host has its own.
+pub const NEIGHBOUR_FALSE_MOST: f64 = 0.05;
 /// Most figures exactly at their limit that end beyond it, and most that end within it, where they
 /// are visited until that is decided firmly or 30 or 80 processes are there.
 pub const LIMIT_WRONG_MOST: f64 = 0.03;

@@ -2,11 +2,12 @@
 
 use crate::order::{mad, median, quantile};
 
-/// One look: when it began, s from the first one, and the latency of its near loads, ns.
+/// One look: when it began, s from the first one, and the mean latency of its three
+/// walks, ns: others slow loads that hop most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     pub at_s: f64,
-    pub near_ns: f64,
+    pub load_ns: f64,
 }
 
 /// What the moments tell of others.
@@ -54,7 +55,7 @@ pub fn neighbour(visits: &[Vec<Moment>]) -> Option<Neighbour> {
     let mut noise: Vec<f64> = Vec::new();
     let of = |moment: &Moment| (moment.at_s / BLOCK_S) as i64;
     for own in visits.iter().flat_map(|moments| moments.chunk_by(|one, other| of(one) == of(other))) {
-        let logs: Vec<f64> = own.iter().map(|moment| moment.near_ns.ln()).collect();
+        let logs: Vec<f64> = own.iter().map(|moment| moment.load_ns.ln()).collect();
         let Some(level) = median(&logs).filter(|_| logs.len() >= LEAST_LOOKS) else { continue };
         noise.extend(mad(&logs).map(|mad| 1.4826 * mad));
         blocks.push((level, logs.len()));

@@ -92,7 +92,7 @@ fn moments(slow: impl Fn(f64) -> bool, times: f64, seed: u64) -> Vec<Vec<Moment>
     let moment = |at: usize| {
         let at_s = at as f64 * 0.03;
         let level = if slow(at_s) { 170.0 * times } else { 170.0 };
-        Moment { at_s, near_ns: level * (0.05 * normal(&mut rng)).exp() }
+        Moment { at_s, load_ns: level * (0.05 * normal(&mut rng)).exp() }
     };
     vec![(0..600).map(moment).collect()]
 }

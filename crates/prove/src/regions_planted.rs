@@ -1,0 +1,325 @@
+//! The tables on slow memory of this host: maps with causes planted in regions, maps beside a
+//! neighbour that uses memory by turns, and walks beside chains of another kind.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use kernels::{Chain, LINE_BYTES, Op, Visits, streams, walk_together};
+use model::{CpuSet, Pages};
+use prove::proof::{NEIGHBOUR_FALSE_MOST, Named, REGION_FALSE_MOST, REGION_NAMED_LEAST, Rate};
+use serde_json::Value;
+use stats::order::{median, median_interval};
+use stats::regions::Cause;
+use sys::mapping::Mapping;
+
+use super::statistics::{at_least, at_most};
+use super::{Section, option, table};
+
+pub const SECTIONS: &[Section] = &[
+    Section { name: "regions-planted", title: "Causes of slow memory, planted", run: planted },
+    Section { name: "neighbours-planted", title: "Neighbours in memory, planted", run: neighbours },
+    Section { name: "walks-beside", title: "What a translation costs, beside chains", run: beside_chains },
+];
+
+/// Trials of each planted cause, and of nothing.
+const TRIALS: usize = 100;
+const CLEAN: usize = 300;
+
+pub fn trials() -> usize {
+    option("--trials").and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS)
+}
+
+/// What is planted, its cause, and how large it is in words.
+const PLANTS: [(&str, Option<Cause>, &str); 5] = [
+    ("", None, "nothing"),
+    ("base:25%", Some(Cause::Translation), "a quarter on base pages among huge ones"),
+    ("huge:25%", Some(Cause::Translation), "a quarter on huge pages among base ones"),
+    ("slow:25%@1.33", Some(Cause::Transfer), "a quarter read 1.33 times"),
+    ("slow:25%@1.08", None, "a quarter read 1.08 times: below the limit"),
+];
+
+/// Maps of this host's own memory with something planted, kinds in turn.
+fn planted() -> String {
+    let own = own_causes();
+    let trials = trials();
+    let mut named = [Named::default(); PLANTS.len()];
+    for trial in 0..trials {
+        for ((plant, cause, _), count) in PLANTS.iter().zip(&mut named) {
+            let repeats = if plant.is_empty() { CLEAN / TRIALS } else { 1 };
+            for _ in 0..repeats {
+                let Some(seen) = map("768M", plant) else { continue };
+                let causes = causes(&seen);
+                let others = causes.iter().filter(|found| Some(**found) != *cause);
+                let is_wrong = others.clone().any(|found| !own.contains(found));
+                let is_right = !is_wrong && cause.is_some_and(|cause| causes.contains(&cause));
+                if is_wrong || is_right != cause.is_some() {
+                    eprintln!("trial {trial}, {plant:?}: {}", seen["differences"]);
+                }
+                count.right.count(is_right);
+                count.wrong.count(is_wrong);
+                count.none.count(!is_wrong && others.count() == causes.len());
+            }
+        }
+        progress(trial, trials);
+    }
+    let rows: Vec<Vec<String>> = PLANTS
+        .iter()
+        .zip(&named)
+        .map(|((_, cause, words), named)| {
+            let right = if cause.is_some() { named.right.to_string() } else { "–".to_string() };
+            vec![
+                words.to_string(),
+                named.none.of.to_string(),
+                right,
+                named.wrong.to_string(),
+                named.none.to_string(),
+            ]
+        })
+        .collect();
+    let right: Vec<Rate> = PLANTS
+        .iter()
+        .zip(&named)
+        .filter(|((_, cause, _), _)| cause.is_some())
+        .map(|(_, named)| named.right)
+        .collect();
+    [
+        of_host(&own),
+        table(&["planted in 12 regions of 64 MiB", "trials", "named", "another named", "none named"], &rows),
+        at_least("Planted causes named", &right, REGION_NAMED_LEAST),
+        at_most("Causes named that were not planted", &named.map(|named| named.wrong), REGION_FALSE_MOST),
+    ]
+    .concat()
+}
+
+pub fn progress(trial: usize, trials: usize) {
+    if trial % 10 == 9 {
+        eprintln!("{} of {trials} trials of each kind", trial + 1);
+    }
+}
+
+/// What the host itself does to this guest's memory is there in every trial, and neither right nor
+/// wrong: causes that two of three large maps name.
+fn own_causes() -> Vec<Cause> {
+    let maps: Vec<Vec<Cause>> = (0..3).filter_map(|_| map("8G", "")).map(|seen| causes(&seen)).collect();
+    let is_own = |cause: &Cause| maps.iter().filter(|own| own.contains(cause)).count() >= 2;
+    Cause::ALL.into_iter().filter(is_own).collect()
+}
+
+fn of_host(own: &[Cause]) -> String {
+    match own {
+        [] => "Whole maps of this guest name no cause of its own.\n\n".to_string(),
+        own => format!("Whole maps of this guest name {own:?} of its own.\n\n"),
+    }
+}
+
+/// Results of a command of this program; `None` where there are none.
+pub fn results(words: &[&str]) -> Option<Value> {
+    let folder = testkit::root().join("target/tmp/planted");
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut command = Command::new(testkit::program());
+    command.args(words).args(["--new", "--force", "--json", "--out"]).arg(&folder);
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+/// What a map of so much memory says of its regions of 64 MiB, with this planted; `None` where it
+/// was not valid.
+fn map(most: &str, plant: &str) -> Option<Value> {
+    let mut words = vec!["memmap", "--chunk", "64M", "--max", most];
+    if !plant.is_empty() {
+        words.extend(["--plant", plant]);
+    }
+    let seen = results(&words)?["memory_regions"][0].take();
+    seen.is_object().then_some(seen)
+}
+
+/// The causes that it names.
+fn causes(seen: &Value) -> Vec<Cause> {
+    let cause = |found: &Value| match found["cause"].as_str() {
+        Some("translation") => Some(Cause::Translation),
+        Some("distance") => Some(Cause::Distance),
+        Some("transfer") => Some(Cause::Transfer),
+        _ => None,
+    };
+    let all = seen["differences"].as_array();
+    all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause).collect()
+}
+
+/// What a neighbour does with memory.
+#[derive(Clone, Copy)]
+enum Use {
+    Write,
+    Read,
+    Chase,
+}
+
+/// A thread of this process that uses memory by turns.
+struct Neighbour {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Neighbour {
+    const BYTES: usize = 256 << 20;
+    const PIECE: usize = 1 << 20;
+    const CHAINS: usize = 12;
+
+    fn on(cpu: u32, what: Use, busy_s: f64, idle_s: f64) -> Neighbour {
+        let over = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            sys::affinity::pin(&CpuSet::one(cpu)).expect("a CPU that may be used");
+            let mut memory =
+                Mapping::private(Self::BYTES, Pages::Huge, &CpuSet::default()).expect("256 MiB of memory");
+            let stream = |op: Op, memory: &mut Mapping| {
+                let words = memory.words_mut().chunks_mut(Self::PIECE / 8);
+                words.for_each(|piece| _ = streams(op)[0].run(piece, 1, 1));
+            };
+            stream(Op::Write, &mut memory);
+            match what {
+                Use::Write => by_turns(&flag, busy_s, idle_s, || stream(Op::WriteNt, &mut memory)),
+                Use::Read => by_turns(&flag, busy_s, idle_s, || stream(Op::Load, &mut memory)),
+                Use::Chase => {
+                    let mut chains = Chain::random_parts(memory.words_mut(), LINE_BYTES, Self::CHAINS, 1);
+                    by_turns(&flag, busy_s, idle_s, || walk_together(&mut chains, 10_000));
+                }
+            }
+        });
+        Neighbour { over, thread: Some(thread) }
+    }
+}
+
+fn by_turns(over: &AtomicBool, busy_s: f64, idle_s: f64, mut work: impl FnMut()) {
+    let turn = |seconds: f64, work: &mut dyn FnMut()| {
+        let begin = Instant::now();
+        while begin.elapsed().as_secs_f64() < seconds && !over.load(Ordering::Relaxed) {
+            work();
+        }
+    };
+    while !over.load(Ordering::Relaxed) {
+        turn(busy_s, &mut work);
+        turn(idle_s, &mut || std::thread::sleep(Duration::from_millis(5)));
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// What a neighbour does for how long of every four seconds, and whether that is above the limits.
+const NEIGHBOURS: [(Use, f64, &str); 4] = [
+    (Use::Write, 1.6, "writes past the caches, 40 % of the time"),
+    (Use::Write, 0.3, "writes past the caches, 8 % of the time"),
+    (Use::Read, 1.6, "reads, 40 % of the time"),
+    (Use::Chase, 1.6, "follows 12 chains at once, 40 % of the time"),
+];
+const CYCLE_S: f64 = 4.0;
+
+/// Maps beside a neighbour on another CPU, kinds in turn. How much slower loads become is the
+/// machine's: what one CPU can take of its memory.
+fn neighbours() -> String {
+    let cpus = testkit::host::allowed_cpus();
+    let Some(cpu) = cpus.iter().filter(|_| cpus.len() > 1).last() else {
+        return "A neighbour needs a second CPU.\n".to_string();
+    };
+    let own = own_causes();
+    let trials = trials();
+    let mut told = [[Rate::default(); 4]; NEIGHBOURS.len()];
+    let mut slower: [Vec<f64>; NEIGHBOURS.len()] = Default::default();
+    for trial in 0..trials {
+        for (((what, busy_s, words), told), slower) in NEIGHBOURS.iter().zip(&mut told).zip(&mut slower) {
+            let neighbour = Neighbour::on(cpu, *what, *busy_s, CYCLE_S - busy_s);
+            let seen = map("1536M", "");
+            drop(neighbour);
+            let Some(seen) = seen else { continue };
+            let found = &seen["neighbour"];
+            for (count, says) in told.iter_mut().zip(["named", "cannot_tell", "quiet"]) {
+                count.count(found["says"] == says);
+            }
+            told[3].count(causes(&seen).iter().any(|cause| !own.contains(cause)));
+            slower.extend(found["slower"].as_f64());
+            if trial == 0 {
+                eprintln!("{words}: {found}");
+            }
+        }
+        progress(trial, trials);
+    }
+    let rows: Vec<Vec<String>> = NEIGHBOURS
+        .iter()
+        .zip(&told)
+        .zip(&slower)
+        .map(|(((.., words), told), slower)| {
+            let slower = median(slower).map_or("–".to_string(), |times| format!("{times:.2}"));
+            [words.to_string(), told[0].of.to_string(), slower]
+                .into_iter()
+                .chain(told.iter().map(Rate::to_string))
+                .collect()
+        })
+        .collect();
+    [
+        of_host(&own),
+        table(
+            &[
+                "neighbour",
+                "trials",
+                "times slower, median",
+                "named",
+                "cannot tell",
+                "quiet",
+                "a cause beside it",
+            ],
+            &rows,
+        ),
+        at_least("Neighbours that write for 40 % of the time named", &[told[0][0]], REGION_NAMED_LEAST),
+        at_most("Neighbours of 8 % of the time named", &[told[1][0]], NEIGHBOUR_FALSE_MOST),
+    ]
+    .concat()
+}
+
+/// Memory that chains lead through, and pages of a group of the chain that stays near.
+const CHAINED: usize = 512 << 20;
+const NEAR_PAGES: usize = 64;
+const STEPS: u64 = 1 << 20;
+const ROUNDS: usize = 15;
+
+/// What hopping over pages adds to a load by chains that are not flushed and walk through all
+/// memory, as multichase does: any line next, against lines of 64 pages first. Beside the walks of
+/// `memory.regions`, in turns.
+fn beside_chains() -> String {
+    let mut memory = Mapping::private(CHAINED, Pages::Huge, &CpuSet::default()).expect("512 MiB of memory");
+    let page = rustix::param::page_size();
+    let timed = |memory: &mut Mapping, visits: Visits| {
+        let mut chain = Chain::linked(memory.words_mut(), LINE_BYTES, visits, 1);
+        chain.walk(STEPS);
+        let begin = Instant::now();
+        chain.walk(STEPS);
+        begin.elapsed().as_secs_f64() * 1e9 / STEPS as f64
+    };
+    let (mut chains, mut walks) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let near = timed(&mut memory, Visits::RandomInPages(NEAR_PAGES * page));
+        chains.push(timed(&mut memory, Visits::Random) - near);
+        let Some(seen) = map("768M", "") else { continue };
+        let price = &seen["price_ns"];
+        walks.extend(price[0].as_f64().zip(price[1].as_f64()).map(|(low, high)| (low + high) / 2.0));
+    }
+    let row = |what: &str, ns: &[f64]| {
+        let interval = median_interval(ns, 0.95)
+            .map_or("–".to_string(), |own| format!("{:.1} to {:.1}", own.low, own.high));
+        let middle = median(ns).map_or("–".to_string(), |ns| format!("{ns:.1}"));
+        vec![what.to_string(), ns.len().to_string(), middle, interval]
+    };
+    table(
+        &["what hopping adds to a load", "rounds", "median, ns", "95 % interval, ns"],
+        &[
+            row("chains through 512 MiB: any line against lines of 64 pages", &chains),
+            row("`memory_regions` of maps: hopping against near walks", &walks),
+        ],
+    )
+}
