@@ -93,16 +93,26 @@ pub fn resident(
     fill: impl Fn(usize) -> u64,
 ) -> anyhow::Result<Mapping> {
     let len = usize::try_from(bytes).context("more memory than addresses")?;
-    let mut memory =
-        Mapping::private(len, pages, nodes).with_context(|| format!("cannot map {bytes} bytes"))?;
-    for (index, word) in memory.words_mut().iter_mut().enumerate() {
-        *word = fill(index);
-    }
+    let memory = Mapping::private(len, pages, nodes).with_context(|| format!("cannot map {bytes} bytes"))?;
+    written(memory, fill)
+}
+
+/// A mapping with every word written; an error where some of it did not stay in memory.
+pub fn written(mut memory: Mapping, fill: impl Fn(usize) -> u64) -> anyhow::Result<Mapping> {
+    let bytes = memory.len();
+    write(&mut memory, fill);
     let share = memory.resident_share().context("cannot tell whether memory is resident")?;
     if share < 1.0 {
         bail!("only {:.1} % of {bytes} bytes stayed in memory after they were written", share * 100.0);
     }
     Ok(memory)
+}
+
+/// Writes every word.
+pub fn write(memory: &mut Mapping, fill: impl Fn(usize) -> u64) {
+    for (index, word) in memory.words_mut().iter_mut().enumerate() {
+        *word = fill(index);
+    }
 }
 
 /// A huge page, bytes.

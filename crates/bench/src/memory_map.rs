@@ -9,10 +9,12 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Better, Case, Form, Metric, Pages, Params, Placement};
 
+mod moves;
 mod probes;
 mod readers;
 mod regions;
 
+use moves::Watch;
 use probes::Probe;
 use readers::Readers;
 
@@ -45,8 +47,9 @@ const MAP: Benchmark = Benchmark {
             visits all chunks in a new random order, and the first round is not counted. `typical` is the median chunk of \
             each round. After each reading the first task looks at its part alone, as in memory.regions, if that has 1024 \
             pages or more. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
-            at; `spread`: from the lowest to the highest). Every sum is checked. Memory is taken only as long as enough is \
-            left: nothing is driven into swap.",
+            at; `spread`: from the lowest to the highest). Every sum is checked. At the end some chunks are given \
+            back and written again (`second_touch`), as all were at first (`first_touch`), and pages that lie elsewhere than at first \
+            are counted (`moved`). Memory is taken only as long as enough is left: nothing is driven into swap.",
     reading: "All chunks alike: every region of the memory hangs on equally many channels. Two speeds that come again in every \
               round: memory modules are populated so that the controller makes two sets of channels of them, a host backs a \
               guest's memory by pages of two sizes or from two nodes; latencies of the regions tell which, and a process is \
@@ -68,6 +71,9 @@ const MAP: Benchmark = Benchmark {
         regions::KEPT,
         regions::CHUNK_IN_TIME,
         regions::MOMENT,
+        moves::MOVED,
+        moves::FIRST_TOUCH,
+        moves::SECOND_TOUCH,
     ],
     params: regions::PARAMS,
     view: &View::Table,
@@ -122,50 +128,75 @@ pub struct Plant {
     pub share: f64,
     /// 1 and more.
     pub ratio: f64,
-    /// Huge or base pages.
-    pub pages: Option<Pages>,
+    /// Of the planted chunks; all others have the other size.
+    pub pages: Option<ChunkPages>,
+}
+
+/// The pages of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ChunkPages {
+    Of(Pages),
+    /// Huge pages of the pool that the system holds ready (hugetlbfs).
+    Pool,
 }
 
 impl Plant {
-    /// `slow:25%@1.33`, `base:25%` or `huge:25%`.
+    /// `slow:25%@1.33`, `base:25%`, `huge:25%` or `hugetlb:25%`.
     pub fn parse(text: &str) -> Result<Plant, String> {
         let parsed = text.split_once(':').and_then(|(kind, rest)| {
             let (share, ratio) = rest.split_once('%')?;
             let share = share.parse::<f64>().ok()? / 100.0;
+            let paged = |pages| Some(Plant { share, ratio: 1.0, pages: Some(pages) });
             match (kind, ratio) {
                 ("slow", ratio) => {
                     Some(Plant { share, ratio: ratio.strip_prefix('@')?.parse().ok()?, pages: None })
                 }
-                ("base", "") => Some(Plant { share, ratio: 1.0, pages: Some(Pages::Base) }),
-                ("huge", "") => Some(Plant { share, ratio: 1.0, pages: Some(Pages::Huge) }),
+                ("base", "") => paged(ChunkPages::Of(Pages::Base)),
+                ("huge", "") => paged(ChunkPages::Of(Pages::Huge)),
+                ("hugetlb", "") => paged(ChunkPages::Pool),
                 _ => None,
             }
         });
         let possible =
             |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
-        parsed
-            .filter(possible)
-            .ok_or_else(|| "a region is planted like slow:25%@1.33, base:25% or huge:25%".to_string())
+        parsed.filter(possible).ok_or_else(|| {
+            "a region is planted like slow:25%@1.33, base:25%, huge:25% or hugetlb:25%".to_string()
+        })
     }
 
     /// As it is parsed.
     pub fn words(&self) -> String {
         let percent = self.share * 100.0;
         match self.pages {
-            Some(Pages::Base) => format!("base:{percent}%"),
-            Some(_) => format!("huge:{percent}%"),
+            Some(ChunkPages::Of(Pages::Base)) => format!("base:{percent}%"),
+            Some(ChunkPages::Of(_)) => format!("huge:{percent}%"),
+            Some(ChunkPages::Pool) => format!("hugetlb:{percent}%"),
             None => format!("slow:{percent}%@{}", self.ratio),
         }
     }
 
     /// The pages of one chunk out of `of`, where others are usual.
-    fn pages_of(&self, chunk: u64, of: u64, usual: Pages) -> Pages {
+    fn pages_of(&self, chunk: u64, of: u64, usual: Pages) -> ChunkPages {
         match (self.pages, self.chunks(of).contains(&chunk)) {
-            (None, _) => usual,
+            (None, _) => ChunkPages::Of(usual),
             (Some(pages), true) => pages,
-            (Some(Pages::Base), false) => Pages::Huge,
-            (Some(_), false) => Pages::Base,
+            (Some(ChunkPages::Of(Pages::Base)), false) => ChunkPages::Of(Pages::Huge),
+            (Some(_), false) => ChunkPages::Of(Pages::Base),
         }
+    }
+
+    /// What the pool of huge pages lacks for so many chunks, in words: nothing here makes it larger.
+    fn missing(&self, scope: &Scope, chunks: u64, bytes: u64) -> Option<String> {
+        let planted = self.chunks(chunks);
+        let wanted = (planted.end - planted.start) * bytes.div_ceil(HUGE_PAGE);
+        let pools = &scope.machine.memory.huge_pages;
+        let free = pools.iter().find(|pool| pool.page_bytes == HUGE_PAGE).map_or(0, |pool| pool.free);
+        (self.pages == Some(ChunkPages::Pool) && free < wanted).then(|| {
+            format!(
+                "hugetlb pages are planted from the system's pool, which has {free} free of {wanted} needed: \
+                 sysctl vm.nr_hugepages makes it larger"
+            )
+        })
     }
 
     /// The chunks that are slow: from the end of the first quarter on.
@@ -251,6 +282,9 @@ fn candidate(
     if chunks == 0 {
         return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
     }
+    if let Some(why) = wish.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
+        return unmet(why);
+    }
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
@@ -331,10 +365,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let plant =
         case.inputs.get(PLANT).map(|text| Plant::parse(text)).transpose().map_err(anyhow::Error::msg)?;
     let plant = plant.or(planted(case)?);
-    let pages =
-        move |chunk: u64, usual: Pages| plant.map_or(usual, |plant| plant.pages_of(chunk, chunks, usual));
+    let pages = move |chunk: u64, usual: Pages| {
+        plant.map_or(ChunkPages::Of(usual), |plant| plant.pages_of(chunk, chunks, usual))
+    };
     let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), pages, sampler)?;
+    let mut watch = Watch::begin();
     let taken = readers.take(chunks)?;
+    watch.taken();
     if taken == 0 {
         anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);
     }
@@ -374,9 +411,11 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         (Some(plant), Some((chunks, _))) => chunk_places(&plant, chunks, taken),
         _ => readers.places()?,
     };
+    let moved = watch.end(&mut readers, bytes, sampler)?;
     readers.end(sampler)?;
     sampler.facts().places = places;
     emit(sampler, bytes, ns, physical)?;
+    moved.emit(sampler, bytes)?;
     regions::emit(sampler, taken, &seen)
 }
 

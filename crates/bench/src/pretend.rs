@@ -4,14 +4,15 @@
 //! A series' level comes from its name, each process shifts it a little, each window scatters
 //! around it; `free` placements hop between two levels. Nothing here looks at the machine.
 
+use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::io::Write;
 
 use super::{Benchmark, Line, Order};
-use model::vocabulary::ParamId;
+use model::vocabulary::{MetricId, ParamId};
 use model::vocabulary::{cpu, disk, file, memory, memory_map};
 use model::{
-    Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
+    Beside, Better, Case, Covariates, Form, Histogram, Metric, Moves, Packed, Params, ProcessFacts, Samples,
     fingerprint,
 };
 
@@ -32,6 +33,7 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
         huge_share: bench.id.starts_with("memory.").then_some(1.0),
         remote_share: bench.id.starts_with("memory.").then_some(0.0),
         variant: Some("pretended".to_string()),
+        moves: looks_at_regions(&bench.id).then(still),
         ..ProcessFacts::default()
     }));
     lines.push(Line::Done(None));
@@ -48,9 +50,20 @@ fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if bench.id == cpu::FREQUENCY_RAMP {
         return metric.name == cpu::metric::CLOCK;
     }
-    ![memory_map::MAP, memory_map::REGIONS].contains(&bench.id)
+    !looks_at_regions(&bench.id)
         || (metric.name != memory_map::metric::TYPICAL) == point.contains_key(memory_map::param::CHUNK)
             && metric.form != Form::Value
+}
+
+fn looks_at_regions(bench: &str) -> bool {
+    [memory_map::MAP, memory_map::REGIONS].iter().any(|id| *id == bench)
+}
+
+/// A kernel that moves no page.
+fn still() -> Moves {
+    let counts: BTreeMap<String, f64> =
+        ["pgmigrate_success", "compact_success"].map(|name| (name.to_string(), 0.0)).into();
+    Moves { taking: counts.clone(), looking: counts }
 }
 
 /// Says it.
@@ -151,10 +164,7 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
                     .map(|pages| latency_of_pages(pages, text(memory::param::LAYOUT) == Some("spread"))),
                 at(memory::param::OFFSET)
                     .map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
-                // Regions that cost the same, a few ns of translation apart.
-                at(memory_map::param::CHUNK).map(|_| {
-                    if metric.name == memory_map::metric::HOPPING { MEMORY_NS + 3.0 } else { MEMORY_NS }
-                }),
+                at(memory_map::param::CHUNK).map(|_| level_of_region(metric)),
                 at(memory::param::CHAINS).map(|chains| MEMORY_NS / chains.min(12.0)),
                 at(memory::param::PAUSE)
                     .map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
@@ -169,8 +179,12 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
                 at(memory::param::PAUSE).map(|pause| 18.0 * load(pause)),
                 // All cores alike.
                 at(memory::param::CPU).map(|_| 180.0),
-                // A map of one speed.
-                [memory_map::MAP, memory_map::REGIONS].iter().any(|id| case.bench == *id).then_some(40.0),
+                // A map of one speed; pages in order are fetched ahead.
+                looks_at_regions(&case.bench).then_some(if metric.name == memory_map::metric::STREAM {
+                    46.0
+                } else {
+                    40.0
+                }),
                 (scale >= 1e6).then_some(1e4 * drawn),
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)
@@ -180,12 +194,24 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
     }
 }
 
+/// Of regions that cost the same, ns: a few of translation more where loads hop.
+fn level_of_region(metric: &Metric) -> f64 {
+    let is = |name: MetricId| metric.name == name;
+    match is(memory_map::metric::FIRST_TOUCH) || is(memory_map::metric::SECOND_TOUCH) {
+        true => TOUCH_NS,
+        false if is(memory_map::metric::HOPPING) => MEMORY_NS + 3.0,
+        false => MEMORY_NS,
+    }
+}
+
 /// GB/s of a file.
 fn cached(cache: &str) -> f64 {
     if cache == "cold" { 1.2 } else { 7.0 }
 }
 
 const MEMORY_NS: f64 = 95.0;
+/// The first write of a page, whose memory the host had already.
+const TOUCH_NS: f64 = 500.0;
 /// As on huge pages.
 const TRANSLATION_NS: f64 = 1.0;
 

@@ -30,6 +30,7 @@ pub mod ladder;
 mod mechanism;
 pub mod memory_map;
 mod mix;
+pub mod moved;
 pub mod neighbours;
 mod others;
 pub mod placed;

@@ -80,11 +80,14 @@ fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
             "Compare the slots with the board's manual (`assay machine` lists them): equal modules on each channel."
         }
     };
+    // A region that moved is not one region: what differs may be less, and elsewhere.
+    let moved = own.moved.as_ref().filter(|moved| moved.moved == Some(true));
+    let remark = moved.map_or(String::new(), |moved| format!(" {}", moved.sentence()));
     Finding {
         rule: DIFFER.id.into(),
         severity: Severity::Warning,
         headline,
-        cause: format!("{}.", capital(own.cause_words(found.cause))),
+        cause: format!("{}.{remark}", capital(own.cause_words(found.cause))),
         facts: own.facts(),
         confirm: match own.node {
             Some(node) => format!("assay memmap --node {node} --new"),

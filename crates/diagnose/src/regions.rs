@@ -1,6 +1,7 @@
 //! Regions of memory, understood: what their latencies and bandwidths say of pages, nodes, channels
 //! and neighbours.
 
+use super::moved::Moved;
 use super::translation::{HUGE_ENOUGH, MOST_CYCLES, SLOW_GHZ};
 use super::{Diagnosis, Evidence};
 use machine::Hypervisor;
@@ -24,11 +25,16 @@ pub struct RegionsSeen<'a> {
     pub small: Option<SmallPages>,
     /// What reading whole pages in any order costs against groups of them, as a share of bandwidth.
     pub hopping_loss: Option<Interval>,
+    /// Bandwidth of pages in order over that of pages in any order, on huge pages: what is fetched
+    /// beyond the end of a page before it is asked for.
+    pub order_gain: Option<Interval>,
     /// `None` where too little time was seen.
     pub neighbour: Option<Neighbour>,
     /// Share of a program's lines that others left in the shared cache for a quarter of a
     /// millisecond, over all looks.
     pub kept: Option<Interval>,
+    /// What moved the memory meanwhile; `None` where the run did not ask.
+    pub moved: Option<Moved>,
     pub guest: bool,
 }
 
@@ -63,6 +69,7 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
             false => read.iter().rev().find(|one| !named(one)).or(read.last()),
         }?;
         Some(RegionsSeen {
+            moved: Moved::of(visit),
             case: planned.case.key(),
             node: planned
                 .case
@@ -79,7 +86,9 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
                 .and_then(|bytes| bytes.parse().ok())
                 .unwrap_or(0),
             small: small_pages(&visits, most_ns),
-            hopping_loss: hopping_loss(&visits),
+            hopping_loss: ratio(&visits, [metric::STREAM_HOPPING, metric::STREAM_NEAR])
+                .map(|Interval { low, high }| Interval { low: 1.0 - high, high: 1.0 - low }),
+            order_gain: ratio(&on_huge_pages(&visits), [metric::STREAM, metric::STREAM_HOPPING]),
             neighbour: neighbour(&visits.iter().map(|visit| moments(visit)).collect::<Vec<_>>()),
             kept: median_interval(
                 &visits.iter().flat_map(|visit| list(visit, metric::KEPT)).collect::<Vec<_>>(),
@@ -95,21 +104,26 @@ fn of_chunk(samples: &Samples) -> Option<usize> {
     samples.point.get(ids::param::CHUNK).and_then(Value::int).and_then(|chunk| usize::try_from(chunk).ok())
 }
 
-/// The counted values of each chunk.
-pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
+/// The counted values of each chunk that has some.
+pub(super) fn chunk_values(visit: &Visit, metric: MetricId, form: Form) -> Vec<(usize, Vec<f64>)> {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [metric]) {
         let Some(chunk) = of_chunk(samples) else { continue };
         all.push((chunk, samples.values(form).get(samples.warm_up..).unwrap_or_default().to_vec()));
     }
     all.sort_by_key(|(chunk, _)| *chunk);
-    all.into_iter().map(|(_, values)| values).collect()
+    all
 }
 
-const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
+/// The same where all have some.
+pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
+    chunk_values(visit, metric, form).into_iter().map(|(_, values)| values).collect()
+}
+
+pub(super) const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
 pub(super) const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
 
-fn rows(visit: &Visit) -> Vec<Region> {
+pub(super) fn rows(visit: &Visit) -> Vec<Region> {
     let hopping = by_chunk(visit, metric::HOPPING, LATENCY);
     let scattered = by_chunk(visit, metric::SCATTERED, LATENCY);
     let near = by_chunk(visit, metric::NEAR, LATENCY);
@@ -141,12 +155,17 @@ fn moments(visit: &Visit) -> Vec<Moment> {
         .collect()
 }
 
+/// Visits of memory that huge pages back.
+fn on_huge_pages<'a>(visits: &[&'a Visit]) -> Vec<&'a Visit> {
+    let huge =
+        |visit: &&&Visit| visit.process.huge_share.is_some_and(|share| (HUGE_ENOUGH..=1.0).contains(&share));
+    visits.iter().filter(huge).copied().collect()
+}
+
 /// Each huge page's hopping loads against scattered ones of its region, which need no walk.
 fn small_pages(visits: &[&Visit], most_ns: f64) -> Option<SmallPages> {
     let (mut pages, mut surely, mut maybe) = (0, 0, 0);
-    let huge =
-        |visit: &&&Visit| visit.process.huge_share.is_some_and(|share| (HUGE_ENOUGH..=1.0).contains(&share));
-    for visit in visits.iter().filter(huge) {
+    for visit in on_huge_pages(visits) {
         let scattered = by_chunk(visit, metric::SCATTERED, LATENCY);
         let means = by_chunk(visit, metric::HUGE_PAGE, Form::Value);
         for (means, scattered) in means.iter().zip(&scattered) {
@@ -164,13 +183,13 @@ fn small_pages(visits: &[&Visit], most_ns: f64) -> Option<SmallPages> {
     (pages > 0).then(|| SmallPages { pages, share: Interval { low: share(surely), high: share(maybe) } })
 }
 
-fn hopping_loss(visits: &[&Visit]) -> Option<Interval> {
+/// Bandwidth of one order of pages over that of another, look by look.
+fn ratio(visits: &[&Visit], metrics: [MetricId; 2]) -> Option<Interval> {
     let pairs = visits.iter().flat_map(|visit| {
-        let [hopping, near] = [metric::STREAM_HOPPING, metric::STREAM_NEAR]
-            .map(|metric| by_chunk(visit, metric, BANDWIDTH).concat());
-        hopping.into_iter().zip(near)
+        let [one, other] = metrics.map(|metric| by_chunk(visit, metric, BANDWIDTH).concat());
+        one.into_iter().zip(other)
     });
-    median_interval(&pairs.map(|(hopping, near)| 1.0 - hopping / near).collect::<Vec<f64>>(), 0.95)
+    median_interval(&pairs.map(|(one, other)| one / other).collect::<Vec<f64>>(), 0.95)
 }
 
 impl RegionsSeen<'_> {
@@ -288,7 +307,15 @@ impl RegionsSeen<'_> {
         }
         said.extend(self.pages_words());
         said.extend(self.neighbour_words());
+        said.extend(self.moved_words());
         said
+    }
+
+    /// Whether the memory moved meanwhile, and in a guest what its first touch says.
+    fn moved_words(&self) -> Option<String> {
+        let moved = self.moved.as_ref()?;
+        let touch = moved.touch_sentence().filter(|_| self.guest);
+        Some(touch.map_or(moved.sentence(), |touch| format!("{} {touch}", moved.sentence())))
     }
 
     fn neighbour_words(&self) -> Option<String> {
@@ -342,6 +369,7 @@ impl RegionsSeen<'_> {
             let share = format!("{} to {}", percent(loss.low), percent(loss.high));
             fact("bandwidth lost by pages in any order", share)
         }));
+        facts.extend(self.moved.iter().flat_map(|moved| moved.facts(&self.case)));
         facts
     }
 }

@@ -43,7 +43,7 @@ pub use run::{
     Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,
     SCHEMA, Summary, SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
 };
-pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};
+pub use sample::{BEYOND, Covariates, Histogram, Moves, Packed, ProcessFacts, Samples, backs};
 pub use snapshot::{Entry, Snapshot};
 pub use sweep::Sweep;
 pub use thinned::{Earlier, LeftOut, Place, Thinned};

@@ -1,5 +1,6 @@
 //! Timed windows, kept raw and in columns.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -270,6 +271,9 @@ pub struct ProcessFacts {
     /// component, or for each chunk of a map of memory. Empty where the kernel hides addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PagePlaces>,
+    /// What moved memory of the machine meanwhile; absent where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moves>,
     /// How the copies of a rate component went on, an entry for each piece of work; empty of those
     /// that note no steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -277,6 +281,16 @@ pub struct ProcessFacts {
     /// Remarks of the benchmark itself about this visit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What moved memory of the whole machine, by the kernel's names of its counters (/proc/vmstat, and
+/// `ksm_pages_sharing`); a name that is missing is not counted here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moves {
+    /// While memory was taken.
+    pub taking: BTreeMap<String, f64>,
+    /// While it was looked at.
+    pub looking: BTreeMap<String, f64>,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use diagnose::Diagnosis;
+use diagnose::moved::Moved;
 use diagnose::regions::RegionsSeen;
 use stats::order::Interval;
 use stats::regions::Cause;
@@ -37,6 +38,9 @@ pub struct OutputRegions {
     pub kept_in_cache: Option<[f64; 2]>,
     /// Null where too little time was seen.
     pub neighbour: Option<OutputNeighbour>,
+    /// What moved the memory meanwhile, and what touching it first cost; null where the run did not
+    /// ask.
+    pub moved: Option<Moved>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -111,5 +115,6 @@ fn of_case(own: &RegionsSeen) -> OutputRegions {
             half_seconds: found.blocks,
             slower: found.slower,
         }),
+        moved: own.moved.clone(),
     }
 }

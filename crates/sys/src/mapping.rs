@@ -47,6 +47,16 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Maps `len` bytes, whole huge pages, of the pool that the system holds ready (hugetlbfs); an
+    /// error where that has too few left. They lie on the nodes that have them.
+    pub fn of_pool(len: usize) -> io::Result<Mapping> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
+        // SAFETY: as in `plain`. Without NORESERVE the pages are reserved here, not met at a touch.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
+        Mapping::whole(start, len)
+    }
+
     /// Maps `len` bytes that children forked later share.
     pub fn shared(len: usize) -> io::Result<Mapping> {
         Mapping::map(len, MapFlags::SHARED)

@@ -12,7 +12,8 @@ use anyhow::bail;
 
 use super::probes::{Probe, Prober};
 
-use crate::memory::{huge_share, remote_share, resident};
+use super::ChunkPages;
+use crate::memory::{huge_share, remote_share, resident, write, written};
 use crate::{Sampler, check_answer, places};
 use kernels::{Op, Stream, streams};
 use model::{Case, CpuSet, PagePlaces, Pages};
@@ -26,7 +27,7 @@ struct Reader {
     part: u64,
     pages: Pages,
     /// The pages of a chunk, where others are usual.
-    chosen: Rc<dyn Fn(u64, Pages) -> Pages>,
+    chosen: Rc<dyn Fn(u64, Pages) -> ChunkPages>,
     nodes: CpuSet,
     parts: Vec<Rc<Mapping>>,
     /// What looks at chunks from the first seat, and what it saw last.
@@ -37,6 +38,8 @@ struct Reader {
     beyond: usize,
     /// Physical blocks of the part that was asked about last.
     blocks: Vec<u32>,
+    /// Where some pages of each part lay when it was taken; none where that is hidden.
+    lay: Vec<Vec<Option<u64>>>,
 }
 
 /// What stands in the words of a chunk: all different, in different chunks too, so that no two
@@ -65,6 +68,9 @@ const REMOTE: u64 = 5;
 const RESIDENT: u64 = 6;
 const BLOCKS: u64 = 7;
 const LOOK: u64 = 8;
+const MOVED: u64 = 9;
+const GIVE_BACK: u64 = 10;
+const WRITE: u64 = 11;
 
 /// What is read beyond a chunk is told in such parts of one.
 const FINE: f64 = 4096.0;
@@ -94,6 +100,12 @@ impl Reader {
             (FRAME, looks, chunk) => self.frame(chunk, looks),
             (BLOCKS, round, chunk) => self.blocks(chunk, round as usize),
             (LOOK, _, chunk) => u64::from(self.look(chunk)),
+            (MOVED, _, chunk) => self.moved(chunk).map_or(UNKNOWN, |share| (share * MILLION) as u64),
+            (GIVE_BACK, _, chunk) => u64::from(self.part(chunk).is_some_and(|part| part.give_back().is_ok())),
+            (WRITE, _, chunk) => {
+                let written = self.part(chunk).map(|part| write(part, |index| word(chunk, index)));
+                u64::from(written.is_some())
+            }
             (HUGE, ..) => self.share(huge_share),
             (REMOTE, ..) => self.share(|memory| remote_share(memory, &self.nodes)),
             (RESIDENT, ..) => {
@@ -105,12 +117,30 @@ impl Reader {
     }
 
     fn take(&mut self, chunk: usize) -> bool {
-        let pages = (self.chosen)(chunk as u64, self.pages);
-        let taken = resident(self.part, pages, &self.nodes, |index| word(chunk, index));
+        let fill = |index| word(chunk, index);
+        let taken = match (self.chosen)(chunk as u64, self.pages) {
+            ChunkPages::Of(pages) => resident(self.part, pages, &self.nodes, fill),
+            ChunkPages::Pool => Mapping::of_pool(self.part as usize)
+                .map_err(anyhow::Error::from)
+                .and_then(|memory| written(memory, fill)),
+        };
         taken.is_ok_and(|part| {
+            self.lay.push(frames(&part, LOOKS).unwrap_or_default());
             self.parts.push(Rc::new(part));
             self.parts.len() == chunk + 1
         })
+    }
+
+    fn part(&mut self, chunk: usize) -> Option<&mut Mapping> {
+        self.parts.get_mut(chunk).and_then(Rc::get_mut)
+    }
+
+    /// The share of a part's pages that no longer lie where they were taken.
+    fn moved(&self, chunk: usize) -> Option<f64> {
+        let now = frames(self.parts.get(chunk)?, LOOKS).ok()?;
+        let lay = self.lay.get(chunk).filter(|lay| !lay.is_empty())?;
+        let moved = lay.iter().zip(&now).filter(|(then, now)| then != now).count();
+        Some(moved as f64 / lay.len() as f64)
     }
 
     /// Only the first seat looks, the others wait.
@@ -188,6 +218,15 @@ pub struct Readers {
     remarks: Vec<String>,
     variant: &'static str,
     seen: Rc<RefCell<Option<Probe>>>,
+    /// What the first touch of each chunk took, ns.
+    touched_ns: Vec<f64>,
+}
+
+/// From the first start to the last end, ns.
+fn span_ns(laps: &[Lap]) -> f64 {
+    let edge = |of: fn(&Lap) -> f64, pick: fn(f64, f64) -> f64| laps.iter().map(of).reduce(pick);
+    let (start, end) = (edge(|lap| lap.start_ns, f64::min), edge(|lap| lap.end_ns, f64::max));
+    end.unwrap_or(0.0) - start.unwrap_or(0.0)
 }
 
 impl Readers {
@@ -196,7 +235,7 @@ impl Readers {
         case: &Case,
         chunk: u64,
         reserve: u64,
-        pages: impl Fn(u64, Pages) -> Pages + 'static,
+        pages: impl Fn(u64, Pages) -> ChunkPages + 'static,
         sampler: &Sampler,
     ) -> anyhow::Result<Readers> {
         let placement = &case.placement;
@@ -205,7 +244,7 @@ impl Readers {
         // The widest is the first; there is always the portable one.
         let stream = streams(Op::Read)[0];
         let seen = Rc::new(RefCell::new(None));
-        let pages: Rc<dyn Fn(u64, Pages) -> Pages> = Rc::new(pages);
+        let pages: Rc<dyn Fn(u64, Pages) -> ChunkPages> = Rc::new(pages);
         let (clock, seed) = (sampler.clock(), sampler.seed());
         let build = |index: usize| -> anyhow::Result<Body> {
             let nodes = placement.seats[index].mem_nodes.clone();
@@ -221,6 +260,7 @@ impl Readers {
                 stream,
                 beyond: 0,
                 blocks: Vec::new(),
+                lay: Vec::new(),
             };
             Ok(Box::new(move |order| reader.does(order)))
         };
@@ -237,6 +277,7 @@ impl Readers {
             remarks: Vec::new(),
             variant: stream.name,
             seen,
+            touched_ns: Vec::new(),
         })
     }
 
@@ -255,6 +296,7 @@ impl Readers {
             if laps.iter().any(|lap| lap.answer != 1) {
                 bail!("chunk {} could not be taken, or did not stay in memory", self.taken);
             }
+            self.touched_ns.push(span_ns(&laps));
             self.taken += 1;
         }
         Ok(self.taken)
@@ -272,9 +314,35 @@ impl Readers {
         for (lap, cpus) in laps.iter().zip(&self.seats) {
             check_answer(lap.answer == 1, || format!("CPU {cpus}: chunk {chunk} was read with a wrong sum"))?;
         }
-        let edge = |of: fn(&Lap) -> f64, pick: fn(f64, f64) -> f64| laps.iter().map(of).reduce(pick);
-        let (start, end) = (edge(|lap| lap.start_ns, f64::min), edge(|lap| lap.end_ns, f64::max));
-        Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
+        Ok(span_ns(&laps))
+    }
+
+    pub fn touched_ns(&self) -> &[f64] {
+        &self.touched_ns
+    }
+
+    /// Share of the pages of each chunk, of those whose places were noted, that no longer lie where
+    /// they were taken; `None` where places are hidden.
+    pub fn moved(&mut self) -> anyhow::Result<Option<Vec<f64>>> {
+        let mut shares = Vec::new();
+        for chunk in 0..self.taken {
+            let laps = self.team.round(order(MOVED, 0, chunk))?;
+            let known: Vec<u64> = laps.iter().map(|lap| lap.answer).filter(|own| *own != UNKNOWN).collect();
+            if known.is_empty() {
+                return Ok(None);
+            }
+            shares.push(known.iter().sum::<u64>() as f64 / MILLION / known.len() as f64);
+        }
+        Ok(Some(shares))
+    }
+
+    /// Gives a chunk's memory back to the kernel and touches it again: what that touch took, ns;
+    /// `None` where it cannot be given back (pages of a pool before Linux 5.18).
+    pub fn touch_again(&mut self, chunk: u64) -> anyhow::Result<Option<f64>> {
+        let given = self.team.round(order(GIVE_BACK, 0, chunk))?;
+        let laps = self.team.round(order(WRITE, 0, chunk))?;
+        let is_done = given.iter().chain(&laps).all(|lap| lap.answer == 1);
+        Ok(is_done.then(|| span_ns(&laps)))
     }
 
     /// What the first seat sees of a chunk alone; `None` where parts of chunks are too small.
@@ -359,7 +427,7 @@ mod tests {
         Reader {
             part,
             pages: Pages::AsGiven,
-            chosen: Rc::new(|_, usual| usual),
+            chosen: Rc::new(|_, usual| ChunkPages::Of(usual)),
             nodes,
             parts: Vec::new(),
             prober: None,
@@ -367,7 +435,22 @@ mod tests {
             stream: streams(Op::Read)[0],
             beyond: 0,
             blocks: Vec::new(),
+            lay: Vec::new(),
         }
+    }
+
+    #[test]
+    fn memory_is_given_back_and_touched_again() {
+        let mut reader = reader();
+        assert_eq!([0, 1].map(|chunk| reader.does(order(TAKE, 0, chunk))), [1; 2]);
+        let moved = |reader: &mut Reader| reader.does(order(MOVED, 0, 1));
+        let hidden = moved(&mut reader) == UNKNOWN;
+        assert!(hidden || moved(&mut reader) == 0, "nobody moved it");
+        assert_eq!(reader.does(order(GIVE_BACK, 0, 1)), 1);
+        assert_eq!(reader.does(order(READ, 0, 1)), 0, "it is gone");
+        assert!(hidden || moved(&mut reader) > 500_000, "most pages lie nowhere now, or in the one of zeros");
+        assert_eq!([WRITE, READ].map(|what| reader.does(order(what, 0, 1))), [1; 2]);
+        assert_eq!([GIVE_BACK, WRITE].map(|what| reader.does(order(what, 0, 2))), [0; 2], "no such chunk");
     }
 
     #[test]

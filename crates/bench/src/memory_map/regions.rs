@@ -75,11 +75,14 @@ pub(super) const REGIONS: Benchmark = Benchmark {
             (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
             any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \
             times the median counts as four times. Before each walk a line of 6144 other pages is read, which empties \
-            every TLB. `huge_page` is the mean hopping load of each 2 MiB. Every sum and the end of every walk is checked.",
+            every TLB. `huge_page` is the mean hopping load of each 2 MiB. Every sum and the end of every walk is checked. At \
+            the end regions are given back and written again (`second_touch`), as they were at first (`first_touch`); pages that lie \
+            elsewhere than at first are counted (`moved`).",
     reading: "Hopping less scattered is address translation alone: both meet the rows of the memory as seldom. A few ns on huge \
               pages; 20 to 50 ns where the host of a guest backs huge pages by small ones, or where there are none. Near is \
               memory alone: regions in which it differs lie on different nodes, the host's or ours. Equal latencies and \
-              another bandwidth: fewer channels. Moments that differ and not regions: a neighbour.",
+              another bandwidth: fewer channels. Moments that differ and not regions: a neighbour. A first write that costs more than \
+              the second: memory that a guest's host had not given yet.",
     source: file!(),
     metrics: &[
         HOPPING,
@@ -97,6 +100,9 @@ pub(super) const REGIONS: Benchmark = Benchmark {
         MOMENT,
         super::PHYSICAL,
         super::SPREAD,
+        super::moves::MOVED,
+        super::moves::FIRST_TOUCH,
+        super::moves::SECOND_TOUCH,
     ],
     params: PARAMS,
     view: &View::Table,

@@ -28,12 +28,19 @@ fn machine(free: u64) -> Machine {
     machine
 }
 
-fn planned(machine: &Machine, wish: &Wish) -> Vec<Candidate> {
+fn in_scope<T>(machine: &Machine, of: impl Fn(&Scope) -> T) -> T {
     let floor = Floor::of(machine);
     let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
     let memory_bytes = 1 << 40;
-    let scope = Scope { machine, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false };
-    cases(&BENCHMARKS[0], &scope, wish)
+    of(&Scope { machine, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false })
+}
+
+fn planned(machine: &Machine, wish: &Wish) -> Vec<Candidate> {
+    in_scope(machine, |scope| cases(&BENCHMARKS[0], scope, wish))
+}
+
+fn regions_planned(machine: &Machine) -> Candidate {
+    in_scope(machine, |scope| (BENCHMARKS[1].cases)(&BENCHMARKS[1], scope)).remove(0)
 }
 
 fn input(candidate: &Candidate, name: &str) -> u64 {
@@ -80,6 +87,33 @@ fn control_groups_and_what_must_stay_free() {
     assert!(planned(&little, &Wish::default())[0].unmet.as_ref().is_some_and(|why| why.contains("free")));
 }
 
+/// What is available is free or can be dropped: whoever takes less of it drives nothing into swap.
+#[test]
+fn regions_are_fewer_and_smaller_where_memory_is_short() {
+    for (free, limit, most) in [
+        (100 * GIB, None, 8 * 64 * MIB),
+        (GIB, None, GIB / 4 * 3),
+        (100 * MIB, None, 300 * MIB / 4 * 3),
+        (100 * GIB, Some(300 * MIB), 240 * MIB),
+        (100 * GIB, Some(40 * MIB), 32 * MIB),
+    ] {
+        let mut short = machine(free);
+        (short.memory.available_bytes, short.limits.memory_bytes) = (Some(3 * free), limit);
+        let one = regions_planned(&short);
+        assert_eq!(one.unmet, None, "{free} {limit:?}");
+        assert!(
+            one.memory_bytes <= most && one.memory_bytes > most / 3,
+            "{free} {limit:?}: {}",
+            one.memory_bytes
+        );
+        assert!(input(&one, RESERVE) <= limit.unwrap_or(3 * free) - one.memory_bytes, "{free} {limit:?}");
+        assert_eq!(input(&one, CHUNKS) * input(&one, CHUNK_BYTES), one.memory_bytes);
+    }
+    let mut full = machine(GIB);
+    full.memory.available_bytes = Some(64 << 10);
+    assert!(regions_planned(&full).unmet.is_some_and(|why| why.contains("too little memory")));
+}
+
 #[test]
 fn chunks_by_memory_and_caches() {
     assert_eq!(chunk_bytes(100 * GIB, 32 * MIB), 256 * MIB);
@@ -113,9 +147,28 @@ fn slow_regions_are_planted_by_words() {
     assert_eq!(plant, Plant { share: 0.25, ratio: 1.33, pages: None });
     assert_eq!(plant.chunks(40), 10..20);
     assert_eq!(Plant { share: 1.0, ratio: 2.0, pages: None }.chunks(8), 0..8);
+    for words in ["slow:25%@1.33", "base:25%", "huge:25%", "hugetlb:25%"] {
+        assert_eq!(Plant::parse(words).expect("a plant").words(), words);
+    }
+    let pool = Plant::parse("hugetlb:25%").expect("a plant");
+    let pages = [9, 10, 20].map(|chunk| pool.pages_of(chunk, 40, Pages::Huge));
+    assert_eq!(pages, [ChunkPages::Of(Pages::Base), ChunkPages::Pool, ChunkPages::Of(Pages::Base)]);
     for wrong in ["", "slow:25@2", "slow:120%@2", "slow:20%@0.5", "fast:20%@2"] {
         assert!(Plant::parse(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn a_pool_that_is_too_small_is_named() {
+    let mut own = machine(100 * GIB);
+    let wish = Wish { max: Some(40 * 64 * MIB), node: Some(0), chunk: Some(64 * MIB), ..Wish::default() };
+    let plant = Plant::parse("hugetlb:25%").ok();
+    let mut unmet = |free: u64| {
+        own.memory.huge_pages = vec![machine::HugePages { page_bytes: HUGE_PAGE, total: 400, free }];
+        planned(&own, &Wish { plant, ..wish.clone() }).remove(0).unmet
+    };
+    assert_eq!(unmet(320), None);
+    assert!(unmet(319).is_some_and(|why| why.contains("319 free of 320 needed")));
 }
 
 /// Forty chunks of 1 MiB: what they hold is read right, whatever their bandwidth.

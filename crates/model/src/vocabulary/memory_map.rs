@@ -25,6 +25,9 @@ pub mod metric {
         KEPT = "kept_in_cache",
         CHUNK_IN_TIME = "chunk_in_time",
         MOMENT = "moment",
+        MOVED = "moved",
+        FIRST_TOUCH = "first_touch",
+        SECOND_TOUCH = "second_touch",
     }
 }
 

@@ -11,6 +11,17 @@ const REGIONS: u64 = 32;
 /// Invented looks at regions of this machine, 18 each: latencies in ns (hopping, scattered,
 /// near) and bandwidth in GB/s by the region and the look, and near latency by the moment, s.
 fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -> f64) -> Value {
+    looked_while(machine, of, at, json!(null), None)
+}
+
+/// The same while the kernel counted this, and each region had moved so far at the end.
+fn looked_while(
+    machine: &str,
+    of: impl Fn(u64, usize) -> [f64; 4],
+    at: impl Fn(f64) -> f64,
+    counted: Value,
+    moved: Option<f64>,
+) -> Value {
     const LOOKS: usize = 18;
     let mut run = Edit::of(&format!("--only memory.regions --pretend 7 {machine}"));
     run.each(|_, visit| {
@@ -40,6 +51,12 @@ fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -
         // Root sees where regions lie; the first ones in the middle.
         let places = (0..REGIONS).map(|region| ((region * 3 + 5) % REGIONS) as f64).collect();
         samples.push(column(json!({}), "physical", places, vec![1.0; REGIONS as usize]));
+        let moved = moved.map(|share| vec![share; REGIONS as usize]);
+        samples.extend(
+            moved.map(|shares| column(json!({}), "moved", shares, vec![1.0; REGIONS as usize])),
+        );
+        let moves = &mut visit["process"]["moves"];
+        *moves = if counted.is_null() { json!(null) } else { json!({ "taking": {}, "looking": counted }) };
     });
     run.diagnosed()
 }
@@ -92,6 +109,23 @@ pub fn regions_with_a_cause() -> Vec<Case> {
     );
     let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
+    // Pages that moved are told beside the cause; those of others are not.
+    let compacted = json!({ "pgmigrate_success": 312, "compact_success": 2 });
+    for (moved, remark) in [(0.25, "25 % of the pages moved while they were looked at"), (0.0, "")] {
+        let distant = |region, look| {
+            let [hopping, scattered, near, rate] = alike(region, look);
+            let times = if slow(region) { 1.5 } else { 1.0 };
+            [hopping * times, scattered * times, near * times, rate]
+        };
+        let results = looked_while(&guest(), distant, |_| 1.0, compacted.clone(), Some(moved));
+        let cause = findings(&results, "memory-regions-differ")[0]["cause"].to_string();
+        assert_eq!(cause.contains("pages moved"), !remark.is_empty(), "{cause}");
+        assert!(cause.contains(remark), "{cause}");
+        let own = &results["memory_regions"][0];
+        assert_eq!(own["moved"]["moved"], json!(moved > 0.0), "{own}");
+        assert_eq!(own["moved"]["while_looked_at"]["compact_success"], json!(2.0), "{own}");
+        assert!(own["words"].to_string().contains("312 pages moved, by compaction"), "{own}");
+    }
     let tree = server();
     let narrow = looked(
         &format!("--root {}", tree.root().display()),

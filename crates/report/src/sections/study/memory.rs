@@ -33,10 +33,13 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     deciding.sort_by_key(|found| (found.speeds().is_none(), is_uniform(found)));
     let said: Vec<String> = deciding.iter().take(2).map(|found| found.words()).collect();
     let said = said.iter().flat_map(|words| words.split("; ")).map(sentence).take(SENTENCES);
-    let why = diagnosis.regions().into_iter().flat_map(|own| own.sentences()).take(SENTENCES);
+    let regions = diagnosis.regions();
+    let why = regions.iter().flat_map(|own| own.sentences()).take(SENTENCES);
+    let moved = regions.first().and_then(|own| own.moved.as_ref()).map(|moved| moved.sentence());
     let mut answer = Answer::new(word, tone).sentences(said.chain(why)).table(memory_map::nodes(&maps));
     let drawn = deciding.first().filter(|found| found.speeds().is_some());
     let drawn = drawn.and_then(|found| memory_map::strings(found));
+    answer.blocks.extend(moved.map(Block::Prose));
     answer.blocks.extend(drawn.filter(|text| text.lines().count() <= LINES).map(Block::Preformatted));
     Some(answer)
 }

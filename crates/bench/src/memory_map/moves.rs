@@ -1,0 +1,114 @@
+//! What moved a map's memory while it was taken and looked at, and what touching it first cost.
+//!
+//! The kernel's counters are read before, when all is taken, and at the end. Where pages lie is
+//! compared with where they were taken. Then some chunks are given back and touched again: the
+//! guest's kernel does the same work as the first time, the host has the memory already.
+
+use std::path::Path;
+
+use super::readers::Readers;
+use super::{Better, Form, MIB, Metric, Params, Sampler, ids, point, regions};
+use model::Moves;
+use sys::counters::{MovedMemory, MovedSoFar};
+
+const NS_A_PAGE: Form = Form::TimePerWork { scale: 1.0 };
+
+pub(super) const MOVED: Metric = Metric::new(
+    ids::metric::MOVED,
+    "pages of a chunk that moved meanwhile",
+    "",
+    Better::Neither,
+    Form::Value,
+)
+.aside();
+pub(super) const FIRST_TOUCH: Metric =
+    Metric::new(ids::metric::FIRST_TOUCH, "first write of a page", "ns", Better::Lower, NS_A_PAGE).aside();
+pub(super) const SECOND_TOUCH: Metric = Metric::new(
+    ids::metric::SECOND_TOUCH,
+    "the same of memory that was given back just before",
+    "ns",
+    Better::Lower,
+    NS_A_PAGE,
+)
+.aside();
+
+/// Chunks that are touched again, at most so many and so many bytes of them (but two).
+const AGAIN: u64 = 16;
+const AGAIN_BYTES: u64 = 1024 * MIB;
+
+pub(super) struct Watch {
+    counters: MovedMemory,
+    begin: MovedSoFar,
+    taken: MovedSoFar,
+}
+
+/// What came of it.
+pub(super) struct Seen {
+    moved: Option<Vec<f64>>,
+    first_ns: Vec<f64>,
+    /// Chunk, and what touching it again took.
+    second_ns: Vec<(u64, f64)>,
+}
+
+impl Watch {
+    pub fn begin() -> Watch {
+        let mut counters = MovedMemory::open(Path::new("/"));
+        let begin = counters.read();
+        Watch { counters, taken: begin.clone(), begin }
+    }
+
+    pub fn taken(&mut self) {
+        self.taken = self.counters.read();
+    }
+
+    /// After the last look: where pages lie now, and some chunks touched again.
+    pub fn end(mut self, readers: &mut Readers, bytes: u64, sampler: &mut Sampler) -> anyhow::Result<Seen> {
+        let end = self.counters.read();
+        sampler.facts().moves =
+            Some(Moves { taking: self.taken.since(&self.begin), looking: end.since(&self.taken) });
+        let moved = readers.moved()?;
+        let first_ns = readers.touched_ns().to_vec();
+        let mut second_ns = Vec::new();
+        // Who is short of memory would get it now.
+        if !readers.is_short() {
+            for chunk in again(first_ns.len() as u64, bytes) {
+                second_ns.extend(readers.touch_again(chunk)?.map(|ns| (chunk, ns)));
+            }
+        }
+        Ok(Seen { moved, first_ns, second_ns })
+    }
+}
+
+/// Chunks to touch again, evenly spread.
+fn again(chunks: u64, bytes: u64) -> impl Iterator<Item = u64> {
+    let count = (AGAIN_BYTES / bytes.max(1)).clamp(2, AGAIN).min(chunks);
+    (0..count).map(move |at| at * chunks / count)
+}
+
+impl Seen {
+    pub fn emit(self, sampler: &mut Sampler, bytes: u64) -> anyhow::Result<()> {
+        let pages = bytes as f64 / rustix::param::page_size() as f64;
+        let first = self.first_ns.into_iter().enumerate();
+        let first = first.map(|(chunk, ns)| (ids::metric::FIRST_TOUCH, chunk as u64, ns));
+        let second = self.second_ns.into_iter().map(|(chunk, ns)| (ids::metric::SECOND_TOUCH, chunk, ns));
+        for (metric, chunk, ns) in first.chain(second) {
+            let at = point(ids::param::CHUNK, chunk);
+            sampler.windows_timed(at, metric, (vec![pages], vec![ns]), 0)?;
+        }
+        regions::list(sampler, Params::new(), ids::metric::MOVED, self.moved.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_chunks_are_touched_again_evenly() {
+        assert!(again(8, 64 * MIB).eq(0..8));
+        assert!(again(64, 256 * MIB).eq([0, 16, 32, 48]));
+        assert!(again(512, 4096 * MIB).eq([0, 256]), "two at least");
+        assert!(again(1, MIB).eq([0]));
+        assert_eq!(again(512, MIB).count(), AGAIN as usize);
+    }
+}
