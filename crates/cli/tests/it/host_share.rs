@@ -1,5 +1,4 @@
-//! `assay host` itself: a short run of this machine, a task that takes a CPU, mistakes, and its
-//! end.
+//! `assay host` itself: a short run of this machine, a task that takes a CPU, and mistakes.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::runs::{end, results, run_file, start};
+use crate::runs::{end, results};
 use model::CpuSet;
 use sys::sched::{self, Policy};
 use sys::{affinity, process};
@@ -62,19 +61,6 @@ fn a_task_that_takes_a_cpu_is_named_and_every_row_has_a_grade() {
         assert!(names.contains(&what), "{what}: {names:?}");
     }
     assert!(rows.contains(&("cache share".into(), "not_measured".into())), "{rows:?}");
-}
-
-#[test]
-fn it_ends_at_once() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut running = start(&mut host(dir.path(), "--budget 60s"));
-    running
-        .until("a run file", |_| std::fs::read_dir(dir.path()).is_ok_and(|mut files| files.next().is_some()));
-    std::thread::sleep(Duration::from_millis(700));
-    running.signal(rustix::process::Signal::INT);
-    let ended = running.end();
-    ended.expect(130);
-    assert!(run_file(dir.path()).exists());
 }
 
 #[test]

@@ -42,6 +42,7 @@ mod sweep;
 mod synthetic;
 mod tidy;
 mod trend;
+mod undisturbed;
 mod unixbench;
 mod utilization;
 mod vocabulary;
