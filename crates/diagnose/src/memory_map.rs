@@ -1,7 +1,7 @@
 //! Maps of memory, understood: one speed, several, or too much noise to tell.
 
 use super::Diagnosis;
-use super::regions::{BANDWIDTH, by_chunk, list};
+use super::regions::{BANDWIDTH, by_chunk, list, rows as regions_of};
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
 use model::vocabulary::MetricId;
@@ -11,6 +11,7 @@ use stats::memory_map::{
     Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
 };
 use stats::order::median;
+use stats::regions::{Cause, regions};
 
 #[cfg(test)]
 pub mod tests;
@@ -36,6 +37,8 @@ pub struct NodeMap<'a> {
     pub known: Known,
     /// Whether a hypervisor lies between the memory and us: its modules are not ours to count.
     pub guest: bool,
+    /// Looks at its regions name translation or distance: these explain what modules could, too.
+    pub explained: bool,
 }
 
 /// A second speed that is to be seen unless the case says otherwise, percent.
@@ -95,6 +98,8 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
         map,
         known: Known::default(),
         guest,
+        explained: regions(&regions_of(visit))
+            .is_some_and(|found| found.named().any(|own| own.cause != Cause::Transfer)),
     };
     if let Some(speeds) = found.speeds() {
         let ratio = speeds.ratio;
@@ -179,10 +184,16 @@ impl NodeMap<'_> {
         contiguous(&slow, SEED)
     }
 
-    /// Populations of channels that could make the speeds: none in a guest, whose modules are its
-    /// host's.
+    /// Whether modules may be the cause: not in a guest, whose modules are its host's, and not where
+    /// loads say why.
+    fn may_be_modules(&self) -> bool {
+        !self.guest && !self.explained
+    }
+
+    /// Populations of channels that could make the speeds.
     pub fn candidates(&self) -> Vec<Candidate> {
-        if self.speeds().is_some() && !self.guest { candidates(&self.known) } else { Vec::new() }
+        let asked = self.speeds().is_some() && self.may_be_modules();
+        if asked { candidates(&self.known) } else { Vec::new() }
     }
 
     /// Losses against fast memory: of a process that lies wholly in the slowest part, and of one
@@ -225,7 +236,7 @@ impl NodeMap<'_> {
             bytes_words(self.bytes_of(self.chunks() as f64)),
             self.speed_words(speeds, 0),
             self.speed_words(speeds, speeds.speeds.len() - 1),
-            if self.guest { "" } else { " Check the modules." },
+            if self.may_be_modules() { " Check the modules." } else { "" },
         ))
     }
 

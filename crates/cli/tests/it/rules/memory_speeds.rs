@@ -4,12 +4,21 @@ use serde_json::{Value, json};
 
 use super::edited::{Edit, server};
 use super::{Case, case};
+use crate::golden::three_one;
 use crate::runs::findings;
+use crate::synthetic::Tree;
 
 /// The invented map of a server with two nodes, 40 chunks each; the bandwidth of a chunk of a node
 /// is multiplied.
 fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
-    let tree = server();
+    mapped_on(&server(), |metric, node, chunk, window| match metric {
+        "bandwidth" => factor(node, chunk, window),
+        _ => 1.0,
+    })
+}
+
+/// The same of another server, and of the work of any metric.
+fn mapped_on(tree: &Tree, factor: impl Fn(&str, u64, u64, usize) -> f64) -> Value {
     let words = format!("--max 10G --pretend 7 --root {}", tree.root().display());
     let mut run = Edit::of_verb(&["memmap"], &words);
     let plan = run.header()["plan"].clone();
@@ -17,9 +26,7 @@ fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
         let planned = visit["case"].as_u64().expect("a case") as usize;
         let node = plan[planned]["case"]["params"]["node"].as_u64().expect("a node");
         for samples in visit["samples"].as_array_mut().into_iter().flatten() {
-            if samples["metrics"] != json!(["bandwidth"]) {
-                continue;
-            }
+            let metric = samples["metrics"][0].as_str().expect("a metric").to_string();
             let Some(chunk) = samples["point"]["chunk"].as_u64() else { continue };
             let windows = samples["ns"].as_array().expect("a column").len();
             let work = |window: usize| match &samples["work"] {
@@ -27,7 +34,7 @@ fn mapped(factor: impl Fn(u64, u64, usize) -> f64) -> Value {
                 same => same.as_f64(),
             };
             let changed: Vec<f64> = (0..windows)
-                .map(|window| work(window).expect("a number") * factor(node, chunk, window))
+                .map(|window| work(window).expect("a number") * factor(&metric, node, chunk, window))
                 .collect();
             samples["work"] = json!(changed);
         }
@@ -75,6 +82,34 @@ pub fn nodes_that_are_alike() -> Vec<Case> {
         case("two nodes", mapped(|_, _, _| 1.0)),
         case("2 % apart", mapped(|node, _, _| 1.0 - 0.02 * node as f64)),
     ]
+}
+
+/// Modules are candidates on metal, unless regions that cost more translation say why.
+#[test]
+fn translation_is_asked_before_modules() {
+    let tree = three_one();
+    let is_slow = |node: u64, chunk: u64| node == 0 && (10..20).contains(&chunk);
+    let map = |times: f64| {
+        mapped_on(&tree, |metric, node, chunk, _| match metric {
+            "bandwidth" if is_slow(node, chunk) => 1.0 / 3.0,
+            "hopping" if is_slow(node, chunk) => 1.0 / times,
+            _ => 1.0,
+        })
+    };
+    let modules = map(1.0);
+    assert_eq!(modules["machine"]["hypervisor"], "none", "metal");
+    let found = findings(&modules, "memory-two-speeds")[0];
+    assert!(found.to_string().contains("3+1 channels") && found.to_string().contains("Check the modules"));
+    assert!(found["cause"].as_str().is_some_and(|cause| cause.contains("modules in 3+1")), "{found}");
+    let pages = map(1.5);
+    let found = findings(&pages, "memory-two-speeds")[0];
+    assert!(found["cause"].as_str().is_some_and(|cause| cause.starts_with("Address translation")), "{found}");
+    let text = found.to_string();
+    assert!(!text.contains("3+1") && !text.contains("odules"), "{text}");
+    assert_eq!(findings(&pages, "memory-regions-differ").len(), 1);
+    assert_eq!(pages["memory_maps"][0]["candidates"], json!([]), "{}", pages["memory_maps"][0]);
+    let causes = pages["memory_regions"][0]["differences"].clone();
+    assert_eq!(causes[0]["cause"], "translation", "{causes}");
 }
 
 /// What noise could hide is neither found nor called clean.
