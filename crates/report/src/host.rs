@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod backing;
+mod metal;
 mod prices;
 
 use crate::screen::{RowReading, Tone};
 use diagnose::words::counted;
 use diagnose::{Diagnosis, Pauses, milliseconds};
-use machine::Hypervisor;
-use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory};
+use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory, memory_map};
 use model::{figure, percent};
 use prices::{idle, ipis, timer_writes};
 use stats::analysis::Judged;
@@ -173,7 +173,14 @@ impl HostRow {
 pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
     let seen = |row: HostRow, benches: &[BenchId]| unless_disturbed(diagnosis, row, benches);
     let [cache, pages, parts, interference] = backing::rows(diagnosis);
-    vec![
+    let layout = match pauses.guest {
+        Some(false) => {
+            let [interleave, sub_numa, prefetchers] = metal::rows(diagnosis);
+            vec![interleave, sub_numa, seen(prefetchers, &[memory_map::REGIONS])]
+        }
+        _ => vec![node(diagnosis)],
+    };
+    let above = [
         cpus(pauses),
         stops(pauses),
         seen(siblings(diagnosis), &[cpu::PAIR_SLOWDOWN]),
@@ -183,13 +190,15 @@ pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
         cache,
         pages,
         parts,
-        node(diagnosis),
+    ];
+    let below = [
         interference,
         seen(timers(diagnosis), &[kernel::TIMER_TIMERFD]),
         seen(ipis(diagnosis, pauses), &[host::IPI]),
         seen(timer_writes(diagnosis, pauses), &[host::TIMER]),
         seen(idle(diagnosis), &[host::IDLE]),
-    ]
+    ];
+    above.into_iter().chain(layout).chain(below).collect()
 }
 
 /// A row whose figures were disturbed has no grade.
@@ -308,10 +317,11 @@ fn tasks(pauses: &Pauses) -> HostRow {
     let Some(most) = most else { return HostRow::not_measured("other tasks", "no CPU was watched") };
     let (grade, word) = if most.by_tasks > 0.01 { (Grade::Poor, "busy") } else { (Grade::Good, "quiet") };
     let steal = match pauses.found.cpus.iter().filter_map(|cpu| cpu.stolen).reduce(f64::max) {
-        Some(stolen) => format!("steal {}", percent(stolen)),
-        None => "no steal".to_string(),
+        _ if pauses.guest == Some(false) => String::new(),
+        Some(stolen) => format!("; steal {}", percent(stolen)),
+        None => "; no steal".to_string(),
     };
-    let reading = format!("{} of CPU {}; {steal}", percent(most.by_tasks), most.cpu);
+    let reading = format!("{} of CPU {}{steal}", percent(most.by_tasks), most.cpu);
     HostRow::new("other tasks", grade, word, reading)
 }
 
@@ -378,11 +388,7 @@ fn clocksource(diagnosis: &Diagnosis) -> HostRow {
 
 fn node(diagnosis: &Diagnosis) -> HostRow {
     let nodes = diagnosis.machine.nodes.len().max(1);
-    let reading = match diagnosis.machine.hypervisor {
-        Hypervisor::None => "as firmware reports",
-        _ => "as the host reports",
-    };
-    HostRow::new("node", Grade::Fact, &counted(nodes, "node"), reading)
+    HostRow::new("node", Grade::Fact, &counted(nodes, "node"), "as the host reports")
 }
 
 fn timers(diagnosis: &Diagnosis) -> HostRow {

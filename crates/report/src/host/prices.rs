@@ -42,7 +42,7 @@ pub fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     };
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
-        return row(Grade::Fact, "bare metal", ns);
+        return row(Grade::Fact, "no host", ns);
     }
     let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
     let Some(exits) = exits else {
@@ -69,7 +69,7 @@ pub fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
-        return row(Grade::Fact, "bare metal", ns);
+        return row(Grade::Fact, "no host", ns);
     }
     let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
     let Some(exits) = exits else {

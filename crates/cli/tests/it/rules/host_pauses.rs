@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::edited::{Edit, server};
+use super::structure::real_root;
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
@@ -31,8 +32,18 @@ fn time_line(cpu: usize, pauses: &Pauses) -> Value {
 }
 
 fn run_with(machine: &str, cpus: &[Pauses; 2]) -> Edit {
-    let mut run = Edit::of(&format!("--quick --only host.pauses --pretend 7 {machine}"));
+    paused_in(&format!("--quick --only host.pauses --pretend 7 {machine}"), cpus)
+}
+
+/// The run of these words, whose visits of `host.pauses` are changed.
+fn paused_in(words: &str, cpus: &[Pauses; 2]) -> Edit {
+    let mut run = Edit::of(words);
+    let plan = run.header()["plan"].clone();
     run.each(|_, visit| {
+        let case = visit["case"].as_u64().expect("a case") as usize;
+        if plan[case]["case"]["bench"] != "host.pauses" {
+            return;
+        }
         let mut samples = Vec::new();
         for (cpu, pauses) in cpus.iter().enumerate() {
             let withheld: f64 = pauses.iter().filter(|pause| pause[2] == 0.0).map(|pause| pause[1]).sum();
@@ -104,4 +115,59 @@ pub fn cpus_that_a_host_leaves() -> Vec<Case> {
         paused("ticks", [each(1.0, 4.0, 0.03, 0.0), each(2.0, 4.0, 0.03, 0.0)]),
         paused("a host's housekeeping", [each(500.0, 900.0, 2.0, 0.0), Vec::new()]),
     ]
+}
+
+/// Real machines on metal: no row speaks of a host, and firmware's choices have rows.
+#[test]
+fn metal_has_rows_of_its_own_and_none_of_a_host() {
+    for (name, nodes, caches) in [
+        ("x86_64-epyc_7451", "4 a socket", "8 last-level caches a socket: consistent with NPS4"),
+        ("memorysidecaches", "2 a socket", "1 last-level cache a socket: consistent with SNC2"),
+        ("32intel64-2p8co2t+8ve", "off", "one node and 1 last-level cache a socket"),
+    ] {
+        let Some((_kept, root)) = real_root(name) else { return };
+        let machine = format!("--root {}", root.display());
+        let run = run_with(&machine, &[each(1.0, 20.0, 4.0, 0.0), Vec::new()]);
+        let results = run.diagnosed();
+        let gets = &results["guest_share"];
+        assert_eq!(gets["guest"], json!(false), "{name}: {gets}");
+        let rows = gets["rows"].as_array().expect("rows");
+        let row = |what: &str| {
+            rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("{what}: {gets}"))
+        };
+        assert_eq!(row("interleave")["word"], "off", "{name}");
+        assert_eq!(row("sub-NUMA")["word"], nodes, "{name}");
+        assert!(row("sub-NUMA")["reading"].as_str().expect("a text").ends_with(caches), "{name}: {gets}");
+        assert_eq!(row("prefetchers")["word"], "not measured", "{name}: {gets}");
+        assert_eq!(row("CPUs")["word"], "interrupted", "{name}");
+        assert!(rows.iter().all(|row| row["what"] != "node"), "{name}: {gets}");
+        let text = gets["rows"].to_string();
+        for word in ["exit", "steal", "the host", "preempted", "APIC"] {
+            assert!(!text.contains(word), "{name}: {word}: {text}");
+        }
+        let screen = run.shown();
+        assert!(screen.contains("BARE METAL") && screen.contains("This is no guest"), "{name}: {screen}");
+    }
+}
+
+/// Metal whose firmware interleaves its sockets, and a guest, which has none of these rows.
+#[test]
+fn interleaving_is_seen_by_one_node_and_not_in_a_guest() {
+    let tree = crate::golden::three_one();
+    tree.file("/sys/devices/system/node/node0/cpumap", "0000ffff");
+    tree.file("/sys/devices/system/node/node1/cpumap", "00000000");
+    for (machine, has_rows) in
+        [(format!("--root {}", tree.root().display()), true), (format!("--from {}", recorded()), false)]
+    {
+        let words = format!("--only host.pauses,memory.regions --pretend 7 {machine}");
+        let results = paused_in(&words, &[Vec::new(), Vec::new()]).diagnosed();
+        let rows = results["guest_share"]["rows"].as_array().expect("rows").clone();
+        let found = |what: &str| rows.iter().find(|row| row["what"] == what);
+        let prefetched = found("prefetchers").map(|row| row["word"].clone());
+        assert_eq!(prefetched, has_rows.then(|| json!("across pages")), "{rows:?}");
+        let row = found("interleave");
+        assert_eq!(row.is_some(), has_rows, "{rows:?}");
+        assert!(row.is_none_or(|row| row["word"] == "on" && row["grade"] == "poor"), "{rows:?}");
+        assert_eq!(rows.iter().any(|row| row["what"] == "node"), !has_rows, "{rows:?}");
+    }
 }

@@ -13,14 +13,25 @@ use crate::runs::findings;
 
 const STEADY: &str = "selftest.steady";
 
-/// Real machines of the fixtures' folder; empty, said aloud, in a clone without it.
-pub fn real(names: &[&str]) -> Vec<Case> {
+/// The fixtures' folder; nothing, said aloud, in a clone without it.
+fn fixtures() -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures/topology");
     if !folder.is_dir() {
         eprintln!("SKIPPED: the fixtures are not here ({} is missing)", folder.display());
-        return Vec::new();
+        return None;
     }
+    Some(folder)
+}
+
+/// Real machines of the fixtures' folder.
+pub fn real(names: &[&str]) -> Vec<Case> {
+    let Some(folder) = fixtures() else { return Vec::new() };
     names.iter().map(|name| case(*name, diagnosed(&folder, name))).collect()
+}
+
+/// The root of one of them, as long as the folder is kept.
+pub fn real_root(name: &str) -> Option<(TempDir, PathBuf)> {
+    Some(unpacked(&fixtures()?, name))
 }
 
 fn diagnosed(folder: &Path, name: &str) -> Value {

@@ -55,7 +55,7 @@ fn sentences(pauses: &Pauses) -> Vec<String> {
     });
     let mut said = Vec::new();
     if pauses.guest == Some(false) {
-        said.push("No hypervisor lies below: rows of a host do not apply.".to_string());
+        said.push("This is no guest: no hypervisor lies below, and no host takes its CPUs.".to_string());
     }
     if let Some(words) = pauses.pairs_words() {
         said.push(sentence(&words));
