@@ -20,9 +20,9 @@ const PREEMPTED: Rule = Rule {
     method: "assay host: a clock spins on every CPU at once. A pause of 100 µs and more (or five times a usual gap, where ticks take as \
              long) in which the clock's process did not wait for its CPU is no task's and no tick's. Fires where the 95 % interval of \
              their share lies above 0.5 %, in four visits or more, unless the kernel counts half as much in interrupts. Two CPUs take \
-             turns where 40 % of the pauses of one begin when the other's end, or end when they begin, within 60 µs, significantly more \
-             than begin or end with them; and both pause at once in less than 0.85 of what chance gives. They stop together where half \
-             of the pauses begin and end as one.",
+             turns where 40 % of the paused time of one is in pauses that begin when the other's end, or end when they begin, within \
+             60 µs (or 5 % of the pause, at most 300 µs), significantly more than begin or end with them; and both pause at once in \
+             less than 0.85 of what chance gives. They stop together where half of the paused time is in pauses that begin and end as one.",
     calm: "host leaves CPUs to the guest",
     looked_at: "spinning clocks",
     source: file!(),

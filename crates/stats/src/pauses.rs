@@ -84,9 +84,10 @@ pub struct PairTime {
     /// would give.
     pub both: f64,
     pub chance: f64,
-    /// Of the pauses of the one that pauses less, those that begin when the other's end or end when
-    /// it begins, and those that begin and end with one of the other's; shares.
+    /// Share of the paused time of the one that pauses less, in pauses that begin when the other's
+    /// end or end when they begin.
     pub turns: f64,
+    /// And of the one that pauses more, in pauses that begin and end with the other's.
     pub together: f64,
     pub answer: PairAnswer,
 }
@@ -129,11 +130,14 @@ const USUAL_TIMES: f64 = 5.0;
 const LONG_LEAST: f64 = 100e3;
 const LONG_MOST: f64 = 1e6;
 /// Two events further apart than this are not one, ns: what it takes to switch vCPUs and to deliver
-/// what came meanwhile.
+/// what came meanwhile. Or than this part of the pause, up to a limit: the ticks of a slow guest.
 const ONE_EVENT: f64 = 60e3;
+const ONE_EVENT_PART: f64 = 0.05;
+const ONE_EVENT_MOST: f64 = 300e3;
 /// Pauses that each of a pair must have for anything to be said of it.
 const LEAST_PAUSES: usize = 8;
-/// Share of the pauses that must take turns, or stop together.
+/// Share of the paused time that must be in turns, or together. Time: ticks of a slow guest that
+/// pass for pauses may outnumber the host's.
 const TURNS_LEAST: f64 = 0.4;
 const TOGETHER_LEAST: f64 = 0.5;
 /// The overlap of a pair that takes turns against chance, and of one that stops together, at most
@@ -269,13 +273,32 @@ fn answer(
     }
 }
 
-/// How many of these moments have one of the others near.
-fn near(moments: impl Iterator<Item = f64>, others: &[f64]) -> usize {
-    let is_near = |moment: f64| {
-        let next = others.partition_point(|other| *other < moment - ONE_EVENT);
-        others.get(next).is_some_and(|other| *other <= moment + ONE_EVENT)
-    };
-    moments.filter(|moment| is_near(*moment)).count()
+/// How far from a pause's begin or end another event still is the same, ns.
+fn one_event([begin, end]: &[f64; 2]) -> f64 {
+    (ONE_EVENT_PART * (end - begin)).clamp(ONE_EVENT, ONE_EVENT_MOST)
+}
+
+/// How many pauses, and their time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    count: usize,
+    time: f64,
+}
+
+impl Met {
+    fn add<'a>(&mut self, pauses: impl Iterator<Item = &'a [f64; 2]>) {
+        for [begin, end] in pauses {
+            self.count += 1;
+            self.time += end - begin;
+        }
+    }
+}
+
+/// Whether one of the others' moments is near a pause's begin (0) or end (1).
+fn is_near(pause: &[f64; 2], end: usize, others: &[f64]) -> bool {
+    let (moment, far) = (pause[end], one_event(pause));
+    let next = others.partition_point(|other| *other < moment - far);
+    others.get(next).is_some_and(|other| *other <= moment + far)
 }
 
 fn ends(pauses: &[[f64; 2]], end: usize) -> Vec<f64> {
@@ -284,9 +307,10 @@ fn ends(pauses: &[[f64; 2]], end: usize) -> Vec<f64> {
 
 /// Whether a pause has one of the others' that begins and ends with it.
 fn has_equal(pause: &[f64; 2], others: &[[f64; 2]]) -> bool {
-    let from = others.partition_point(|other| other[0] < pause[0] - ONE_EVENT);
-    let near = others[from..].iter().take_while(|other| other[0] <= pause[0] + ONE_EVENT);
-    near.into_iter().any(|other| (other[1] - pause[1]).abs() <= ONE_EVENT)
+    let far = one_event(pause);
+    let from = others.partition_point(|other| other[0] < pause[0] - far);
+    let near = others[from..].iter().take_while(|other| other[0] <= pause[0] + far);
+    near.into_iter().any(|other| (other[1] - pause[1]).abs() <= far)
 }
 
 /// Time in which both pause.
@@ -305,8 +329,8 @@ fn overlap(one: &[[f64; 2]], other: &[[f64; 2]]) -> f64 {
 
 fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
     let (mut ns, mut both, mut chance) = (0.0, 0.0, 0.0);
-    let (mut counts, mut times) = ([0, 0], [0.0, 0.0]);
-    let (mut handed, mut joint, mut equal) = (0, 0, 0);
+    let (mut counts, mut times, mut of) = ([0, 0], [0.0, 0.0], 0.0);
+    let [mut handed, mut joint, mut equal] = [Met::default(); 3];
     for visit in held {
         let own = |cpu: u32| visit.iter().find(|held| held.cpu == cpu && held.ns > 0.0);
         let (Some(first), Some(second)) = (own(cpus[0]), own(cpus[1])) else { continue };
@@ -316,22 +340,22 @@ fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
         chance += first.time() * second.time() / length;
         counts = [counts[0] + first.pauses.len(), counts[1] + second.pauses.len()];
         times = [times[0] + first.time(), times[1] + second.time()];
-        // Of the one with fewer pauses, since each of the other's can be met once.
-        let [few, many] = if first.pauses.len() <= second.pauses.len() {
-            [&first.pauses, &second.pauses]
-        } else {
-            [&second.pauses, &first.pauses]
-        };
+        // Of the one that pauses less, since the other may pause for more reasons than both.
+        let [less, more] = if first.time() <= second.time() { [first, second] } else { [second, first] };
+        of += less.time();
         for end in [0, 1] {
-            handed += near(few.iter().map(|pause| pause[end]), &ends(many, 1 - end));
-            joint += near(few.iter().map(|pause| pause[end]), &ends(many, end));
+            let [same, opposite] = [end, 1 - end].map(|end| ends(&more.pauses, end));
+            handed.add(less.pauses.iter().filter(|pause| is_near(pause, end, &opposite)));
+            joint.add(less.pauses.iter().filter(|pause| is_near(pause, end, &same)));
         }
-        equal += few.iter().filter(|pause| has_equal(pause, many)).count();
+        equal.add(less.pauses.iter().filter(|pause| has_equal(pause, &more.pauses)));
     }
     let fewer = counts[0].min(counts[1]);
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-    let (turns, together) = (share(handed as f64, 2.0 * fewer as f64), share(equal as f64, fewer as f64));
-    let outnumber = |more: usize, less: usize| more > less && sign_test(more, more + less) < P_MOST;
+    let (turns, together) = (share(handed.time, 2.0 * of), share(equal.time, times[0].max(times[1])));
+    let outnumber = |more: Met, less: Met| {
+        more.count > less.count && sign_test(more.count, more.count + less.count) < P_MOST
+    };
     let joined = (TOGETHER_OVERLAP * chance).min(TOGETHER_PART * times[0].min(times[1]));
     let answer = if fewer < LEAST_PAUSES {
         PairAnswer::CannotTell
@@ -370,92 +394,4 @@ fn stops(cpus: usize, held: &[Vec<Held>]) -> Option<Stops> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: f64 = 1e9;
-
-    fn pause(begin: f64, length: f64, waited: Option<f64>) -> Pause {
-        Pause { begin, length, waited }
-    }
-
-    fn watched(cpu: u32, pauses: Vec<Pause>) -> Watched {
-        Watched { cpu, ns: 2.0 * SECOND, pauses, usual: 20e3, interrupts: Some(0.0), ..Watched::default() }
-    }
-
-    /// Six visits in which a CPU pauses every 20 ms for 4 ms, from this moment on.
-    fn every(cpu: u32, from: f64, waited: Option<f64>) -> Watched {
-        let begins = (0..100).map(|at| from + 20e6 * f64::from(at));
-        watched(cpu, begins.map(|begin| pause(begin, 4e6, waited)).collect())
-    }
-
-    fn six(visit: &[Watched]) -> Found {
-        judge(&vec![visit.to_vec(); 6])
-    }
-
-    #[test]
-    fn tasks_ticks_and_the_host() {
-        let host = six(&[every(0, 1e6, Some(0.0))]);
-        assert_eq!(host.cpus[0].answer, Answer::Withheld);
-        assert!((host.cpus[0].withheld - 0.2).abs() < 1e-9 && host.cpus[0].count == 600);
-        let task = six(&[every(0, 1e6, Some(3.9e6))]);
-        assert_eq!((&task.cpus[0].answer, task.cpus[0].count), (&Answer::Whole, 0));
-        assert!((task.cpus[0].by_tasks - 0.2).abs() < 1e-9);
-        let ticks = (0..500).map(|at| pause(4e6 * f64::from(at), 60e3, Some(0.0))).collect();
-        assert_eq!(six(&[watched(0, ticks)]).cpus[0].answer, Answer::Whole);
-        let unknown = six(&[every(0, 1e6, None)]);
-        assert_eq!(unknown.cpus[0].answer, Answer::CannotTell(Doubt::NoQueue));
-        let interrupts = Watched { interrupts: Some(0.19), ..every(0, 1e6, Some(0.0)) };
-        assert_eq!(six(&[interrupts]).cpus[0].answer, Answer::CannotTell(Doubt::Interrupts));
-        let throttled = Watched { throttled: Some(0.2), ..every(0, 1e6, Some(0.0)) };
-        assert_eq!(six(&[throttled]).cpus[0].answer, Answer::CannotTell(Doubt::Throttled));
-        let few = judge(&[vec![every(0, 1e6, Some(0.0))]]);
-        assert_eq!(few.cpus[0].answer, Answer::CannotTell(Doubt::FewVisits));
-    }
-
-    #[test]
-    fn slow_ticks_are_ticks() {
-        let ticks: Vec<Pause> = (0..500).map(|at| pause(4e6 * f64::from(at), 300e3, Some(0.0))).collect();
-        let slow = Watched { usual: 300e3, ..watched(0, ticks.clone()) };
-        assert_eq!(six(&[slow]).cpus[0].answer, Answer::Whole);
-        assert_eq!(six(&[watched(0, ticks)]).cpus[0].answer, Answer::Withheld);
-    }
-
-    #[test]
-    fn nothing_seen_is_a_limit_and_not_nothing() {
-        let found = six(&[watched(0, Vec::new())]);
-        assert_eq!(found.cpus[0].answer, Answer::Whole);
-        assert!((found.cpus[0].interval.high - 0.001).abs() < 1e-12, "{:?}", found.cpus[0]);
-        let short = Watched { ns: 0.2 * SECOND, ..watched(0, Vec::new()) };
-        assert_eq!(six(&[short]).cpus[0].answer, Answer::CannotTell(Doubt::AtFloor));
-        assert_eq!(judge(&[]), Found::default());
-    }
-
-    #[test]
-    fn in_turn_together_and_apart() {
-        // Each runs while the other stops, 10 ms each.
-        let half = |cpu: u32, from: f64| {
-            let begins = (0..99).map(|at| from + 20e6 * f64::from(at));
-            watched(cpu, begins.map(|begin| pause(begin, 10e6 - 5e3, Some(0.0))).collect())
-        };
-        let turns = six(&[half(0, 1e6), half(1, 11e6)]);
-        assert_eq!(turns.pairs[0].answer, PairAnswer::TakeTurns);
-        assert!(turns.pairs[0].both < 0.01 && turns.pairs[0].chance > 0.2 && turns.stops.is_none());
-        let together =
-            six(&[every(0, 1e6, Some(0.0)), every(1, 1.02e6, Some(0.0)), every(2, 1.01e6, Some(0.0))]);
-        assert!(together.pairs.iter().all(|pair| pair.answer == PairAnswer::StopTogether));
-        assert_eq!(together.stops.map(|stops| stops.count), Some(600));
-        // A quota that leaves two fifths.
-        let most = |cpu: u32| {
-            let begins = (0..99).map(|at| 1e6 + 20e6 * f64::from(at));
-            watched(cpu, begins.map(|begin| pause(begin, 12e6, Some(0.0))).collect())
-        };
-        assert_eq!(six(&[most(0), most(1)]).pairs[0].answer, PairAnswer::StopTogether);
-        let apart = six(&[every(0, 1e6, Some(0.0)), every(1, 9e6, Some(0.0))]);
-        assert_eq!(apart.pairs[0].answer, PairAnswer::Apart);
-        let one = pause(1e6, 4e6, Some(0.0));
-        let seldom = six(&[watched(0, vec![one]), watched(1, vec![one])]);
-        assert_eq!(seldom.pairs[0].answer, PairAnswer::CannotTell);
-        assert_eq!(seldom.stops.map(|stops| stops.count), Some(6));
-    }
-}
+mod tests;
