@@ -118,7 +118,8 @@ const NODES: Rule = Rule {
     about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
             slower modules, or lost one.",
     method: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
-             with equally many cores. Nodes without CPUs (CXL, HBM) are another kind of memory and left out.",
+             with equally many cores, of maps that are not inconclusive. Nodes without CPUs (CXL, HBM) are another kind of memory and \
+             left out.",
     calm: "nodes have equally fast memory",
     looked_at: "memory map",
     source: file!(),
@@ -135,30 +136,45 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
         (!node.cpus.is_empty()).then_some(node.cpus.len())
     };
     let most = maps.iter().filter_map(cores).max()?;
-    let mut alike: Vec<&NodeMap> = maps.iter().filter(|map| cores(map) == Some(most)).collect();
+    let compared: Vec<&NodeMap> = maps.iter().filter(|map| cores(map) == Some(most)).collect();
+    let is_told = |map: &&NodeMap| !matches!(map.map.answer, Answer::Inconclusive(_));
+    let mut alike: Vec<&NodeMap> = compared.iter().copied().filter(is_told).collect();
     alike.sort_by(|one, other| one.typical.total_cmp(&other.typical));
     let [slowest, .., fastest] = alike.as_slice() else { return None };
     let ratio = fastest.typical / slowest.typical;
     if ratio <= NODES_APART {
-        return Some(Vec::new());
+        // What is inconclusive is not called clean.
+        return (alike.len() == compared.len()).then(Vec::new);
     }
+    let guest = slowest.guest;
     Some(vec![Finding {
         rule: NODES.id.into(),
         severity: Severity::Warning,
         headline: format!(
-            "Memory of {} runs at {} instead of {} as on {}. Compare their modules.",
+            "Memory of {} runs at {} instead of {} as on {}.{}",
             slowest.name(),
             figure(slowest.typical, "GB/s"),
             figure(fastest.typical, "GB/s"),
-            fastest.name()
+            fastest.name(),
+            if guest { "" } else { " Compare their modules." }
         ),
-        cause: "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy.".into(),
+        cause: if guest {
+            "The host's memory behind the nodes is not equally fast, or lies on other nodes of the host; or one of them was busy."
+        } else {
+            "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy."
+        }
+        .into(),
         facts: alike
             .iter()
             .map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case))
             .collect(),
         confirm: "assay memmap --new".into(),
-        advice: "Compare the modules of the sockets and their configured speeds (`assay machine`).".into(),
+        advice: if guest {
+            GUEST
+        } else {
+            "Compare the modules of the sockets and their configured speeds (`assay machine`)."
+        }
+        .into(),
         series: Vec::new(),
         effect: Effect::None,
     }])

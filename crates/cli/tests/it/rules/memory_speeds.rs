@@ -125,4 +125,7 @@ fn noise_is_not_called_uniform() {
     let rules = loud["rules_not_applicable"].as_array().expect("a list");
     assert!(rules.contains(&json!("memory-two-speeds")), "{rules:?}");
     assert!(findings(&loud, "memory-two-speeds").is_empty());
+    let loud = mapped(|node, _, _| (1.0 - 0.3 * node as f64) * (0.5 + random.borrow_mut().f64()));
+    let rules = loud["rules_not_applicable"].as_array().expect("a list");
+    assert!(rules.contains(&json!("memory-nodes-uneven")), "{rules:?}");
 }
