@@ -58,7 +58,8 @@ type Walk = Vec<(u32, bool)>;
 pub struct Probe {
     /// When it began, ns of the clock.
     pub at_ns: f64,
-    /// Latency of a load, ns: hopping, over scattered pages, near.
+    /// Loads and what they took together, ns: hopping, over scattered pages, near.
+    pub loads: [f64; 3],
     pub loads_ns: [f64; 3],
     /// What reading these bytes took, ns: pages one after the other, in groups, hopping.
     pub streams_ns: [f64; 3],
@@ -131,11 +132,12 @@ impl Prober {
             let own = probe.huge.get_mut(*line as usize * LINE_BYTES / HUGE_PAGE);
             own.into_iter().for_each(|[sum, count]| (*sum, *count) = (*sum + ns, *count + 1.0));
         }
-        probe.loads_ns = timed.map(|own| own.iter().map(|(_, ns)| ns).sum::<f64>() / own.len() as f64);
+        probe.loads = timed.each_ref().map(|own| own.len() as f64);
+        probe.loads_ns = timed.map(|own| own.iter().map(|(_, ns)| ns).sum());
         let orders = self.orders(pages);
         probe.stream_bytes = (orders[0].len() * self.page) as f64;
         probe.streams_ns = self.read(chunk, part, &orders)?;
-        probe.kept = self.kept(chunk, part, probe.loads_ns[2])?;
+        probe.kept = self.kept(chunk, part, probe.loads_ns[2] / probe.loads[2])?;
         Some(probe)
     }
 
@@ -352,6 +354,8 @@ mod tests {
             let seen: f64 = probe.huge.iter().map(|[_, count]| count).sum();
             assert_eq!((probe.huge.len(), seen), (4, 2048.0));
             assert!(probe.loads_ns.iter().chain(&probe.streams_ns).all(|ns| *ns > 0.0), "{probe:?}");
+            // A window as short as one load is none that every clock can time.
+            assert!(probe.loads.iter().all(|loads| *loads >= 1024.0), "{probe:?}");
         }
         let words = Rc::get_mut(&mut part).expect("alone").words_mut();
         assert!(words.iter().enumerate().all(|(at, own)| *own == word(5, at)));

@@ -171,8 +171,8 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
         let own: Vec<&Probe> = seen.iter().filter(|(of, _)| *of == chunk).map(|(_, probe)| probe).collect();
         let at = || point(ids::param::CHUNK, chunk);
         for (kind, metric) in loads.into_iter().enumerate() {
-            let ns: Vec<f64> = own.iter().map(|probe| probe.loads_ns[kind]).collect();
-            sampler.windows_timed(at(), metric, (vec![1.0; ns.len()], ns), 0)?;
+            let walks = own.iter().map(|probe| (probe.loads[kind], probe.loads_ns[kind])).unzip();
+            sampler.windows_timed(at(), metric, walks, 0)?;
         }
         for (kind, metric) in streams.into_iter().enumerate() {
             let ns: Vec<f64> = own.iter().map(|probe| probe.streams_ns[kind]).collect();
