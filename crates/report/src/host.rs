@@ -158,6 +158,17 @@ impl HostRow {
         HostRow::new(what, Grade::NotMeasured, "not measured", reading)
     }
 
+    /// A row of a benchmark without a figure: what that needs, what measures it, or that it was
+    /// seen too seldom.
+    fn missing(what: &'static str, diagnosis: &Diagnosis, bench: BenchId) -> HostRow {
+        let mut cases = diagnosis.run.header.plan.iter().filter(|planned| planned.case.bench == bench);
+        let reading = match cases.next() {
+            None => format!("assay run --only {bench}"),
+            Some(planned) => planned.unmet.clone().unwrap_or_else(|| "too few passes".to_string()),
+        };
+        HostRow::not_measured(what, reading)
+    }
+
     pub fn shown(&self) -> RowReading {
         let (sign, tone) = match self.grade {
             Grade::Good => ('●', Tone::Good),
@@ -296,7 +307,7 @@ fn stops(pauses: &Pauses) -> HostRow {
 
 fn siblings(diagnosis: &Diagnosis) -> HostRow {
     let Some((found, _)) = diagnosis.shared_cores() else {
-        return HostRow::not_measured("siblings", "needs two CPUs");
+        return HostRow::missing("siblings", diagnosis, cpu::PAIR_SLOWDOWN);
     };
     let row = |grade, word: &str, reading: String| HostRow::new("siblings", grade, word, reading);
     let most = found.siblings.iter().max_by(|one, other| one.1.total_cmp(other.1));
@@ -345,7 +356,7 @@ const CLOCKS_ALIKE: f64 = 0.05;
 
 fn clock(diagnosis: &Diagnosis) -> HostRow {
     let Some((ghz, unit)) = value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) else {
-        return HostRow::not_measured("clock", "assay run --only cpu.clock");
+        return HostRow::missing("clock", diagnosis, cpu::CLOCK);
     };
     let cores = diagnosis.series.iter().filter(|judged| judged.series.case.bench == memory::CORES);
     let cores: Vec<f64> =
@@ -396,7 +407,7 @@ fn timers(diagnosis: &Diagnosis) -> HostRow {
     let (Some((median, unit)), Some((tail, _))) =
         (late(kernel::metric::LATENESS_P50), late(kernel::metric::LATENESS_P99))
     else {
-        return HostRow::not_measured("timers", "assay run --only timer");
+        return HostRow::missing("timers", diagnosis, kernel::TIMER_TIMERFD);
     };
     let reading = format!("late by {}, p99 {}", figure(median, &unit), figure(tail, &unit));
     match tail <= LATE_MOST {

@@ -4,6 +4,7 @@ use super::{Grade, HostRow};
 use diagnose::Diagnosis;
 use diagnose::regions::RegionsSeen;
 use machine::CacheKind;
+use model::vocabulary::memory_map;
 use model::{figure, percent};
 use stats::order::Interval;
 use stats::regions::Cause;
@@ -20,7 +21,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 4] {
     let all = diagnosis.regions();
     let Some(own) = all.first() else {
         return ["cache share", "memory pages", "memory parts", "interference"]
-            .map(|what| HostRow::not_measured(what, "assay run --only memory.regions"));
+            .map(|what| HostRow::missing(what, diagnosis, memory_map::REGIONS));
     };
     [cache(diagnosis, own), pages(own), parts(own), interference(own)]
 }

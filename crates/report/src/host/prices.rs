@@ -38,7 +38,7 @@ const SEVERAL_EXITS: f64 = 2.0;
 pub fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("IPIs", grade, word, reading);
     let Some(cost) = known(diagnosis, host::IPI, host::metric::INTERRUPT) else {
-        return HostRow::not_measured("IPIs", "needs two CPUs and membarrier");
+        return HostRow::missing("IPIs", diagnosis, host::IPI);
     };
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
@@ -64,7 +64,7 @@ const NO_WRITE_EXIT: f64 = 0.12;
 pub fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("timer writes", grade, word, reading);
     let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
-        return HostRow::not_measured("timer writes", "host.timer has no interval");
+        return HostRow::missing("timer writes", diagnosis, host::TIMER);
     };
     let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
     let ns = ns_words(cost);
@@ -105,7 +105,7 @@ pub fn idle(diagnosis: &Diagnosis) -> HostRow {
         value(diagnosis, host::IDLE, host::metric::WAKE_P50, own)
     };
     let (Some((short, unit)), Some((long, _))) = (after(20), after(2000)) else {
-        return HostRow::not_measured("idle", "needs two CPUs");
+        return HostRow::missing("idle", diagnosis, host::IDLE);
     };
     let text = |path| diagnosis.run.header.snapshot.text(path);
     let governor = text("/sys/devices/system/cpu/cpuidle/current_governor").unwrap_or("unknown");
