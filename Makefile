@@ -26,6 +26,7 @@ prove:
 
 # Under kernels 5.10, 6.1 and 6.12, emulated: where a free pair sits on five machines, and what hackbench makes of the
 # scheduler's knobs; and whether a planted round trip or loss is named as what limits a transfer (sixty experiments).
+# And whether a guest whose CPUs are paused from outside names who did it (sixty experiments).
 # The tables of lab/RESULTS.md. And 64-bit ARM, where the build for it can be had.
 lab: static
 	@for item in qemu10 5.10-cloud-amd64 6.1-cloud-amd64 6.12-cloud-amd64; do \
