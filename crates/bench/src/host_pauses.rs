@@ -31,7 +31,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             which it did not wait: no task of this system ran there, and no tick takes that long. `by_tasks` is the share in \
             gaps in which it waited, `paused` that of all gaps. All gaps of 20 µs and more are kept with their moment \
             (`pause`: its length, of windows that each end with it), so that those of different CPUs can be put on one time line. Beside them the \
-            kernel's own counts of the same time: stolen, and in interrupts (/proc/stat).",
+            kernel's own counts of the same time: stolen, and in interrupts (/proc/stat). At the end each process times chains \
+            of dependent additions, as cpu.clock does: the clock of its CPU (`clock`).",
     reading: "Bare metal: gaps of 1 to 10 µs at every tick, and `withheld` near 0; a few gaps of 100 to 400 µs on all CPUs at \
               once are system management interrupts of the firmware. A guest's ticks take 10 to 50 µs. `withheld` above 0.5 % \
               in a guest: the host ran somebody else on this CPU's core. CPUs that never run at once share one; CPUs that stop \
@@ -49,6 +50,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         gap(ids::metric::GAP_P99, "gap, 99th percentile", 0.99),
         gap(ids::metric::GAP_P999, "gap, 99.9th percentile", 0.999),
         gap(ids::metric::GAP_MAX, "gap, longest", 1.0),
+        Metric::new(ids::metric::CLOCK, "core clock while all are busy", "GHz", Better::Higher, Form::Value)
+            .aside(),
         share(ids::metric::STOLEN, "stolen, as the kernel counts").aside(),
         share(ids::metric::INTERRUPTS, "in interrupts, as the kernel counts").aside(),
         Metric::new(ids::metric::WATCHED, "time watched", "s", Better::Neither, Form::Value).detail(),
@@ -159,6 +162,7 @@ fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: Seen) -> an
         (ids::metric::LONGEST, longest / 1e3),
         (ids::metric::RATE, count / (ns / 1e9)),
         (ids::metric::WATCHED, ns / 1e9),
+        (ids::metric::CLOCK, seen.clock_ghz),
     ] {
         sampler.value(at(cpu), metric, value, ns)?;
     }

@@ -108,6 +108,7 @@ benchmarks! {
     host_pauses
     host_exits
     host_idle
+    host_neighbours
     selftest
 }
 

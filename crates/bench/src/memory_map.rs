@@ -16,7 +16,10 @@ mod regions;
 
 use moves::Watch;
 use probes::Probe;
+pub(super) use probes::Prober;
 use readers::Readers;
+pub(super) use readers::word;
+pub(super) use regions::list;
 
 const CHUNKS: &str = "chunks";
 const CHUNK_BYTES: &str = "chunk_bytes";

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use super::{Benchmark, Line, Order};
 use model::vocabulary::{MetricId, ParamId};
-use model::vocabulary::{cpu, disk, file, memory, memory_map};
+use model::vocabulary::{cpu, disk, file, host, memory, memory_map};
 use model::{
     Beside, Better, Case, Covariates, Form, Histogram, Metric, Moves, Packed, Params, ProcessFacts, Samples,
     fingerprint,
@@ -92,16 +92,25 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     if free && random.f64() < 0.5 {
         process_level *= 0.4;
     }
-    let windows = order.windows.warm_up + order.windows.count;
+    let at_rest = order.case.bench == host::NEIGHBOURS;
+    let (warm_up, windows) = match at_rest {
+        true => (0, LOOKS_AT_REST),
+        false => (order.windows.warm_up, order.windows.warm_up + order.windows.count),
+    };
     let ns = order.windows.window_ns;
-    let values: Vec<f64> =
+    let mut values: Vec<f64> =
         (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
+    if at_rest && metric.name == host::metric::MOMENT {
+        values = (0..windows).map(|look| look as f64 * LOOK_EVERY_MS).collect();
+    }
     let mut histograms = Vec::new();
     let work: Vec<f64> = match metric.form {
         Form::WorkPerTime { scale } => values.iter().map(|value| value * ns / scale).collect(),
         Form::TimePerWork { scale } => values.iter().map(|value| ns * scale / value).collect(),
         Form::CyclesPerWork => values.iter().map(|value| ns * PRETENDED_GHZ / value).collect(),
-        Form::Value => values.iter().map(|value| value.min(1.0)).collect(),
+        // Shares end at 1.
+        Form::Value if metric.unit.is_empty() => values.iter().map(|value| value.min(1.0)).collect(),
+        Form::Value => values,
         Form::Quantile { scale, .. } => {
             histograms = values.iter().map(|value| spread(value / scale)).collect();
             values.iter().map(|_| 1000.0).collect()
@@ -110,7 +119,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     Samples {
         point: point.clone(),
         metrics: vec![metric.name.to_string()],
-        warm_up: order.windows.warm_up,
+        warm_up,
         work: Packed::pack(work),
         ns: vec![ns; windows],
         beside: Covariates {
@@ -141,6 +150,14 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
     let drawn = (random.f64() * 3.0).exp();
     if metric.unit == "GHz" {
         return PRETENDED_GHZ;
+    }
+    if case.bench == host::NEIGHBOURS {
+        return match metric.unit.as_ref() {
+            "ns" => MEMORY_NS,
+            "GB/s" => 11.0,
+            "MiB" if metric.name == host::metric::CACHE => 24.0,
+            _ => drawn,
+        };
     }
     // The device moves what it is asked for.
     if metric.name == disk::metric::DEVICE_SHARE {
@@ -203,6 +220,10 @@ fn level_of_region(metric: &Metric) -> f64 {
         false => MEMORY_NS,
     }
 }
+
+/// Looks of a visit while nothing else runs, ms from one to the next.
+const LOOKS_AT_REST: usize = 49;
+const LOOK_EVERY_MS: f64 = 75.0;
 
 /// GB/s of a file.
 fn cached(cache: &str) -> f64 {

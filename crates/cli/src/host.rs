@@ -6,7 +6,7 @@ use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
 use bench::{self, Benchmark, Candidate, Scope};
-use model::vocabulary::{BenchId, cpu, host, kernel, memory, memory_map};
+use model::vocabulary::{BenchId, cpu, host, kernel, memory_map};
 use session::plan;
 
 /// Show what this guest really gets: whole CPUs, clock, timers, who pauses it
@@ -19,7 +19,8 @@ use session::plan;
 Spins a clock on every CPU at once and puts each pause down to who made it: a task of this system (the clock's process waited \
 for its CPU), a tick or an interrupt (short), or the host (long, and no task waited). CPUs that the host stops in turn share one \
 of its CPUs; CPUs that stop together are stopped as a guest. Beside that: siblings, core clock, clock source, timers, and what is \
-behind the memory (pages, nodes, the shared cache, neighbours). Every CPU is \
+behind the memory (pages, nodes); and, while nothing of ours runs, how much of the shared cache and of the memory's time others \
+leave. Every CPU is \
 busy for a few seconds at a time, three minutes in all; nothing is changed, and Ctrl-C ends it at once. What cannot be seen from \
 inside is said to be so, with the least that would have been seen. On bare metal there is no host: the page says so.
 Examples:
@@ -35,9 +36,8 @@ pub struct Args {
 }
 
 /// Rows that say what a guest gets, beside those of the group itself.
-const ROWS: [BenchId; 7] = [
+const ROWS: [BenchId; 6] = [
     cpu::CLOCK,
-    memory::CORES,
     memory_map::REGIONS,
     cpu::PAIR_SLOWDOWN,
     kernel::SYSCALL_CLOCK_GETTIME,

@@ -19,6 +19,7 @@ use stats::core_bound::RunClock;
 use stats::quads::{Versus, versus};
 use stats::siblings::Siblings;
 
+pub mod at_rest;
 pub mod bottom_line;
 pub mod bound;
 pub mod distances;

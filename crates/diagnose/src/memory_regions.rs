@@ -3,10 +3,12 @@
 use super::memory_map::maps;
 use super::regions::{RegionsSeen, seen};
 use super::words::capital;
-use super::{Evidence, Rule};
+use super::{Evidence, Rule, at_rest};
+use model::vocabulary::BenchId;
+use model::vocabulary::host::NEIGHBOURS;
 use model::vocabulary::memory_map as ids;
-use model::{Effect, Finding, Severity, figure, percent};
-use stats::regions::{Cause, Difference};
+use model::{Effect, Fact, Finding, Severity, figure, percent};
+use stats::regions::{Cause, Difference, Neighbour};
 
 pub const RULES: &[Rule] = &[DIFFER, NEIGHBOUR];
 
@@ -105,7 +107,7 @@ const NEIGHBOUR: Rule = Rule {
     topic: "neighbour",
     about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
             then, moments do.",
-    method: "Near loads of the looks at regions, in the order of time, in blocks of half a second; at least ten. A block is slow where \
+    method: "Near loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, in blocks of half a second; at least ten. A block is slow where \
              its median lies above the quietest 15 % of all blocks by three standard errors and by 12 %. Named from 20 % of the blocks on, where loads \
              take 1.2 times as long or more; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
     calm: "no neighbour slowed memory",
@@ -114,29 +116,35 @@ const NEIGHBOUR: Rule = Rule {
     check: neighbours,
 };
 
+/// What moments tell, and on what that rests.
+struct Told {
+    found: Neighbour,
+    facts: Vec<Fact>,
+    bench: BenchId,
+}
+
 fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = seen(evidence);
-    let told: Vec<&RegionsSeen> = all
-        .iter()
-        .filter(|own| own.neighbour.as_ref().is_some_and(|found| found.is_named() || found.is_quiet()))
-        .collect();
-    let findings = told.iter().filter_map(|own| {
-        let found = own.neighbour.as_ref().filter(|found| found.is_named())?;
-        Some(Finding {
-            rule: NEIGHBOUR.id.into(),
-            severity: Severity::Note,
-            headline: format!(
-                "Memory was {:.2} times slower in {} of the time",
-                found.slower,
-                percent(found.share)
-            ),
-            cause: "Another task of this machine, or another tenant of its host, used the same memory or cache.".into(),
-            facts: own.facts(),
-            confirm: "assay run --only memory.regions --profile full --new".into(),
-            advice: "See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare.".into(),
-            series: Vec::new(),
-            effect: Effect::None,
-        })
+    let of_regions = seen(evidence).into_iter().filter_map(|own| {
+        let facts = own.facts();
+        Some(Told { found: own.neighbour?, facts, bench: ids::REGIONS })
+    });
+    let at_rest = at_rest::of_evidence(evidence).and_then(|rest| {
+        let facts = rest.facts();
+        Some(Told { found: rest.neighbour?, facts, bench: NEIGHBOURS })
+    });
+    let is_told = |told: &Told| told.found.is_named() || told.found.is_quiet();
+    let told: Vec<Told> = of_regions.chain(at_rest).filter(is_told).collect();
+    let named = told.iter().filter(|told| told.found.is_named());
+    let findings = named.map(|Told { found, facts, bench }| Finding {
+        rule: NEIGHBOUR.id.into(),
+        severity: Severity::Note,
+        headline: format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
+        cause: "Another task of this machine, or another tenant of its host, used the same memory or cache.".into(),
+        facts: facts.clone(),
+        confirm: format!("assay run --only {bench} --profile full --new"),
+        advice: "See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare.".into(),
+        series: Vec::new(),
+        effect: Effect::None,
     });
     let findings: Vec<Finding> = findings.collect();
     (!told.is_empty()).then_some(findings)

@@ -135,9 +135,14 @@ pub(super) fn rows(visit: &Visit) -> Vec<Region> {
 
 /// A list that a visit noted once.
 pub(super) fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
+    listed(visit, metric, Form::Value)
+}
+
+/// The same of windows of another form.
+pub(super) fn listed(visit: &Visit, metric: MetricId, form: Form) -> Vec<f64> {
     let own =
         visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point == Params::new());
-    own.map_or(Vec::new(), |samples| samples.values(Form::Value))
+    own.map_or(Vec::new(), |samples| samples.values(form))
 }
 
 /// Loads of each look in the order of time: the visit noted which chunk it looked at when.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod at_rest;
 mod backing;
 mod metal;
 mod prices;
@@ -10,10 +11,11 @@ mod prices;
 use crate::screen::{RowReading, Tone};
 use diagnose::words::counted;
 use diagnose::{Diagnosis, Pauses, milliseconds};
-use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory, memory_map};
+use model::vocabulary::{BenchId, MetricId, cpu, host, kernel, memory_map};
 use model::{figure, percent};
 use prices::{idle, ipis, timer_writes};
 use stats::analysis::Judged;
+use stats::order::{Interval, median};
 use stats::pauses::{Answer, CpuTime, Doubt, FLOOR, PairAnswer, least_seen};
 
 /// What a guest gets of its host.
@@ -27,6 +29,8 @@ pub struct OutputHost {
     pub pairs: Vec<OutputPair>,
     /// Pauses that all CPUs had at once; null where there were none.
     pub stops: Option<OutputStops>,
+    /// What others took of cache and memory while nothing of ours ran; null where nobody watched.
+    pub at_rest: Option<at_rest::OutputAtRest>,
     /// Pauses of 4 ms for less than this share of the time would not have been seen, 0..1.
     pub least_seen: f64,
 }
@@ -66,6 +70,8 @@ pub struct OutputCpu {
     pub stolen: Option<f64>,
     pub pauses: usize,
     pub longest_ms: f64,
+    /// While all CPUs were busy, by chains of dependent additions; null where it was not measured.
+    pub clock_ghz: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -107,6 +113,7 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputHost> {
         Answer::Withheld => OutputAnswer::Withheld,
         Answer::CannotTell(_) => OutputAnswer::CannotTell,
     };
+    let clocks = clocks(diagnosis);
     let cpu = |cpu: &CpuTime| OutputCpu {
         cpu: cpu.cpu,
         answer: answer(cpu),
@@ -117,6 +124,7 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputHost> {
         stolen: cpu.stolen,
         pauses: cpu.count,
         longest_ms: cpu.longest / 1e6,
+        clock_ghz: clocks.iter().find(|clock| clock.cpu == cpu.cpu).map(|clock| clock.ghz),
     };
     let pairs = [
         (PairAnswer::TakeTurns, OutputPairAnswer::TakeTurns),
@@ -140,6 +148,7 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputHost> {
             share: stops.share,
             longest_ms: stops.longest / 1e6,
         }),
+        at_rest: at_rest::output(diagnosis),
         least_seen: unseen(&pauses),
     })
 }
@@ -183,7 +192,8 @@ impl HostRow {
 /// Every row, in the order of the page.
 pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
     let seen = |row: HostRow, benches: &[BenchId]| unless_disturbed(diagnosis, row, benches);
-    let [cache, pages, parts, interference] = backing::rows(diagnosis);
+    let [pages, parts] = backing::rows(diagnosis);
+    let [cache, bandwidth, interference] = at_rest::rows(diagnosis);
     let layout = match pauses.guest {
         Some(false) => {
             let [interleave, sub_numa, prefetchers] = metal::rows(diagnosis);
@@ -196,13 +206,14 @@ pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
         stops(pauses),
         seen(siblings(diagnosis), &[cpu::PAIR_SLOWDOWN]),
         tasks(pauses),
-        seen(clock(diagnosis), &[cpu::CLOCK, memory::CORES]),
+        seen(clock(diagnosis), &[cpu::CLOCK]),
         seen(clocksource(diagnosis), &[kernel::SYSCALL_CLOCK_GETTIME]),
         cache,
         pages,
         parts,
     ];
     let below = [
+        bandwidth,
         interference,
         seen(timers(diagnosis), &[kernel::TIMER_TIMERFD]),
         seen(ipis(diagnosis, pauses), &[host::IPI]),
@@ -351,28 +362,64 @@ fn value(
     Some((judged.analysis.figure()?.median, judged.series.metric.unit.to_string()))
 }
 
-/// Cores that differ by more than this do not have one clock.
-const CLOCKS_ALIKE: f64 = 0.05;
+/// CPUs whose clocks differ by more than this do not have one: short chains err by a percent.
+const CLOCKS_ALIKE: f64 = 0.03;
+/// So many CPUs are told one by one.
+const CLOCKS_TOLD: usize = 4;
+
+/// The clock of a CPU while all are busy.
+struct CpuClock {
+    cpu: u32,
+    ghz: f64,
+    interval: Option<Interval>,
+}
+
+fn clocks(diagnosis: &Diagnosis) -> Vec<CpuClock> {
+    let own = diagnosis.series.iter().filter(|judged| {
+        judged.series.case.bench == host::PAUSES && judged.series.metric.name == host::metric::CLOCK
+    });
+    let read = |judged: &Judged| {
+        let cpu = u32::try_from(judged.series.point.get(host::param::CPU)?.int()?).ok()?;
+        let estimate = judged.analysis.figure()?;
+        Some(CpuClock { cpu, ghz: estimate.median, interval: estimate.interval })
+    };
+    let mut all: Vec<CpuClock> = own.filter_map(read).filter(|clock| clock.ghz > 0.0).collect();
+    all.sort_by_key(|clock| clock.cpu);
+    all
+}
 
 fn clock(diagnosis: &Diagnosis) -> HostRow {
-    let Some((ghz, unit)) = value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) else {
-        return HostRow::missing("clock", diagnosis, cpu::CLOCK);
-    };
-    let cores = diagnosis.series.iter().filter(|judged| judged.series.case.bench == memory::CORES);
-    let cores: Vec<f64> =
-        cores.filter_map(|judged| judged.analysis.figure()).map(|estimate| estimate.median).collect();
-    let ends = (cores.iter().copied().reduce(f64::min), cores.iter().copied().reduce(f64::max));
+    let all = clocks(diagnosis);
+    match value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) {
+        _ if !all.is_empty() => of_clocks(&all),
+        Some((ghz, unit)) => HostRow::new("clock", Grade::Fact, "one core", figure(ghz, &unit)),
+        None => HostRow::missing("clock", diagnosis, cpu::CLOCK),
+    }
+}
+
+fn of_clocks(all: &[CpuClock]) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("clock", grade, word, reading);
-    match ends {
-        (Some(least), Some(most)) if cores.len() > 1 && least > 0.0 => {
-            let apart = most / least - 1.0;
-            let reading = format!("{}; cores differ by {}", figure(ghz, &unit), percent(apart));
-            match apart <= CLOCKS_ALIKE {
-                true => row(Grade::Good, "alike", reading),
-                false => row(Grade::Poor, "unequal", reading),
-            }
-        }
-        _ => row(Grade::Fact, "one core", figure(ghz, &unit)),
+    let by_ghz = |one: &&CpuClock, other: &&CpuClock| one.ghz.total_cmp(&other.ghz);
+    let (Some(least), Some(most)) = (all.iter().min_by(by_ghz), all.iter().max_by(by_ghz)) else {
+        return HostRow::not_measured("clock", "no CPU was watched");
+    };
+    let apart = most.ghz / least.ghz - 1.0;
+    let typical = median(&all.iter().map(|clock| clock.ghz).collect::<Vec<f64>>()).unwrap_or(most.ghz);
+    if all.len() == 1 {
+        return row(Grade::Fact, "one CPU", figure(typical, "GHz"));
+    }
+    if apart <= CLOCKS_ALIKE {
+        let (ghz, cpus) = (figure(typical, "GHz"), counted(all.len(), "CPU"));
+        return row(Grade::Good, "alike", format!("{ghz} on {cpus}, {} apart", percent(apart)));
+    }
+    let named = |clock: &CpuClock| format!("CPU {} {}", clock.cpu, figure(clock.ghz, ""));
+    let reading = match all.len() <= CLOCKS_TOLD {
+        true => format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", ")),
+        false => format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, "")),
+    };
+    match (least.interval, most.interval) {
+        (Some(low), Some(high)) if low.high < high.low => row(Grade::Poor, "unequal", reading),
+        _ => row(Grade::CannotTell, "cannot tell", reading),
     }
 }
 
@@ -418,3 +465,27 @@ fn timers(diagnosis: &Diagnosis) -> HostRow {
 
 /// Timers of idle CPUs are no later than this for 99 of 100 on a host with time, us.
 const LATE_MOST: f64 = 200.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_alike_unequal_or_cannot_be_told() {
+        let told = |ghz: &[f64], half: f64| {
+            let clock = |(cpu, ghz): (usize, &f64)| CpuClock {
+                cpu: cpu as u32,
+                ghz: *ghz,
+                interval: Some(Interval { low: ghz - half, high: ghz + half }),
+            };
+            let row = of_clocks(&ghz.iter().enumerate().map(clock).collect::<Vec<CpuClock>>());
+            (row.grade, row.reading)
+        };
+        assert_eq!(told(&[3.0, 3.03], 0.01), (Grade::Good, "3.01 GHz on 2 CPUs, 1.0 % apart".to_string()));
+        assert_eq!(told(&[3.0, 2.4], 0.01), (Grade::Poor, "CPU 0 3.00, CPU 1 2.40 GHz".to_string()));
+        assert_eq!(told(&[3.0, 2.4], 0.4).0, Grade::CannotTell);
+        let many = told(&[3.0, 3.0, 2.1, 3.0, 3.2, 3.0], 0.01);
+        assert_eq!(many.1, "CPU 2 2.10 to CPU 4 3.20 GHz, median 3.00");
+        assert_eq!(told(&[3.0], 0.01).0, Grade::Fact);
+    }
+}

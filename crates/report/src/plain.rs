@@ -142,6 +142,13 @@ pub fn ascii(text: &str) -> String {
         '✗' => 'x',
         '┆' => ':',
         '■' | '█' => '#',
+        '▁' => '.',
+        '▂' => ':',
+        '▃' => '-',
+        '▄' => '=',
+        '▅' => '+',
+        '▆' => '*',
+        '▇' => '%',
         '▓' => '=',
         '░' => '.',
         '▸' => '>',
@@ -199,6 +206,7 @@ mod tests {
         let text = "24.3 GHz ±2 % │ 4 × 16 GiB… é漢";
         assert_eq!(ascii(text), "24.3 GHz ~2 % | 4 x 16 GiB~ ??");
         assert_eq!(ascii(text).chars().count(), text.chars().count());
+        assert_eq!(ascii("▁▂▃▄▅▆▇█"), ".:-=+*%#", "a line of blocks rises");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use diagnose::Diagnosis;
 use diagnose::moved::Moved;
 use diagnose::regions::RegionsSeen;
 use stats::order::Interval;
-use stats::regions::Cause;
+use stats::regions::{Cause, Neighbour};
 
 /// What the looks of one case at regions of memory say.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -105,16 +105,22 @@ fn of_case(own: &RegionsSeen) -> OutputRegions {
         huge_pages: own.small.map(|small| small.pages),
         hopping_loss: pair(own.hopping_loss),
         kept_in_cache: pair(own.kept),
-        neighbour: own.neighbour.as_ref().map(|found| OutputNeighbour {
+        neighbour: own.neighbour.as_ref().map(OutputNeighbour::of),
+        moved: own.moved.clone(),
+    }
+}
+
+impl OutputNeighbour {
+    pub fn of(found: &Neighbour) -> OutputNeighbour {
+        OutputNeighbour {
             says: match (found.is_named(), found.is_quiet()) {
                 (true, _) => "named",
                 (false, true) => "quiet",
                 (false, false) => "cannot_tell",
             },
             share: found.share,
-            half_seconds: found.blocks,
+            half_seconds: found.blocks.len(),
             slower: found.slower,
-        }),
-        moved: own.moved.clone(),
+        }
     }
 }

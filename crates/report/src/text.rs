@@ -17,7 +17,7 @@ use super::plain::{lines, plain};
 pub(crate) use super::screen::Tone;
 pub use super::text_machine::Style;
 use model::{Finding, Severity};
-pub use table::{BINS, sparkline};
+pub use table::{BINS, blocks, sparkline};
 
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 300;

@@ -19,6 +19,7 @@ pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
 
+pub mod cache_share;
 pub mod change;
 
 pub mod clock;

@@ -8,7 +8,7 @@
 
 mod moments;
 
-pub use moments::{LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
+pub use moments::{BLOCK_S, Block, LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
 
 use super::memory_map::{medians, polished};
 use super::order::{Interval, mean, median, median_interval, sorted, variance};

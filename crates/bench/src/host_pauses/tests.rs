@@ -20,6 +20,8 @@ fn every_cpu_is_watched_and_its_pauses_lie_in_the_time_watched() {
             let [watched] = values(&samples, cpu, ids::metric::WATCHED)[..] else { panic!("CPU {cpu}") };
             let [paused] = values(&samples, cpu, ids::metric::PAUSED)[..] else { panic!("CPU {cpu}") };
             assert!((0.0..=100.0).contains(&paused), "{paused} %");
+            let [ghz] = values(&samples, cpu, ids::metric::CLOCK)[..] else { panic!("CPU {cpu}") };
+            assert!(ghz.is_finite() && ghz > 0.0, "{ghz} GHz");
             for kept in
                 samples.iter().filter(|one| one.point == at(cpu) && one.metrics == [ids::metric::PAUSE])
             {

@@ -47,6 +47,8 @@ const KEPT_BYTES: usize = 1 << 20;
 const PUSHING_BYTES: usize = 4 << 20;
 /// How long others may use the cache meanwhile: 10 GB/s of them fill 2.5 MB.
 const PAUSE_NS: f64 = 0.25e6;
+/// Lines of each page of a working set that are looked up, the first of them uncounted.
+const VISITS: usize = 8;
 /// A load came from a cache if it took less than this share of one from memory.
 const FROM_CACHE: f64 = 0.5;
 
@@ -68,6 +70,24 @@ pub struct Probe {
     pub kept: f64,
     /// Sum and number of hopping loads of each huge page of the part.
     pub huge: Vec<[f64; 2]>,
+}
+
+/// What one look at memory gives while nothing of ours goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Rest {
+    /// When it began, ns of the clock.
+    pub at_ns: f64,
+    /// Latency of a load on few pages, ns.
+    pub near_ns: f64,
+    /// What reading these bytes took, ns.
+    pub stream_ns: f64,
+    pub stream_bytes: f64,
+    /// Share of the lines of a working set that are in a cache [`PAUSE_NS`] after it was read, 0..1.
+    pub kept: f64,
+}
+
+fn mean_ns(timed: Vec<(u32, f64)>) -> f64 {
+    timed.iter().map(|(_, ns)| ns).sum::<f64>() / timed.len() as f64
 }
 
 /// Whether a region's part of `part` bytes is large enough to tell anything.
@@ -200,14 +220,14 @@ impl Prober {
         std::hint::black_box(self.filler.sum_each(self.page, FILLER, 0));
     }
 
-    /// The loads of three walks that count, each with its line and latency, ns. The walks go on in
-    /// turns, so that what a host does meanwhile meets all of them.
-    fn walk(
+    /// The loads of walks that count, each with its line and latency, ns. The walks go on in turns,
+    /// so that what a host does meanwhile meets all of them.
+    fn walk<const N: usize>(
         &mut self,
         chunk: usize,
         part: &mut Rc<Mapping>,
-        walks: &[Walk; 3],
-    ) -> Option<[Vec<(u32, f64)>; 3]> {
+        walks: &[Walk; N],
+    ) -> Option<[Vec<(u32, f64)>; N]> {
         let mut rings = walks
             .each_ref()
             .map(|walk| Ring::in_order(Rc::clone(part), walk.iter().map(|(line, _)| *line).collect(), 0));
@@ -246,22 +266,68 @@ impl Prober {
         let mut lines: Vec<u32> = (0..(KEPT_BYTES / LINE_BYTES) as u32).collect();
         self.rng.shuffle(&mut lines);
         lines.truncate(KEPT_LINES);
-        let mut ring = Ring::in_order(Rc::clone(part), lines.clone(), 0);
+        let walk: Walk = lines.into_iter().map(|line| (line, true)).collect();
         let pushing = PUSHING_BYTES.min(self.filler.len()) / LINE_BYTES;
-        std::hint::black_box(self.filler.sum_each(LINE_BYTES, pushing, 8));
+        self.left(chunk, part, &walk, memory_ns, |prober, _| {
+            std::hint::black_box(prober.filler.sum_each(LINE_BYTES, pushing, 8));
+        })
+    }
+
+    /// The share of a walk's lines that are in a cache after `fill` and a pause, where a load from
+    /// memory takes `memory_ns`.
+    fn left(
+        &mut self,
+        chunk: usize,
+        part: &mut Rc<Mapping>,
+        walk: &Walk,
+        memory_ns: f64,
+        fill: impl FnOnce(&Prober, &Mapping),
+    ) -> Option<f64> {
+        let mut ring = Ring::in_order(Rc::clone(part), walk.iter().map(|(line, _)| *line).collect(), 0);
+        fill(self, part);
         let begin = self.clock.now();
         while self.clock.now() - begin < PAUSE_NS {}
         let most = FROM_CACHE * memory_ns + self.reading_ns;
-        let kept = (0..lines.len()).filter(|_| {
+        let (mut kept, mut all) = (0usize, 0usize);
+        for (_, counts) in walk {
             let begin = self.clock.now();
             ring.step();
-            self.clock.now() - begin < most
-        });
-        let kept = kept.count() as f64 / lines.len() as f64;
+            let is_kept = self.clock.now() - begin < most;
+            kept += usize::from(*counts && is_kept);
+            all += usize::from(*counts);
+        }
         let came_right = ring.came_right();
         drop(ring);
-        self.restore(chunk, part, lines.into_iter())?;
-        came_right.then_some(kept)
+        self.restore(chunk, part, walk.iter().map(|(line, _)| *line))?;
+        came_right.then(|| kept as f64 / all as f64)
+    }
+
+    /// Looks at memory while nothing of ours goes on, and how much of a cache its first `bytes`
+    /// get. Its words are those of the first chunk, and stay so. `None`: it read wrong words.
+    pub fn rest(&mut self, memory: &mut Rc<Mapping>, bytes: usize) -> Option<Rest> {
+        let at_ns = self.clock.now();
+        let pages = memory.len() / self.page;
+        let apart = self.shuffled(pages);
+        let near = self.coming_back(&apart, NEAR, SPOTS);
+        let [near_ns] = self.walk(0, memory, &[near])?.map(mean_ns);
+        let [in_order, ..] = self.orders(pages);
+        let stream_bytes = (in_order.len() * self.page) as f64;
+        let [stream_ns] = self.read(0, memory, &[in_order])?;
+        let walk = self.spread(bytes / self.page);
+        let kept = self.left(0, memory, &walk, near_ns, |_, memory| {
+            std::hint::black_box(memory.sum_each(LINE_BYTES, bytes / LINE_BYTES, 0));
+        })?;
+        Some(Rest { at_ns, near_ns, stream_ns, stream_bytes, kept })
+    }
+
+    /// Lines of pages that are spread evenly, some of each page: its first load brings the
+    /// translation.
+    fn spread(&mut self, pages: usize) -> Walk {
+        let sampled = (LOADS / VISITS).min(pages);
+        let any = |part: usize| self.rng.usize(part * pages / sampled..(part + 1) * pages / sampled) as u32;
+        let mut all: Vec<u32> = (0..sampled).map(any).collect();
+        self.rng.shuffle(&mut all);
+        self.coming_back(&all, NEAR.min(sampled), VISITS)
     }
 
     /// Writes the words that walks overwrote as they were.
@@ -274,14 +340,19 @@ impl Prober {
         Some(())
     }
 
-    /// How long it takes to read pages from memory, ns, in three orders, a group of each in turn.
-    fn read(&mut self, chunk: usize, part: &mut Rc<Mapping>, orders: &[Vec<u32>; 3]) -> Option<[f64; 3]> {
+    /// How long it takes to read pages from memory, ns, in several orders, a group of each in turn.
+    fn read<const N: usize>(
+        &mut self,
+        chunk: usize,
+        part: &mut Rc<Mapping>,
+        orders: &[Vec<u32>; N],
+    ) -> Option<[f64; N]> {
         let (lines, words) = ((self.page / LINE_BYTES) as u32, self.page / 8);
         for order in orders {
             Ring::flush_lines(part, order.iter().flat_map(|page| page * lines..(page + 1) * lines));
         }
         self.forget_translations();
-        let mut ns = [0.0; 3];
+        let mut ns = [0.0; N];
         let (mut read, mut expected) = (0u64, 0u64);
         for first in (0..orders[0].len()).step_by(GROUP) {
             for (order, ns) in orders.iter().zip(&mut ns) {

@@ -47,7 +47,7 @@ struct Reader {
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const SALT: u64 = 0xd6e8_feb8_6659_fd93;
 
-pub(super) fn word(chunk: usize, index: usize) -> u64 {
+pub(crate) fn word(chunk: usize, index: usize) -> u64 {
     (index as u64 + 1).wrapping_mul(STEP).wrapping_add((chunk as u64).wrapping_mul(SALT))
 }
 

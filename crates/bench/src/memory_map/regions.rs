@@ -197,7 +197,7 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
 }
 
 /// Emits values that are no times, in their order.
-pub(super) fn list(
+pub(crate) fn list(
     sampler: &mut Sampler,
     point: Params,
     metric: MetricId,

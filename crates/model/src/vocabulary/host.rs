@@ -8,6 +8,7 @@ names! { BenchId:
     IPI = "host.ipi",
     TIMER = "host.timer",
     IDLE = "host.idle",
+    NEIGHBOURS = "host.neighbours",
 }
 
 /// The group of these benchmarks.
@@ -36,6 +37,12 @@ pub mod metric {
         EXIT = "exit",
         WAKE_P50 = "wake_p50",
         WAKE_P99 = "wake_p99",
+        CLOCK = "clock",
+        CACHE = "cache",
+        BANDWIDTH = "bandwidth",
+        SIZE = "size",
+        KEPT = "kept",
+        MOMENT = "moment",
     }
 }
 

@@ -166,7 +166,7 @@ pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) ->
             Moment { at_s, load_ns: 120.0 * level * (wander + 0.06 * normal(&mut rng)).exp() }
         };
         let moments: Vec<Moment> = (0..1000).map(moment).collect();
-        let found = neighbour(&[moments]).filter(|found| found.blocks >= LEAST_BLOCKS);
+        let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= LEAST_BLOCKS);
         heard.named.count(found.as_ref().is_some_and(|found| found.is_named()));
         heard.quiet.count(found.as_ref().is_some_and(|found| found.is_quiet()));
     }

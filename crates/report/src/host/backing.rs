@@ -1,13 +1,15 @@
-//! What is behind a guest's memory: pages, parts that differ, the shared cache, neighbours.
+//! What is behind a guest's memory, by looks at regions: pages, parts that differ, what is left in the
+//! shared cache, neighbours.
 
 use super::{Grade, HostRow};
+use crate::text::blocks;
 use diagnose::Diagnosis;
 use diagnose::regions::RegionsSeen;
 use machine::CacheKind;
 use model::vocabulary::memory_map;
 use model::{figure, percent};
-use stats::order::Interval;
-use stats::regions::Cause;
+use stats::order::{Interval, median};
+use stats::regions::{BLOCK_S, Cause, Neighbour};
 
 /// Of what a program leaves in a cache, so much is still there where nobody else uses it.
 const KEPT_MOST: f64 = 0.9;
@@ -16,17 +18,18 @@ const KEPT_LEAST: f64 = 0.5;
 /// Looks push lines out of a second level by reading 4 MiB: a cache behind it is larger than this.
 const LEAST_CACHE: u64 = 8 << 20;
 
-/// The rows that looks at regions give.
-pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 4] {
+/// The rows of pages and parts.
+pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 2] {
     let all = diagnosis.regions();
     let Some(own) = all.first() else {
-        return ["cache share", "memory pages", "memory parts", "interference"]
+        return ["memory pages", "memory parts"]
             .map(|what| HostRow::missing(what, diagnosis, memory_map::REGIONS));
     };
-    [cache(diagnosis, own), pages(own), parts(own), interference(own)]
+    [pages(own), parts(own)]
 }
 
-fn cache(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
+/// The shared cache by what is left in it.
+pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
     let caches = diagnosis.machine.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
     let largest = caches.filter_map(|cache| cache.size_bytes).max();
@@ -82,23 +85,36 @@ fn parts(own: &RegionsSeen) -> HostRow {
     }
 }
 
-fn interference(own: &RegionsSeen) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("interference", grade, word, reading);
+/// Who slowed loads between looks at regions.
+pub fn interference(own: &RegionsSeen) -> HostRow {
     let Some(found) = &own.neighbour else {
         return HostRow::not_measured("interference", "too few seconds were seen");
     };
-    let seconds = found.blocks as f64 / 2.0;
+    of_neighbour(found, found.blocks.len() as f64 * BLOCK_S)
+}
+
+/// The row of what others took in so many seconds, with their time line.
+pub fn of_neighbour(found: &Neighbour, seconds: f64) -> HostRow {
+    let row = |grade, word: &str, reading: String| HostRow::new("interference", grade, word, reading);
+    let line = time_line(found);
+    let slower = format!("{:.2} × slower in {} of {seconds:.0} s {line}", found.slower, percent(found.share));
     match (found.is_named(), found.is_quiet()) {
-        (true, _) => row(
-            Grade::Poor,
-            "neighbour",
-            format!("loads {:.2} × slower in {} of the time", found.slower, percent(found.share)),
-        ),
-        (false, true) => row(Grade::Good, "none seen", format!("by latency of memory, {seconds:.0} s")),
-        (false, false) => row(
-            Grade::CannotTell,
-            "cannot tell",
-            format!("loads {:.2} × slower in {} of the time", found.slower, percent(found.share)),
-        ),
+        (true, _) => row(Grade::Poor, "neighbour", slower),
+        (false, true) => row(Grade::Good, "none seen", format!("memory, {seconds:.0} s {line}")),
+        (false, false) => row(Grade::CannotTell, "cannot tell", slower),
     }
+}
+
+/// Columns of a time line, and the share of the slowest below which it looks flat.
+const COLUMNS: usize = 16;
+const FLAT: f64 = 0.5;
+
+/// How much slower memory was, from the first half second to the last.
+fn time_line(found: &Neighbour) -> String {
+    let (count, columns) = (found.blocks.len(), COLUMNS.min(found.blocks.len()));
+    let column = |at: usize| {
+        let own = &found.blocks[at * count / columns..(at + 1) * count / columns];
+        median(&own.iter().map(|block| block.slower).collect::<Vec<f64>>())
+    };
+    blocks(&(0..columns).map(column).collect::<Vec<Option<f64>>>(), FLAT, true)
 }

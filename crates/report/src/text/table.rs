@@ -290,6 +290,23 @@ fn verdict_mark(kind: VerdictKind, unicode: bool) -> (&'static str, Tone) {
 /// Bins of a table's sparklines.
 pub const BINS: usize = 12;
 
+const LEVELS: [[char; 8]; 2] =
+    [['.', ':', '-', '=', '+', '*', '#', '@'], ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']];
+
+/// Values in their order, a block each; a gap where one is missing. What differs by less than
+/// `least_range` (a share of the largest) from end to end does not look like more.
+pub fn blocks(values: &[Option<f64>], least_range: f64, unicode: bool) -> String {
+    let known = || values.iter().flatten().copied();
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let range = (high - low).max(least_range * high);
+    let floor = (low + high - range) / 2.0;
+    let levels = LEVELS[usize::from(unicode)];
+    let level = |value: f64| {
+        levels[((value - floor) / range * levels.len() as f64).clamp(0.0, levels.len() as f64 - 1.0) as usize]
+    };
+    values.iter().map(|value| value.map_or(' ', level)).collect()
+}
+
 /// A histogram of values from the least to the largest in so many bins, as a line of blocks;
 /// nothing for fewer than two values.
 pub fn sparkline(values: &[f64], bins: usize, unicode: bool) -> String {
@@ -305,10 +322,7 @@ pub fn sparkline(values: &[f64], bins: usize, unicode: bool) -> String {
         counts[bin.min(bins - 1)] += 1;
     }
     let highest = counts.iter().copied().max().unwrap_or(1);
-    let levels: &[char] = match unicode {
-        true => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
-        false => &['.', ':', '-', '=', '+', '*', '#', '@'],
-    };
+    let levels = LEVELS[usize::from(unicode)];
     let level = |count: &usize| match count {
         0 => ' ',
         count => levels[(count * levels.len()).div_ceil(highest).clamp(1, levels.len()) - 1],

@@ -6,7 +6,7 @@ use crate::plain::{key_lines, lines, plain};
 use crate::screen::Tone;
 use crate::text::numbers::three;
 use crate::text::screen::shown;
-use crate::text::{Style, paint};
+use crate::text::{Style, blocks, paint};
 use compare::moment;
 use compare::trend::{Figure, Trend};
 use stats::order::median;
@@ -155,9 +155,6 @@ fn standing(trend: &Trend, figure: &Figure) -> (String, Tone) {
     }
 }
 
-const LEVELS: [[char; 8]; 2] =
-    [['.', ':', '-', '=', '+', '*', '#', '@'], ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']];
-
 /// Values from the first run to the last as a line of blocks: the median of the runs in each
 /// column. What differs by less than 4 % from end to end does not look like more.
 fn over(figure: &Figure, runs: usize, columns: usize, unicode: bool) -> String {
@@ -171,15 +168,7 @@ fn over(figure: &Figure, runs: usize, columns: usize, unicode: bool) -> String {
         }
     }
     let values: Vec<Option<f64>> = parts.iter().map(|part| median(part)).collect();
-    let known = || values.iter().flatten().copied();
-    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    let range = (high - low).max(LEAST_RANGE * high);
-    let floor = (low + high - range) / 2.0;
-    let levels = LEVELS[usize::from(unicode)];
-    let level = |value: f64| {
-        levels[((value - floor) / range * levels.len() as f64).clamp(0.0, levels.len() as f64 - 1.0) as usize]
-    };
-    values.iter().map(|value| value.map_or(' ', level)).collect()
+    blocks(&values, LEAST_RANGE, unicode)
 }
 
 /// The newest values of each figure by date, as many as fit.

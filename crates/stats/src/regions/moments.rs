@@ -10,11 +10,21 @@ pub struct Moment {
     pub load_ns: f64,
 }
 
+/// Half a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// When its first look began, s.
+    pub at_s: f64,
+    /// How many times as long loads took as in the quietest half seconds.
+    pub slower: f64,
+    pub is_slow: bool,
+}
+
 /// What the moments tell of others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Half seconds that were seen.
-    pub blocks: usize,
+    /// Half seconds that were seen, in the order of time.
+    pub blocks: Vec<Block>,
     /// Share of them in which loads took longer, 0..1.
     pub share: f64,
     /// How many times longer; 1 where there is no such half second.
@@ -39,7 +49,8 @@ impl Neighbour {
     }
 }
 
-const BLOCK_S: f64 = 0.5;
+/// Length of a block, s.
+pub const BLOCK_S: f64 = 0.5;
 /// Looks that a block needs.
 const LEAST_LOOKS: usize = 4;
 /// The level of quiet blocks: so many may be quieter by chance.
@@ -51,27 +62,33 @@ const NEARLY: f64 = 0.6;
 
 /// Reads moments of visits one after the other; `None` where there are too few.
 pub fn neighbour(visits: &[Vec<Moment>]) -> Option<Neighbour> {
-    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    let mut levels: Vec<f64> = Vec::new();
+    let mut looks: Vec<(f64, usize)> = Vec::new();
     let mut noise: Vec<f64> = Vec::new();
     let of = |moment: &Moment| (moment.at_s / BLOCK_S) as i64;
     for own in visits.iter().flat_map(|moments| moments.chunk_by(|one, other| of(one) == of(other))) {
         let logs: Vec<f64> = own.iter().map(|moment| moment.load_ns.ln()).collect();
         let Some(level) = median(&logs).filter(|_| logs.len() >= LEAST_LOOKS) else { continue };
         noise.extend(mad(&logs).map(|mad| 1.4826 * mad));
-        blocks.push((level, logs.len()));
+        levels.push(level);
+        looks.push((own[0].at_s, own.len()));
     }
-    if blocks.len() < LEAST_BLOCKS {
+    if levels.len() < LEAST_BLOCKS {
         return None;
     }
-    let level = |of: &[(f64, usize)]| median(&of.iter().map(|(level, _)| *level).collect::<Vec<f64>>());
-    let levels: Vec<f64> = blocks.iter().map(|(level, _)| *level).collect();
     let (floor, sigma) = (quantile(&levels, FLOOR)?, median(&noise)?);
-    let is_slow = |(level, looks): &(f64, usize)| {
+    let block = |(level, (at_s, looks)): (&f64, &(f64, usize))| {
         // A median's standard error is 1.25 times a mean's.
         let error = 1.25 * sigma / (*looks as f64).sqrt();
-        level - floor > (CERTAIN * error).max(NEARLY * SLOW_LIMIT.ln())
+        let is_slow = level - floor > (CERTAIN * error).max(NEARLY * SLOW_LIMIT.ln());
+        Block { at_s: *at_s, slower: (level - floor).exp(), is_slow }
     };
-    let (slow, quiet): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| is_slow(block));
-    let slower = level(&slow).zip(level(&quiet)).map_or(1.0, |(slow, quiet)| (slow - quiet).exp());
-    Some(Neighbour { blocks: blocks.len(), share: slow.len() as f64 / blocks.len() as f64, slower })
+    let blocks: Vec<Block> = levels.iter().zip(&looks).map(block).collect();
+    let side = |slow: bool| {
+        let own = levels.iter().zip(&blocks).filter(|(_, block)| block.is_slow == slow);
+        median(&own.map(|(level, _)| *level).collect::<Vec<f64>>())
+    };
+    let slower = side(true).zip(side(false)).map_or(1.0, |(slow, quiet)| (slow - quiet).exp());
+    let slow = blocks.iter().filter(|block| block.is_slow).count();
+    Some(Neighbour { share: slow as f64 / blocks.len() as f64, slower, blocks })
 }

@@ -102,8 +102,10 @@ fn neighbours_by_their_share_of_the_time() {
     let there = neighbour(&moments(|at| at % 4.0 < 1.5, 1.3, 1)).expect("moments");
     assert!(there.is_named() && !there.is_quiet() && (there.slower - 1.3).abs() < 0.05, "{there:?}");
     assert!((there.share - 0.375).abs() < 0.1, "{there:?}");
+    let slow: Vec<f64> = there.blocks.iter().filter(|own| own.is_slow).map(|own| own.at_s % 4.0).collect();
+    assert!(slow.iter().all(|at_s| *at_s < 1.5), "half seconds in their order: {slow:?}");
     let nobody = neighbour(&moments(|_| false, 1.0, 2)).expect("moments");
-    assert!(nobody.is_quiet() && !nobody.is_named() && nobody.blocks == 36, "{nobody:?}");
+    assert!(nobody.is_quiet() && !nobody.is_named() && nobody.blocks.len() == 36, "{nobody:?}");
     let small = neighbour(&moments(|at| at % 4.0 < 1.5, 1.02, 3)).expect("moments");
     assert!(!small.is_named(), "{small:?}");
     assert_eq!(neighbour(&[moments(|_| false, 1.0, 4)[0][..100].to_vec()]), None);

@@ -154,18 +154,56 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
 }
 
+/// The recorded guest at rest for some passes, in every third of which loads take so many times as
+/// long, and one CPU gets so many MiB of the cache.
+fn at_rest(slower: f64, mib: f64) -> Value {
+    let mut run = Edit::of(&format!("--quick --only host --pretend 7 {}", guest()));
+    run.each(|_, visit| {
+        let is_slow = visit["pass"].as_u64().expect("a pass").is_multiple_of(3);
+        let samples = visit["samples"].as_array_mut().expect("a list");
+        if !samples.iter().any(|one| one["metrics"] == json!(["cache"])) {
+            return;
+        }
+        for one in samples {
+            let values = match one["metrics"][0].as_str() {
+                Some("latency") => ("ns", if is_slow { 110.0 * slower } else { 110.0 }),
+                Some("cache") => ("work", if is_slow { mib } else { 24.0 }),
+                _ => continue,
+            };
+            // Work of a load is one.
+            let looks = one["ns"].as_array().expect("a list").len();
+            if values.0 == "ns" {
+                one["work"] = json!(vec![1.0; looks]);
+            }
+            one[values.0] = json!((0..looks).map(|look| values.1 * noise(0, look)).collect::<Vec<f64>>());
+        }
+    });
+    run.diagnosed()
+}
+
 pub fn moments_that_differ() -> Vec<Case> {
     let busy = looked(&guest(), alike, |at| if at % 3.0 < 1.0 { 1.5 } else { 1.0 });
     let found = findings(&busy, "memory-neighbour");
     let headline = found[0]["headline"].as_str().expect("a text");
     assert!(headline.starts_with("Memory was 1.5"), "{headline}");
     assert!(findings(&busy, "memory-regions-differ").is_empty());
-    vec![case("a third of the time", busy)]
+    let rest = at_rest(1.5, 6.0);
+    let found = findings(&rest, "memory-neighbour");
+    let headline = found[0]["headline"].as_str().expect("a text");
+    assert!(headline.starts_with("Memory was 1.5"), "{headline}");
+    let seen = &rest["guest_share"]["at_rest"];
+    assert_eq!((&seen["neighbour"]["says"], &seen["cache"]["moves"]), (&json!("named"), &json!(true)), "{seen}");
+    let slow = |block: &&Value| block["slow"] == true && block["slower"].as_f64() > Some(1.3);
+    let line = seen["time_line"].as_array().expect("a time line");
+    let share = line.iter().filter(slow).count() as f64 / line.len() as f64;
+    assert!((0.25..=0.5).contains(&share), "a third of the passes: {seen}");
+    vec![case("a third of the time", busy), case("a third of the time, at rest", rest)]
 }
 
 pub fn moments_that_are_alike() -> Vec<Case> {
     vec![
         case("alike", looked(&guest(), alike, |_| 1.0)),
+        case("at rest", at_rest(1.0, 24.0)),
         case("a single second", looked(&guest(), alike, |at| if at < 0.5 { 1.5 } else { 1.0 })),
     ]
 }
