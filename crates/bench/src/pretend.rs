@@ -100,8 +100,14 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     let ns = order.windows.window_ns;
     let mut values: Vec<f64> =
         (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
-    if at_rest && metric.name == host::metric::MOMENT {
-        values = (0..windows).map(|look| look as f64 * LOOK_EVERY_MS).collect();
+    // What is no level but an order: when looks began, and the working sets of each turn.
+    let counted: Option<fn(usize) -> f64> = match at_rest {
+        true if metric.name == host::metric::MOMENT => Some(|look| look as f64 * LOOK_EVERY_MS),
+        true if metric.name == host::metric::SIZE => Some(|look| (1 << (look % SIZES)) as f64),
+        _ => None,
+    };
+    if let Some(counted) = counted {
+        values = (0..windows).map(counted).collect();
     }
     let mut histograms = Vec::new();
     let work: Vec<f64> = match metric.form {
@@ -224,6 +230,7 @@ fn level_of_region(metric: &Metric) -> f64 {
 /// Looks of a visit while nothing else runs, ms from one to the next.
 const LOOKS_AT_REST: usize = 49;
 const LOOK_EVERY_MS: f64 = 75.0;
+const SIZES: usize = 7;
 
 /// GB/s of a file.
 fn cached(cache: &str) -> f64 {

@@ -193,7 +193,7 @@ impl HostRow {
 pub fn rows(diagnosis: &Diagnosis, pauses: &Pauses) -> Vec<HostRow> {
     let seen = |row: HostRow, benches: &[BenchId]| unless_disturbed(diagnosis, row, benches);
     let [pages, parts] = backing::rows(diagnosis);
-    let [cache, bandwidth, interference] = at_rest::rows(diagnosis);
+    let [cache, bandwidth, interference] = at_rest::rows(diagnosis).map(|row| seen(row, &[host::NEIGHBOURS]));
     let layout = match pauses.guest {
         Some(false) => {
             let [interleave, sub_numa, prefetchers] = metal::rows(diagnosis);

@@ -433,4 +433,21 @@ mod tests {
         words.iter_mut().for_each(|own| *own = own.wrapping_add(1));
         assert!(prober.look(5, &mut part).is_none());
     }
+
+    #[test]
+    fn a_look_at_rest_leaves_what_it_read_and_finds_damage() {
+        let mut prober = prober(8 << 20).expect("pages");
+        let mut memory = Mapping::private(8 << 20, Pages::Huge, &CpuSet::default()).expect("8 MiB");
+        memory.words_mut().iter_mut().enumerate().for_each(|(at, own)| *own = word(0, at));
+        let mut memory = Rc::new(memory);
+        for bytes in [1 << 20, 2 << 20, 8 << 20] {
+            let rest = prober.rest(&mut memory, bytes).expect("right answers");
+            assert!(rest.near_ns > 0.0 && rest.stream_ns > 0.0 && rest.stream_bytes > 0.0, "{rest:?}");
+            assert!((0.0..=1.0).contains(&rest.kept), "{rest:?}");
+        }
+        let words = Rc::get_mut(&mut memory).expect("alone").words_mut();
+        assert!(words.iter().enumerate().all(|(at, own)| *own == word(0, at)));
+        words.iter_mut().for_each(|own| *own = own.wrapping_add(1));
+        assert!(prober.rest(&mut memory, 1 << 20).is_none());
+    }
 }

@@ -192,7 +192,11 @@ pub fn moments_that_differ() -> Vec<Case> {
     let headline = found[0]["headline"].as_str().expect("a text");
     assert!(headline.starts_with("Memory was 1.5"), "{headline}");
     let seen = &rest["guest_share"]["at_rest"];
-    assert_eq!((&seen["neighbour"]["says"], &seen["cache"]["moves"]), (&json!("named"), &json!(true)), "{seen}");
+    assert_eq!(
+        (&seen["neighbour"]["says"], &seen["cache"]["moves"]),
+        (&json!("named"), &json!(true)),
+        "{seen}"
+    );
     let slow = |block: &&Value| block["slow"] == true && block["slower"].as_f64() > Some(1.3);
     let line = seen["time_line"].as_array().expect("a time line");
     let share = line.iter().filter(slow).count() as f64 / line.len() as f64;
