@@ -165,8 +165,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a turn's working sets, MiB and the share of each that was kept, find of the cache: those that
-/// fit find themselves, larger ones all of it, unless the cache keeps new lines out.
+/// What a turn's working sets, MiB and the share of each that was kept, find of the cache: those
+/// that fit find themselves, larger ones all of it, unless the cache keeps new lines out.
 fn gets(turn: &[[f64; 2]]) -> f64 {
     turn.iter().map(|[mib, kept]| mib * kept).fold(0.0, f64::max)
 }

@@ -82,7 +82,7 @@ pub struct Rest {
     /// What reading these bytes took, ns.
     pub stream_ns: f64,
     pub stream_bytes: f64,
-    /// Share of the lines of a working set that are in a cache [`PAUSE_NS`] after it was read, 0..1.
+    /// Share of a working set's lines that are in a cache [`PAUSE_NS`] after it was read, 0..1.
     pub kept: f64,
 }
 

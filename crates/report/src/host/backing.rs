@@ -1,5 +1,5 @@
-//! What is behind a guest's memory, by looks at regions: pages, parts that differ, what is left in the
-//! shared cache, neighbours.
+//! What is behind a guest's memory, by looks at regions: pages, parts that differ, what is left in
+//! the shared cache, neighbours.
 
 use super::{Grade, HostRow};
 use crate::text::blocks;
