@@ -188,7 +188,8 @@ impl Plant {
         }
     }
 
-    /// What the pool of huge pages lacks for so many chunks, in words: nothing here makes it larger.
+    /// What the pool of huge pages lacks for so many chunks, in words: nothing here makes it
+    /// larger.
     fn missing(&self, scope: &Scope, chunks: u64, bytes: u64) -> Option<String> {
         let planted = self.chunks(chunks);
         let wanted = (planted.end - planted.start) * bytes.div_ceil(HUGE_PAGE);

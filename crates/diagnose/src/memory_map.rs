@@ -184,8 +184,8 @@ impl NodeMap<'_> {
         contiguous(&slow, SEED)
     }
 
-    /// Whether modules may be the cause: not in a guest, whose modules are its host's, and not where
-    /// loads say why.
+    /// Whether modules may be the cause: not in a guest, whose modules are its host's, and not
+    /// where loads say why.
     fn may_be_modules(&self) -> bool {
         !self.guest && !self.explained
     }
