@@ -34,8 +34,10 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let said: Vec<String> = deciding.iter().take(2).map(|found| found.words()).collect();
     let said = said.iter().flat_map(|words| words.split("; ")).map(sentence).take(SENTENCES);
     let regions = diagnosis.regions();
-    let why = regions.iter().flat_map(|own| own.sentences()).take(SENTENCES);
     let moved = regions.first().and_then(|own| own.moved.as_ref()).map(|moved| moved.sentence());
+    // Whether memory moved has a line of its own.
+    let is_why = |text: &String| moved.as_ref().is_none_or(|own| !text.starts_with(own.as_str()));
+    let why = regions.iter().flat_map(|own| own.sentences()).filter(is_why).take(SENTENCES);
     let mut answer = Answer::new(word, tone).sentences(said.chain(why)).table(memory_map::nodes(&maps));
     let drawn = deciding.first().filter(|found| found.speeds().is_some());
     let drawn = drawn.and_then(|found| memory_map::strings(found));
