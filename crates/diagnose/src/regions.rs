@@ -54,11 +54,12 @@ const SEED: u64 = 1;
 pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
     let run = evidence.run;
     let most_ns = MOST_CYCLES / evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
+    let step_ns = run.header.clock.resolution_ns;
     let plan = run.header.plan.iter().enumerate();
     let own = plan.filter(|(_, planned)| [ids::MAP, ids::REGIONS].iter().any(|id| planned.case.bench == *id));
     own.filter_map(|(at, planned)| {
-        let visits: Vec<&Visit> =
-            run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none()).collect();
+        let ran = run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none());
+        let visits: Vec<&Visit> = ran.filter(|visit| times_loads(visit, step_ns)).collect();
         let read: Vec<(&Visit, Regions)> =
             visits.iter().filter_map(|visit| Some((*visit, regions(&rows(visit))?))).collect();
         let named = |(_, found): &&(&Visit, Regions)| found.named().next().is_some();
@@ -122,6 +123,15 @@ pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f
 
 pub(super) const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
 pub(super) const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
+
+/// Loads are timed one by one: a clock with longer steps than this part of one tells nothing of
+/// them (emulated guests, clocks of a device).
+const STEP_PART: f64 = 0.5;
+
+fn times_loads(visit: &Visit, step_ns: f64) -> bool {
+    let near = by_chunk(visit, metric::NEAR, LATENCY).concat();
+    median(&near).is_none_or(|ns| step_ns <= STEP_PART * ns)
+}
 
 pub(super) fn rows(visit: &Visit) -> Vec<Region> {
     let hopping = by_chunk(visit, metric::HOPPING, LATENCY);
