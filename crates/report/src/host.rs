@@ -362,6 +362,7 @@ fn value(
     Some((judged.analysis.figure()?.median, judged.series.metric.unit.to_string()))
 }
 
+const CLOCK_ROW: &str = host::metric::CLOCK.as_str();
 /// CPUs whose clocks differ by more than this do not have one: short chains err by a percent.
 const CLOCKS_ALIKE: f64 = 0.03;
 /// So many CPUs are told one by one.
@@ -392,16 +393,16 @@ fn clock(diagnosis: &Diagnosis) -> HostRow {
     let all = clocks(diagnosis);
     match value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) {
         _ if !all.is_empty() => of_clocks(&all),
-        Some((ghz, unit)) => HostRow::new("clock", Grade::Fact, "one core", figure(ghz, &unit)),
-        None => HostRow::missing("clock", diagnosis, cpu::CLOCK),
+        Some((ghz, unit)) => HostRow::new(CLOCK_ROW, Grade::Fact, "one core", figure(ghz, &unit)),
+        None => HostRow::missing(CLOCK_ROW, diagnosis, cpu::CLOCK),
     }
 }
 
 fn of_clocks(all: &[CpuClock]) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("clock", grade, word, reading);
+    let row = |grade, word: &str, reading: String| HostRow::new(CLOCK_ROW, grade, word, reading);
     let by_ghz = |one: &&CpuClock, other: &&CpuClock| one.ghz.total_cmp(&other.ghz);
     let (Some(least), Some(most)) = (all.iter().min_by(by_ghz), all.iter().max_by(by_ghz)) else {
-        return HostRow::not_measured("clock", "no CPU was watched");
+        return HostRow::not_measured(CLOCK_ROW, "no CPU was watched");
     };
     let apart = most.ghz / least.ghz - 1.0;
     let typical = median(&all.iter().map(|clock| clock.ghz).collect::<Vec<f64>>()).unwrap_or(most.ghz);

@@ -91,7 +91,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
         let own = regions.first();
         return [
             own.map_or_else(|| not_measured("cache share"), |own| cache_kept(diagnosis, own)),
-            not_measured("bandwidth"),
+            not_measured(host::metric::BANDWIDTH.as_str()),
             own.map_or_else(|| not_measured("interference"), interference),
         ];
     };
@@ -124,7 +124,9 @@ fn cache(rest: &AtRest) -> HostRow {
 }
 
 fn bandwidth(rest: &AtRest) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("bandwidth", grade, word, reading);
+    let row = |grade, word: &str, reading: String| {
+        HostRow::new(host::metric::BANDWIDTH.as_str(), grade, word, reading)
+    };
     let Some((gb_per_s, Interval { low, high })) = rest.bandwidth else {
         return row(Grade::CannotTell, "cannot tell", few_words(rest));
     };

@@ -2,8 +2,8 @@
 
 use crate::order::{mad, median, quantile};
 
-/// One look: when it began, s from the first one, and the mean latency of its three
-/// walks, ns: others slow loads that hop most.
+/// One look: when it began, s from the first one, and the latency of its loads, ns: where they hop
+/// as well as stay near, the mean of both kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     pub at_s: f64,

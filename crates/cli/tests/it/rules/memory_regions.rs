@@ -9,9 +9,9 @@ use crate::runs::{findings, recorded};
 const REGIONS: u64 = 32;
 
 /// Invented looks at regions of this machine, 18 each: latencies in ns (hopping, scattered,
-/// near) and bandwidth in GB/s by the region and the look, and near latency by the moment, s.
+/// near) and bandwidth in GB/s by the region and the look, and how much slower by the moment, s.
 fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -> f64) -> Value {
-    looked_while(machine, of, at, json!(null), None)
+    edited(machine, of, at, json!(null), None).diagnosed()
 }
 
 /// The same while the kernel counted this, and each region had moved so far at the end.
@@ -22,6 +22,16 @@ fn looked_while(
     counted: Value,
     moved: Option<f64>,
 ) -> Value {
+    edited(machine, of, at, counted, moved).diagnosed()
+}
+
+fn edited(
+    machine: &str,
+    of: impl Fn(u64, usize) -> [f64; 4],
+    at: impl Fn(f64) -> f64,
+    counted: Value,
+    moved: Option<f64>,
+) -> Edit {
     const LOOKS: usize = 18;
     let mut run = Edit::of(&format!("--only memory.regions --pretend 7 {machine}"));
     run.each(|_, visit| {
@@ -34,7 +44,7 @@ fn looked_while(
         for region in 0..REGIONS {
             let values: Vec<[f64; 4]> = (0..LOOKS).map(|look| of(region, look)).collect();
             for (kind, metric) in ["hopping", "scattered", "near"].into_iter().enumerate() {
-                let slower = |look: usize| if kind == 2 { at(moment(region, look)) } else { 1.0 };
+                let slower = |look: usize| at(moment(region, look));
                 let ns = values.iter().enumerate().map(|(look, own)| own[kind] * slower(look)).collect();
                 samples.push(column(json!({ "chunk": region }), metric, vec![1.0; LOOKS], ns));
             }
@@ -58,7 +68,7 @@ fn looked_while(
         let moves = &mut visit["process"]["moves"];
         *moves = if counted.is_null() { json!(null) } else { json!({ "taking": {}, "looking": counted }) };
     });
-    run.diagnosed()
+    run
 }
 
 /// Readings that scatter by a few per cent, the same in each run.
@@ -151,7 +161,18 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     );
     let words = small["memory_regions"][0]["words"].to_string();
     assert!(words.contains("too little to tell why"), "{words}");
-    vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
+    // A clock whose steps are longer than half a load tells nothing of one.
+    let far = |region: u64, look| alike(region, look).map(|ns| if region < 8 { ns * 1.5 } else { ns });
+    let mut coarse = edited(&guest(), far, |_| 1.0, json!(null), None);
+    assert!(!findings(&coarse.diagnosed(), "memory-regions-differ").is_empty());
+    coarse.header()["clock"]["resolution_ns"] = json!(100.0);
+    let coarse = coarse.diagnosed();
+    assert_eq!(coarse["memory_regions"], json!([]));
+    vec![
+        case("a coarse clock", coarse),
+        case("alike", looked(&guest(), alike, |_| 1.0)),
+        case("too little", small),
+    ]
 }
 
 /// The recorded guest at rest for some passes, in every third of which loads take so many times as
