@@ -120,15 +120,25 @@ impl Moved {
     /// What its first touch says of a guest's host, a sentence.
     pub fn touch_sentence(&self) -> Option<String> {
         let touch = self.first_touch.as_ref()?;
+        if touch.new == 0 {
+            let words = "First touch cost no more than a second one: the host had this memory already.";
+            return Some(words.to_string());
+        }
+        let why = match self.was_compacted() {
+            true => "this kernel compacted memory for them, which may be all of it",
+            false => "consistent with memory that the host gave only then, if nothing else ran",
+        };
         let more = figure(touch.first_ns - touch.second_ns, "ns");
-        Some(match touch.new {
-            0 => "First touch cost no more than a second one: the host had this memory already.".to_string(),
-            new => format!(
-                "{new} of {} regions cost {more} more a page at their first touch than at a second one: consistent with memory \
-                 that the host gave only then, if nothing else ran.",
-                touch.regions
-            ),
-        })
+        Some(format!(
+            "{} of {} regions cost {more} more a page at their first touch than at a second one: {why}.",
+            touch.new, touch.regions
+        ))
+    }
+
+    /// Whether whoever took the memory had to wait until the kernel had moved other pages away.
+    fn was_compacted(&self) -> bool {
+        let stalls = self.while_taken.as_ref().and_then(|counts| counts.get("compact_stall"));
+        stalls.is_some_and(|count| *count > 0.0)
     }
 
     pub(super) fn facts(&self, case: &str) -> Vec<Fact> {
@@ -263,5 +273,11 @@ mod tests {
         let (new, words) = touched(&[[2400.0, 400.0], [2500.0, 400.0], [410.0, 400.0]]);
         assert_eq!((new.regions, new.new), (3, 2));
         assert!(words.starts_with("2 of 3 regions cost") && words.contains("2000 ns"), "{words}");
+        assert!(words.contains("the host gave only then"), "{words}");
+        // Where the guest's own kernel made room meanwhile, the host has nothing to do with it.
+        let mut seen = visit(&STILL, &[], &[[2400.0, 400.0], [410.0, 400.0]]);
+        seen.process.moves.as_mut().expect("counts").taking = counts(&[("compact_stall", 331.0)]);
+        let words = Moved::of(&seen).expect("it asked").touch_sentence().expect("a sentence");
+        assert!(words.contains("compacted memory") && !words.contains("host"), "{words}");
     }
 }

@@ -4,8 +4,9 @@
 //! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
 //! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
 //! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes
-//! `--kills N` (200 unless told). A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and
-//! `<!-- /prove -->`, with the commit and the day on which it was measured.
+//! `--kills N` (200 unless told). A section's table stands in METHODOLOGY.md between
+//! `<!-- prove:NAME -->` and `<!-- /prove -->`, with the commit and the day on which it was
+//! measured.
 
 mod a_a;
 mod comparing;
