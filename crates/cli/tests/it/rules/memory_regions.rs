@@ -167,7 +167,7 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     assert!(!findings(&coarse.diagnosed(), "memory-regions-differ").is_empty());
     coarse.header()["clock"]["resolution_ns"] = json!(100.0);
     let coarse = coarse.diagnosed();
-    assert_eq!(coarse["memory_regions"], json!([]));
+    assert_eq!(coarse["memory_regions"], json!(null));
     vec![
         case("a coarse clock", coarse),
         case("alike", looked(&guest(), alike, |_| 1.0)),
