@@ -167,12 +167,8 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     assert!(!findings(&coarse.diagnosed(), "memory-regions-differ").is_empty());
     coarse.header()["clock"]["resolution_ns"] = json!(100.0);
     let coarse = coarse.diagnosed();
-    assert_eq!(coarse["memory_regions"], json!(null));
-    vec![
-        case("a coarse clock", coarse),
-        case("alike", looked(&guest(), alike, |_| 1.0)),
-        case("too little", small),
-    ]
+    assert!(coarse["memory_regions"].is_null() && findings(&coarse, "memory-regions-differ").is_empty());
+    vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
 }
 
 /// The recorded guest at rest for some passes, in every third of which loads take so many times as
