@@ -67,6 +67,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 /// From look to look: a tenth of the time is ours.
 const EVERY_NS: f64 = 75e6;
+/// And so long between two at least.
+const LEAST_REST_NS: f64 = 10e6;
 /// A visit lasts so many of the profile's windows, up to this, ns.
 const WINDOWS: f64 = 800.0;
 const MOST_NS: f64 = 4e9;
@@ -140,7 +142,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         rng.shuffle(&mut order);
         for (at, size) in order.into_iter().enumerate() {
             let due = (turn * sizes.len() + at) as f64 * EVERY_NS;
-            std::thread::sleep(Duration::from_nanos((begin + due - clock.now()).max(0.0) as u64));
+            // Late looks on slow machines leave time for others as well.
+            let rest = (begin + due - clock.now()).max(LEAST_REST_NS);
+            std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);
             check_answer(look.is_some(), || {
                 format!("a walk through {size} bytes, or a sum, came out wrong")

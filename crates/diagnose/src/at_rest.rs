@@ -20,8 +20,10 @@ pub struct AtRest {
     pub neighbour: Option<Neighbour>,
     /// `None` where too few turns were seen.
     pub cache: Option<CacheShare>,
-    /// The last-level cache that the kernel reports for this CPU, MiB.
+    /// The last-level cache that the kernel reports for this CPU, and the largest working set that
+    /// was tried, MiB.
     pub reported_mib: Option<f64>,
+    pub largest_mib: f64,
     /// GB/s of one CPU: the median look, and the 5th and 95th percentile.
     pub bandwidth: Option<(f64, Interval)>,
 }
@@ -67,6 +69,7 @@ fn seen(run: &Run, machine: &Machine) -> Option<AtRest> {
         neighbour: neighbour(&moments),
         cache: cache_share(&all(metric::CACHE, Form::Value), largest),
         reported_mib: reported.map(|bytes| bytes as f64 / MIB),
+        largest_mib: largest,
         bandwidth: range(&gb_per_s),
     })
 }

@@ -37,10 +37,12 @@ pub struct FirstTouch {
     pub new: usize,
 }
 
-/// A first write costs so many times the second, and so much more a page (ns), where a guest's host
-/// had no memory behind it yet: it then takes at least an exit and a cleared page a fault.
+/// A first write costs so many times the second, and so much more a page (ns), where a guest's
+/// host had no memory behind it yet: it then takes at least an exit and a cleared page a
+/// fault. Up to so many times as much are none; hosts that give huge pages may lie between.
 const NEW_TIMES: f64 = 1.5;
 const NEW_NS: f64 = 200.0;
+const KNOWN_TIMES: f64 = 1.1;
 
 /// Counters of what moves pages, and their words; all but the first say by what.
 const MIGRATED: &str = "pgmigrate_success";
@@ -54,6 +56,7 @@ const MOVERS: &[(&str, &str)] = &[
     ("cow_ksm", "KSM, which parts pages"),
     ("ksm_swpin_copy", "KSM, which copies pages"),
     ("thp_collapse_alloc", "khugepaged"),
+    ("pswpout", "swapping"),
 ];
 
 impl Moved {
@@ -91,9 +94,8 @@ impl Moved {
         let pages = count(MIGRATED).map(|pages| format!("{} moved", counted(pages as usize, "page")));
         match (pages, movers.is_empty()) {
             (pages, true) => pages,
-            (pages, false) => {
-                Some(format!("{}by {}", pages.map_or(String::new(), |pages| pages + ", "), listed(&movers)))
-            }
+            (Some(pages), false) => Some(format!("{pages}, by {}", listed(&movers))),
+            (None, false) => Some(format!("pages were moved, merged or taken by {}", listed(&movers))),
         }
     }
 
@@ -120,9 +122,15 @@ impl Moved {
     /// What its first touch says of a guest's host, a sentence.
     pub fn touch_sentence(&self) -> Option<String> {
         let touch = self.first_touch.as_ref()?;
+        let tried = counted(touch.regions, "region");
         if touch.new == 0 {
-            let words = "First touch cost no more than a second one: the host had this memory already.";
-            return Some(words.to_string());
+            let words = match touch.first_ns <= KNOWN_TIMES * touch.second_ns {
+                true => {
+                    "cost no more than a second one: consistent with memory that the host had given before"
+                }
+                false => "cost somewhat more than a second one: too little to tell why",
+            };
+            return Some(format!("The first touch of {tried} {words}."));
         }
         let why = match self.was_compacted() {
             true => "this kernel compacted memory for them, which may be all of it",
@@ -249,7 +257,8 @@ mod tests {
                 &[("pgmigrate_success", 0.0), ("balloon_inflate", 4.0)],
                 &[],
                 Some(true),
-                "On this machine meanwhile by the balloon, which takes memory; only root sees which pages.",
+                "On this machine meanwhile pages were moved, merged or taken by the balloon, which takes memory; only root sees \
+                 which pages.",
             ),
             (&[], &[], None, "The kernel does not report whether pages moved meanwhile."),
         ] {
@@ -269,7 +278,10 @@ mod tests {
         };
         let (known, words) = touched(&[[420.0, 400.0], [510.0, 400.0], [390.0, 410.0]]);
         assert_eq!((known.regions, known.new, known.second_ns), (3, 0, 400.0));
-        assert!(words.contains("had this memory already"), "{words}");
+        assert!(words.contains("of 3 regions cost no more"), "{words}");
+        let (between, words) = touched(&[[560.0, 400.0], [570.0, 400.0]]);
+        assert_eq!(between.new, 0);
+        assert!(words.contains("of 2 regions") && words.contains("too little to tell"), "{words}");
         let (new, words) = touched(&[[2400.0, 400.0], [2500.0, 400.0], [410.0, 400.0]]);
         assert_eq!((new.regions, new.new), (3, 2));
         assert!(words.starts_with("2 of 3 regions cost") && words.contains("2000 ns"), "{words}");

@@ -169,7 +169,7 @@ pub fn judge(visits: &[Vec<Watched>]) -> Found {
     let held: Vec<Vec<Held>> = visits.iter().map(|visit| visit.iter().map(Held::of).collect()).collect();
     let cpus: Vec<CpuTime> = numbers.iter().map(|cpu| cpu_time(*cpu, visits, &held)).collect();
     let mut busiest: Vec<&CpuTime> = cpus.iter().filter(|cpu| cpu.count > 0).collect();
-    busiest.sort_by_key(|cpu| std::cmp::Reverse(cpu.count));
+    busiest.sort_by(|one, other| other.withheld.total_cmp(&one.withheld));
     let mut paired: Vec<u32> = busiest.iter().take(CPUS_MOST).map(|cpu| cpu.cpu).collect();
     paired.sort_unstable();
     let mut pairs = Vec::new();

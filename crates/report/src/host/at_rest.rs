@@ -116,7 +116,8 @@ fn cache(rest: &AtRest) -> HostRow {
     let reading = format!("{}{of}, {:.0} s", cache_words(&share), rest.seconds);
     match rest.reported_mib {
         _ if share.moves() => row(Grade::Poor, "moves", reading),
-        _ if share.is_more => row(Grade::Good, "ours", reading),
+        // What is larger than all that was tried may be any part of it.
+        Some(mib) if rest.largest_mib < MOST * mib => row(Grade::Fact, "steady", reading),
         Some(mib) if share.range.high < MOST * mib => row(Grade::Poor, "a part", reading),
         Some(mib) if share.range.low >= MOST * mib => row(Grade::Good, "ours", reading),
         _ => row(Grade::Fact, "steady", reading),
@@ -140,7 +141,8 @@ mod tests {
 
     fn rest(cache: Option<CacheShare>, reported_mib: Option<f64>) -> AtRest {
         let (case, neighbour, bandwidth) = (String::new(), None, None);
-        AtRest { case, looks: 490, seconds: 36.0, neighbour, cache, reported_mib, bandwidth }
+        let largest_mib = 64.0;
+        AtRest { case, looks: 490, seconds: 36.0, neighbour, cache, reported_mib, largest_mib, bandwidth }
     }
 
     fn share(mib: f64, low: f64, high: f64, is_more: bool) -> Option<CacheShare> {
@@ -153,15 +155,21 @@ mod tests {
             let row = cache(&rest(share, reported));
             (row.grade, row.word, row.reading)
         };
-        let (grade, word, reading) = told(share(13.5, 12.9, 14.2, false), Some(480.0));
+        let (grade, word, reading) = told(share(13.5, 12.9, 14.2, false), Some(96.0));
         assert_eq!((grade, word.as_str()), (Grade::Poor, "a part"));
-        assert_eq!(reading, "13.5 MiB (12.9–14.2) of 480 MiB, 36 s");
+        assert_eq!(reading, "13.5 MiB (12.9–14.2) of 96.0 MiB, 36 s");
         let words = |share, reported| told(share, reported).1;
         assert_eq!(words(share(13.5, 6.0, 14.2, false), Some(480.0)), "moves");
         assert_eq!(words(share(28.0, 26.0, 29.0, false), Some(32.0)), "ours");
         assert_eq!(words(share(16.0, 15.0, 17.0, false), Some(32.0)), "steady");
         assert_eq!(words(share(16.0, 15.0, 17.0, false), None), "steady");
-        let more = told(share(63.0, 62.0, 64.0, true), Some(480.0));
+        // No working set came near half of it: nothing is known of the rest.
+        for (mib, is_more) in [(63.0, true), (13.5, false)] {
+            let (grade, word, reading) = told(share(mib, mib - 1.0, mib + 1.0, is_more), Some(480.0));
+            assert_eq!((grade, word.as_str()), (Grade::Fact, "steady"));
+            assert_eq!(reading.starts_with("at least"), is_more, "{reading}");
+        }
+        let more = told(share(63.0, 62.0, 64.0, true), Some(96.0));
         assert!(more.0 == Grade::Good && more.2.starts_with("at least 63.0 MiB"), "{more:?}");
         assert_eq!(told(None, Some(480.0)).0, Grade::CannotTell);
         assert_eq!(bandwidth(&rest(None, None)).grade, Grade::CannotTell);

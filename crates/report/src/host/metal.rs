@@ -59,7 +59,13 @@ fn sub_numa(machine: &Machine) -> HostRow {
             "sockets or nodes are not reported",
         );
     };
+    if nodes.len() < sockets {
+        let counts = format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"));
+        return HostRow::new("sub-NUMA", Grade::CannotTell, "cannot tell", counts);
+    }
     let caches = machine.llc_groups().map_or(0, |groups| groups.len());
+    // Firmware of AMD can call each last-level cache a node, whatever NPS says.
+    let by_cache = caches == nodes.len();
     let caches = match (caches, caches % sockets) {
         (0, _) => "last-level caches not reported".to_string(),
         (_, 0) => format!("{} a socket", counted(caches / sockets, "last-level cache")),
@@ -72,7 +78,12 @@ fn sub_numa(machine: &Machine) -> HostRow {
             let vendor = machine.cpus.vendor.as_deref().unwrap_or_default();
             let name = match vendor {
                 "GenuineIntel" => format!(": consistent with SNC{each}"),
-                "AuthenticAMD" | "HygonGenuine" => format!(": consistent with NPS{each}"),
+                "AuthenticAMD" | "HygonGenuine" => match (each, by_cache) {
+                    (2 | 4, false) => format!(": consistent with NPS{each}"),
+                    (2 | 4, true) => format!(": consistent with NPS{each}, or a node for each cache"),
+                    (_, true) => ": consistent with a node for each cache".to_string(),
+                    (_, false) => String::new(),
+                },
                 _ => String::new(),
             };
             row(&format!("{each} a socket"), format!("{} and {caches}{name}", counted(each, "node")))
@@ -159,6 +170,8 @@ mod tests {
             "4 a socket: 4 nodes and 8 last-level caches a socket: consistent with NPS4"
         );
         assert_eq!(of("other", 2, 3, 2), "uneven: 3 nodes in 2 sockets");
+        assert_eq!(of("AuthenticAMD", 2, 1, 2), "cannot tell: 1 node in 2 sockets");
+        assert!(of("AuthenticAMD", 1, 8, 8).ends_with(": consistent with a node for each cache"));
         assert_eq!(sub_numa(&Machine::default()).grade, Grade::CannotTell);
     }
 

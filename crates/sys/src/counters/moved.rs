@@ -20,6 +20,7 @@ const NAMES: &[&str] = &[
     "thp_fault_alloc",
     "thp_collapse_alloc",
     "thp_split_page",
+    "pswpout",
 ];
 
 /// Pages that share their memory with another by KSM, and what they are called here.
