@@ -67,9 +67,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 /// From look to look: a tenth of the time is ours.
 const EVERY_NS: f64 = 75e6;
-/// And so long between two at least.
+/// And the least time from the end of one to the next.
 const LEAST_REST_NS: f64 = 10e6;
-/// A visit lasts so many of the profile's windows, up to this, ns.
+/// Windows of the profile that a visit lasts, and its longest time, ns.
 const WINDOWS: f64 = 800.0;
 const MOST_NS: f64 = 4e9;
 /// Working sets: smaller ones are no last-level cache, larger ones take too long to read.

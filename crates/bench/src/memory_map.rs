@@ -188,7 +188,7 @@ impl Plant {
         }
     }
 
-    /// What the pool of huge pages lacks for so many chunks, in words: nothing here makes it
+    /// Why the pool of huge pages is too small for these chunks, in words: nothing here makes it
     /// larger.
     fn missing(&self, scope: &Scope, chunks: u64, bytes: u64) -> Option<String> {
         let planted = self.chunks(chunks);

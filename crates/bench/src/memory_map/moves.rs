@@ -32,7 +32,7 @@ pub(super) const SECOND_TOUCH: Metric = Metric::new(
 )
 .aside();
 
-/// Chunks that are touched again, at most so many and so many bytes of them (but two).
+/// Most chunks that are touched again, and most bytes of them; two are in any case.
 const AGAIN: u64 = 16;
 const AGAIN_BYTES: u64 = 1024 * MIB;
 

@@ -87,7 +87,8 @@ fn control_groups_and_what_must_stay_free() {
     assert!(planned(&little, &Wish::default())[0].unmet.as_ref().is_some_and(|why| why.contains("free")));
 }
 
-/// What is available is free or can be dropped: whoever takes less of it drives nothing into swap.
+/// Available memory is free or can be dropped: a task that takes less than it drives nothing into
+/// swap.
 #[test]
 fn regions_are_fewer_and_smaller_where_memory_is_short() {
     for (free, limit, most) in [

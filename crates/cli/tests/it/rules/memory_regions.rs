@@ -119,7 +119,7 @@ pub fn regions_with_a_cause() -> Vec<Case> {
     );
     let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
-    // Pages that moved are told beside the cause; those of others are not.
+    // The finding tells pages of these regions that moved, and no others.
     let compacted = json!({ "pgmigrate_success": 312, "compact_success": 2 });
     for (moved, remark) in [(0.25, "25 % of the pages moved while they were looked at"), (0.0, "")] {
         let distant = |region, look| {
