@@ -77,8 +77,6 @@ const LEAST_BYTES: u64 = 1 << 20;
 const MOST_BYTES: u64 = 64 << 20;
 /// Fewer pages than this has do not tell latency.
 const LEAST_MEMORY: u64 = 8 << 20;
-/// What a look needs beside its memory: pages that empty TLBs.
-const BESIDE_BYTES: u64 = 32 << 20;
 
 /// The case's input that names the largest working set, bytes.
 const LARGEST: &str = "largest";
@@ -102,18 +100,18 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
     let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(LEAST_MEMORY, MOST_BYTES);
-    let allowed = scope.memory_bytes.saturating_sub(BESIDE_BYTES);
-    let Some(largest) = sizes(twice.min(allowed)).pop().filter(|largest| *largest >= LEAST_MEMORY) else {
+    let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= LEAST_MEMORY)
+    else {
         let why = format!(
             "{} MiB are needed, and {} MiB may be used",
-            (LEAST_MEMORY + BESIDE_BYTES) >> 20,
+            LEAST_MEMORY >> 20,
             scope.memory_bytes >> 20
         );
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     };
     let looks = looks(scope.windows.window_ns, sizes(largest).len());
     let seconds = 0.1 + looks as f64 * EVERY_NS / 1e9;
-    let mut candidate = Candidate::new(bench.id, placement, 95, seconds).memory(largest + BESIDE_BYTES);
+    let mut candidate = Candidate::new(bench.id, placement, 95, seconds).memory(largest);
     candidate.case.inputs.insert(LARGEST.into(), largest.to_string());
     vec![candidate]
 }
@@ -129,7 +127,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     note_memory(sampler, &memory, &nodes);
     let mut memory = Rc::new(memory);
     let read = streams(Op::Read).into_iter().next().context("no loop that reads")?;
-    let mut prober = Prober::of(largest, &nodes, read, clock, sampler.seed())?
+    let mut prober = Prober::at_rest(largest, read, clock, sampler.seed())
         .context("its pages are too few or too small to look at")?;
     let sizes = sizes(largest);
     let count = looks(sampler.windows().window_ns, sizes.len());
@@ -210,8 +208,8 @@ mod tests {
         assert_eq!(largest(Some(16 << 20), 1 << 30), Some(32 << 20));
         assert_eq!(largest(Some(480 << 20), 1 << 30), Some(64 << 20));
         assert_eq!(largest(Some(2 << 20), 1 << 30), Some(8 << 20));
-        assert_eq!(largest(Some(480 << 20), 64 << 20), Some(32 << 20));
-        assert_eq!(largest(Some(480 << 20), 32 << 20), None);
+        assert_eq!(largest(Some(480 << 20), 63 << 20), Some(32 << 20));
+        assert_eq!(largest(Some(480 << 20), 7 << 20), None);
         assert_eq!(sizes(8 << 20), [1 << 20, 2 << 20, 4 << 20, 8 << 20]);
     }
 

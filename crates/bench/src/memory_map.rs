@@ -26,6 +26,8 @@ const CHUNK_BYTES: &str = "chunk_bytes";
 const ROUNDS: &str = "rounds";
 const LIMIT: &str = "limit";
 const RESERVE: &str = "reserve";
+/// Bytes beside the memory that looks read to push out others.
+const FILLER: &str = "filler";
 const LOOKS: &str = "looks";
 const PLANT: &str = "plant";
 
@@ -71,6 +73,7 @@ const MAP: Benchmark = Benchmark {
         regions::STREAM_NEAR,
         regions::STREAM_HOPPING,
         regions::HUGE_PAGE,
+        regions::HUGE_PAGE_NEAR,
         regions::KEPT,
         regions::CHUNK_IN_TIME,
         regions::MOMENT,
@@ -280,6 +283,8 @@ fn candidate(
         return unmet("the kernel does not tell how much memory is free".to_string());
     };
     let total = total.min(wish.max.unwrap_or(u64::MAX));
+    let filler = if wish.looks { probes::filler_bytes(total) } else { 0 };
+    let total = total.saturating_sub(filler);
     let llc = last_level_bytes(scope.machine, &placement);
     let bytes = whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
     let chunks = (total / bytes).min(CHUNKS_MOST);
@@ -299,10 +304,10 @@ fn candidate(
     let looking = (looks * wish.rounds) as f64 * regions::LOOK_S;
     let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looking);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
-    let mut candidate =
-        with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
+    let mut candidate = with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds))
+        .memory(touched + filler);
     // Half of what the plan leaves where least is left: others may take the other half meanwhile.
-    let reserve = (tightest.saturating_sub(touched) / 2).min(LEFT / 2);
+    let reserve = (tightest.saturating_sub(touched + filler) / 2).min(LEFT / 2);
     let inputs = &mut candidate.case.inputs;
     for (name, text) in [
         (CHUNKS, chunks.to_string()),
@@ -311,6 +316,7 @@ fn candidate(
         (LIMIT, wish.limit.to_string()),
         (RESERVE, reserve.to_string()),
         (LOOKS, looks.to_string()),
+        (FILLER, filler.to_string()),
     ] {
         inputs.insert(name.to_string(), text);
     }

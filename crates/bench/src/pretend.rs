@@ -212,6 +212,7 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)
         }
+        Form::Value if metric.name == memory_map::metric::HUGE_PAGE_NEAR => MEMORY_NS,
         Form::Value => 0.5,
         _ => drawn,
     }

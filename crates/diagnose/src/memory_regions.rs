@@ -25,7 +25,8 @@ const DIFFER: Rule = Rule {
              a round has in common is taken out. The slow set is learnt from every other pair of rounds and tried in the others, both ways \
              round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
              interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
-             that goes with translation or distance is theirs. Smaller differences have no cause. METHODOLOGY.md has the error rates.",
+             that goes with translation or distance is theirs. Smaller differences have no cause. Huge pages are also compared one by one: 5 % that \
+             take 1.2 times as long lie farther, wherever they are. METHODOLOGY.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -41,15 +42,24 @@ fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
             && maps.iter().any(|map| map.case == own.case && map.speeds().is_some())
     };
     let untold = |own: &'_ RegionsSeen| -> Vec<Finding> {
-        own.found.named().filter(|found| !is_told(own, found)).map(|found| finding(own, found)).collect()
+        let named = own.found.named().filter(|found| !is_told(own, found));
+        let regions = named.map(|found| finding(own, found.cause, headline(own, found)));
+        // Where whole regions lie farther their pages do.
+        let are_regions = own.found.named().any(|found| found.cause == Cause::Distance);
+        let far = own.far.filter(|far| !are_regions && far.is_named() && far.blocks.share().low >= FAR_LEAST);
+        let pages = far.and_then(|_| own.far_size()).map(|size| finding(own, Cause::Distance, size));
+        regions.chain(pages).collect()
     };
     (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
 }
 
-fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
+/// A share of huge pages that lie farther from which on a program will notice.
+const FAR_LEAST: f64 = 0.05;
+
+fn headline(own: &RegionsSeen, found: &Difference) -> String {
     let share = percent(found.slow_share());
     let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
-    let headline = match found.cause {
+    match found.cause {
         Cause::Translation => format!(
             "{share} of the memory{of} costs {} more per random access, by address translation",
             figure(found.size, "ns")
@@ -60,8 +70,11 @@ fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
         Cause::Transfer => {
             format!("{share} of the memory{of} has {:.2} times less bandwidth at equal latency", found.size)
         }
-    };
-    let advice = match (found.cause, own.guest) {
+    }
+}
+
+fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
+    let advice = match (cause, own.guest) {
         (Cause::Translation, true) => {
             "Ask for huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart what runs long: it gets \
              other memory. Operator: back guests by huge pages (hugetlbfs, or memory aligned to 2 MiB)."
@@ -89,7 +102,7 @@ fn finding(own: &RegionsSeen, found: &Difference) -> Finding {
         rule: DIFFER.id.into(),
         severity: Severity::Warning,
         headline,
-        cause: format!("{}.{remark}", capital(own.cause_words(found.cause))),
+        cause: format!("{}.{remark}", capital(own.cause_words(cause))),
         facts: own.facts(),
         confirm: match own.node {
             Some(node) => format!("assay memmap --node {node} --new"),

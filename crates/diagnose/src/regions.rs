@@ -10,7 +10,10 @@ use model::vocabulary::memory_map::{self as ids, metric};
 use model::{Fact, Form, Params, Samples, Value, Visit, figure, percent};
 use stats::memory_map::contiguous;
 use stats::order::{Interval, mean, median, median_interval, quantile};
-use stats::regions::{Cause, Difference, Moment, Neighbour, Region, Regions, neighbour, regions};
+use stats::regions::{
+    Blocks, Cause, Difference, Far, Moment, Neighbour, Region, Regions, Walked, far, neighbour, regions,
+    small,
+};
 
 /// What the visits of one case saw.
 pub struct RegionsSeen<'a> {
@@ -21,8 +24,10 @@ pub struct RegionsSeen<'a> {
     pub visit: &'a Visit,
     pub found: Regions,
     pub region_bytes: u64,
-    /// Huge pages of all visits that are translated like small ones; `None` where there are none.
-    pub small: Option<SmallPages>,
+    /// Huge pages of all visits that are translated like small ones, and that lie farther than
+    /// most; `None` where there are none, or nobody looked.
+    pub small: Option<Blocks>,
+    pub far: Option<Far>,
     /// What reading whole pages in any order costs against groups of them, as a share of bandwidth.
     pub hopping_loss: Option<Interval>,
     /// Bandwidth of pages in order over that of pages in any order, on huge pages: what is fetched
@@ -36,15 +41,6 @@ pub struct RegionsSeen<'a> {
     /// What moved the memory meanwhile; `None` where the run did not ask.
     pub moved: Option<Moved>,
     pub guest: bool,
-}
-
-/// How many huge pages behave as if small ones were behind them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SmallPages {
-    /// Pages that were looked at.
-    pub pages: usize,
-    /// Share of them, 0..1: from those that surely do to those that may.
-    pub share: Interval,
 }
 
 /// Orders are shuffled from this seed: the same run gives the same answer.
@@ -86,7 +82,8 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
                 .get("chunk_bytes")
                 .and_then(|bytes| bytes.parse().ok())
                 .unwrap_or(0),
-            small: small_pages(&visits, most_ns),
+            small: small(&walked(&on_huge_pages(&visits)), most_ns),
+            far: far(&near_pages(&on_huge_pages(&visits))),
             hopping_loss: ratio(&visits, [metric::STREAM_HOPPING, metric::STREAM_NEAR])
                 .map(|Interval { low, high }| Interval { low: 1.0 - high, high: 1.0 - low }),
             order_gain: ratio(&on_huge_pages(&visits), [metric::STREAM, metric::STREAM_HOPPING]),
@@ -177,25 +174,25 @@ fn on_huge_pages<'a>(visits: &[&'a Visit]) -> Vec<&'a Visit> {
     visits.iter().filter(huge).copied().collect()
 }
 
-/// Each huge page's hopping loads against scattered ones of its region, which need no walk.
-fn small_pages(visits: &[&Visit], most_ns: f64) -> Option<SmallPages> {
-    let (mut pages, mut surely, mut maybe) = (0, 0, 0);
-    for visit in on_huge_pages(visits) {
+/// The huge pages of all regions.
+fn walked(visits: &[&Visit]) -> Vec<Walked> {
+    let of_visit = |visit: &Visit| {
         let scattered = by_chunk(visit, metric::SCATTERED, LATENCY);
-        let means = by_chunk(visit, metric::HUGE_PAGE, Form::Value);
-        for (means, scattered) in means.iter().zip(&scattered) {
-            let Some(level) = median(scattered) else { continue };
-            // How far the pages of one region are off by chance.
-            let sigma = stats::order::mad(means).map_or(0.0, |mad| 1.4826 * mad);
-            for over in means.iter().map(|mean| mean - level - most_ns) {
-                pages += 1;
-                surely += usize::from(over > 2.0 * sigma);
-                maybe += usize::from(over > -2.0 * sigma);
-            }
-        }
-    }
-    let share = |many: usize| many as f64 / pages as f64;
-    (pages > 0).then(|| SmallPages { pages, share: Interval { low: share(surely), high: share(maybe) } })
+        let hopping = by_chunk(visit, metric::HUGE_PAGE, Form::Value);
+        let mut near = by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value).into_iter();
+        let pages = hopping.into_iter().zip(scattered);
+        let own = pages.map(|(hopping, scattered)| {
+            let near = near.next().unwrap_or_default();
+            Some(Walked { hopping, near, scattered: median(&scattered)? })
+        });
+        own.flatten().collect::<Vec<Walked>>()
+    };
+    visits.iter().flat_map(|visit| of_visit(visit)).collect()
+}
+
+/// Near loads of each huge page, by visit and region.
+fn near_pages(visits: &[&Visit]) -> Vec<Vec<Vec<f64>>> {
+    visits.iter().map(|visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value)).collect()
 }
 
 /// Bandwidth of one order of pages over that of another, look by look.
@@ -205,6 +202,14 @@ fn ratio(visits: &[&Visit], metrics: [MetricId; 2]) -> Option<Interval> {
         one.into_iter().zip(other)
     });
     median_interval(&pairs.map(|(one, other)| one / other).collect::<Vec<f64>>(), 0.95)
+}
+
+/// `1.7 % to 1.8 % of 4096`.
+fn of_blocks(blocks: &Blocks) -> String {
+    let Interval { low, high } = blocks.share();
+    let (low, high) = (percent(low), percent(high));
+    let share = if low == high { low } else { format!("{low} to {high}") };
+    format!("{share} of {}", blocks.of)
 }
 
 impl RegionsSeen<'_> {
@@ -280,28 +285,26 @@ impl RegionsSeen<'_> {
     /// A sentence on the pages behind huge pages; `None` where nothing can be told.
     pub fn pages_words(&self) -> Option<String> {
         let small = self.small?;
-        let Interval { low, high } = small.share;
+        let Interval { low, high } = small.share();
         let behind = if self.guest { "of this guest's huge pages" } else { "of the huge pages" };
         Some(match (low, high) {
             (low, _) if low > 0.5 => {
-                format!(
-                    "Most {behind} behave as backed by small ones ({} to {} of {}).",
-                    percent(low),
-                    percent(high),
-                    small.pages
-                )
+                format!("Most {behind} behave as backed by small ones ({}).", of_blocks(&small))
             }
             (_, high) if high < 0.05 => {
-                format!("All {behind} are translated as such ({} looked at).", small.pages)
+                format!("All {behind} are translated as such ({} looked at).", small.of)
             }
-            _ => format!(
-                "{} to {} of {} {} behave as backed by small ones.",
-                percent(low),
-                percent(high),
-                small.pages,
-                &behind[3..]
-            ),
+            (low, high) if high - low > 0.5 => {
+                format!("Cannot tell how many {behind} are backed by small ones ({}).", of_blocks(&small))
+            }
+            _ => format!("Some {behind} behave as backed by small ones ({}).", of_blocks(&small)),
         })
+    }
+
+    /// `1.7 % of 4096 huge pages take 1.45 times as long per load`, if there are such.
+    pub fn far_size(&self) -> Option<String> {
+        let far = self.far.filter(Far::is_named)?;
+        Some(format!("{} huge pages take {:.2} times as long per load", of_blocks(&far.blocks), far.times))
     }
 
     /// What the regions say, a sentence each.
@@ -320,6 +323,7 @@ impl RegionsSeen<'_> {
                 Some(found) => format!("{}: too little to tell why.", self.size_words(found)),
             });
         }
+        said.extend(self.far_size().map(|size| format!("{size}: {}.", self.cause_words(Cause::Distance))));
         said.extend(self.pages_words());
         said.extend(self.neighbour_words());
         said.extend(self.moved_words());
@@ -376,9 +380,13 @@ impl RegionsSeen<'_> {
         facts.extend(
             self.found.price_ns.map(|ns| fact("the same against loads on few pages", interval(ns, "ns"))),
         );
-        facts.extend(self.small.map(|small| {
-            let share = format!("{} to {}", percent(small.share.low), percent(small.share.high));
-            fact("huge pages that behave as backed by small ones", format!("{share} of {}", small.pages))
+        facts.extend(
+            self.small.map(|small| fact("huge pages that behave as backed by small ones", of_blocks(&small))),
+        );
+        facts.extend(self.far.map(|far| {
+            let times =
+                if far.blocks.surely > 0 { format!(", {:.2} times", far.times) } else { String::new() };
+            fact("huge pages whose loads take longer than most", format!("{}{times}", of_blocks(&far.blocks)))
         }));
         facts.extend(self.hopping_loss.map(|loss| {
             let share = format!("{} to {}", percent(loss.low), percent(loss.high));

@@ -120,7 +120,7 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
 
 /// The price by looks at regions, if most of their huge pages are translated like small ones.
 fn by_regions(own: &RegionsSeen) -> Option<Priced> {
-    own.small.filter(|small| small.share.low > 0.5)?;
+    own.small.filter(|small| small.share().low > 0.5)?;
     let price = own.found.price_ns?;
     Some((format!("{} to {}", figure(price.low, ""), figure(price.high, "ns")), Vec::new()))
 }

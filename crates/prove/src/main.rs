@@ -13,6 +13,7 @@ mod comparing;
 mod curves;
 mod detection;
 mod few;
+mod held_back;
 mod kills;
 mod memmap;
 mod network;
@@ -79,10 +80,11 @@ fn main() -> ExitCode {
         sections().filter(|section| wanted.is_empty() || wanted.iter().any(|name| *name == section.name))
     {
         let started = Instant::now();
+        let commit = commit();
         let table = (section.run)();
         let seconds = started.elapsed().as_secs_f64();
         println!("## {} ({seconds:.0} s)\n\n{table}", section.title);
-        if !write_into_methodology(section.name, &table, seconds) {
+        if !write_into_methodology(section.name, &table, &commit, seconds) {
             left_out.push(section.name);
         }
     }
@@ -117,13 +119,13 @@ pub fn option(name: &str) -> Option<String> {
     arguments.next().and_then(|_| arguments.next())
 }
 
-fn write_into_methodology(name: &str, table: &str, seconds: f64) -> bool {
+fn write_into_methodology(name: &str, table: &str, commit: &str, seconds: f64) -> bool {
     let path = testkit::root().join("METHODOLOGY.md");
     let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
     let written = std::fs::read_to_string(&path).ok().and_then(|text| {
         let (before, rest) = text.split_once(&begin)?;
         let (_, after) = rest.split_once(end)?;
-        let stamp = format!("Measured at commit {} on {} in {seconds:.0} s.", commit(), today());
+        let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
         std::fs::write(&path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
     });
     written.is_some()

@@ -15,6 +15,7 @@ use stats::order::{median, median_interval};
 use stats::regions::Cause;
 use sys::mapping::Mapping;
 
+use super::held_back::HeldBack;
 use super::statistics::{at_least, at_most};
 use super::{Section, option, table};
 
@@ -43,6 +44,7 @@ const PLANTS: [(&str, Option<Cause>, &str); 4] = [
 
 /// Maps of this host's own memory with something planted, kinds in turn.
 fn planted() -> String {
+    let held_back = HeldBack::new();
     let own = own_causes();
     let trials = trials();
     let mut named = [Named::default(); PLANTS.len()];
@@ -61,7 +63,7 @@ fn planted() -> String {
     let rows: Vec<Vec<String>> =
         PLANTS.iter().zip(&named).map(|((_, cause, words), named)| row(words, *cause, named)).collect();
     [
-        of_host(&own),
+        of_host(&held_back, &own),
         table(&COLUMNS, &rows),
         at_least("Planted causes named", &right, REGION_NAMED_LEAST),
         at_most("Causes named that were not planted", &named.map(|named| named.wrong), REGION_FALSE_MOST),
@@ -71,6 +73,7 @@ fn planted() -> String {
 
 /// Maps of it as it is.
 fn clean() -> String {
+    let held_back = HeldBack::new();
     let own = own_causes();
     let trials = CLEAN_TIMES * trials();
     let mut named = Named::default();
@@ -79,7 +82,7 @@ fn clean() -> String {
         progress(trial, trials);
     }
     [
-        of_host(&own),
+        of_host(&held_back, &own),
         table(&COLUMNS, &[row("nothing", None, &named)]),
         at_most("Causes named of nothing", &[named.wrong], REGION_FALSE_MOST),
         at_least("Maps of nothing said to have no cause", &[named.none], CLEAN_LEAST),
@@ -98,15 +101,18 @@ fn row(words: &str, cause: Option<Cause>, named: &Named) -> Vec<String> {
     vec![words.to_string(), named.none.of.to_string(), right, named.wrong.to_string(), named.none.to_string()]
 }
 
+/// Twelve regions, and what looks need beside them.
+const TWELVE: &str = "832M";
+
 /// One map; causes that are the host's own count neither way.
 fn try_once(plant: &str, cause: Option<Cause>, own: &[Cause], count: &mut Named) {
-    let Some(seen) = map("768M", plant) else { return };
+    let Some(seen) = map(TWELVE, plant) else { return };
     let causes = causes(&seen);
     let others = causes.iter().filter(|found| Some(**found) != cause);
     let is_wrong = others.clone().any(|found| !own.contains(found));
     let is_right = !is_wrong && cause.is_some_and(|cause| causes.contains(&cause));
     if is_wrong || is_right != cause.is_some() {
-        eprintln!("{plant:?}: {}", seen["differences"]);
+        eprintln!("{plant:?}: {} {} {}", seen["differences"], seen["far_share"], seen["far_times"]);
     }
     count.right.count(is_right);
     count.wrong.count(is_wrong);
@@ -127,11 +133,12 @@ fn own_causes() -> Vec<Cause> {
     Cause::ALL.into_iter().filter(is_own).collect()
 }
 
-fn of_host(own: &[Cause]) -> String {
-    match own {
-        [] => "Whole maps of this guest name no cause of its own.\n\n".to_string(),
-        own => format!("Whole maps of this guest name {own:?} of its own.\n\n"),
-    }
+fn of_host(held_back: &HeldBack, own: &[Cause]) -> String {
+    let named = match own {
+        [] => "Maps of 8 GiB of the rest name no cause.\n\n".to_string(),
+        own => format!("Maps of 8 GiB of the rest name {own:?}.\n\n"),
+    };
+    format!("{}{named}", held_back.words())
 }
 
 /// Results of a command of this program; `None` where there are none.
@@ -147,7 +154,11 @@ pub fn results(words: &[&str]) -> Option<Value> {
 /// What a map of so much memory says of its regions of 64 MiB, with this planted; `None` where it
 /// was not valid.
 fn map(most: &str, plant: &str) -> Option<Value> {
-    let mut words = vec!["memmap", "--chunk", "64M", "--max", most];
+    regions_of("64M", most, plant)
+}
+
+fn regions_of(chunk: &str, most: &str, plant: &str) -> Option<Value> {
+    let mut words = vec!["memmap", "--chunk", chunk, "--max", most];
     if !plant.is_empty() {
         words.extend(["--plant", plant]);
     }
@@ -155,7 +166,7 @@ fn map(most: &str, plant: &str) -> Option<Value> {
     seen.is_object().then_some(seen)
 }
 
-/// The causes that it names.
+/// The causes that it names, of regions or of huge pages.
 fn causes(seen: &Value) -> Vec<Cause> {
     let cause = |found: &Value| match found["cause"].as_str() {
         Some("translation") => Some(Cause::Translation),
@@ -164,7 +175,12 @@ fn causes(seen: &Value) -> Vec<Cause> {
         _ => None,
     };
     let all = seen["differences"].as_array();
-    all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause).collect()
+    let named = all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause);
+    let mut causes: Vec<Cause> = named.collect();
+    if seen["far_times"].is_number() && !causes.contains(&Cause::Distance) {
+        causes.push(Cause::Distance);
+    }
+    causes
 }
 
 /// What a neighbour does with memory.
@@ -247,6 +263,7 @@ fn neighbours() -> String {
     let Some(cpu) = cpus.iter().filter(|_| cpus.len() > 1).last() else {
         return "A neighbour needs a second CPU.\n".to_string();
     };
+    let held_back = HeldBack::new();
     let own = own_causes();
     let trials = trials();
     let mut told = [[Rate::default(); 4]; NEIGHBOURS.len()];
@@ -254,7 +271,7 @@ fn neighbours() -> String {
     for trial in 0..trials {
         for (((what, busy_s, words), told), slower) in NEIGHBOURS.iter().zip(&mut told).zip(&mut slower) {
             let neighbour = Neighbour::on(cpu, *what, *busy_s, CYCLE_S - busy_s);
-            let seen = map("1536M", "");
+            let seen = map("1600M", "");
             drop(neighbour);
             let Some(seen) = seen else { continue };
             let found = &seen["neighbour"];
@@ -282,7 +299,7 @@ fn neighbours() -> String {
         })
         .collect();
     [
-        of_host(&own),
+        of_host(&held_back, &own),
         table(
             &[
                 "neighbour",
@@ -303,6 +320,7 @@ fn neighbours() -> String {
 
 /// Memory that chains lead through, and pages of a group of the chain that stays near.
 const CHAINED: usize = 512 << 20;
+const CHAINED_CHUNK: &str = "512M";
 const NEAR_PAGES: usize = 64;
 const STEPS: u64 = 1 << 20;
 const ROUNDS: usize = 15;
@@ -324,7 +342,7 @@ fn beside_chains() -> String {
     for _ in 0..ROUNDS {
         let near = timed(&mut memory, Visits::RandomInPages(NEAR_PAGES * page));
         chains.push(timed(&mut memory, Visits::Random) - near);
-        let Some(seen) = map("768M", "") else { continue };
+        let Some(seen) = regions_of(CHAINED_CHUNK, "2112M", "") else { continue };
         let price = &seen["price_ns"];
         walks.extend(price[0].as_f64().zip(price[1].as_f64()).map(|(low, high)| (low + high) / 2.0));
     }
@@ -338,7 +356,7 @@ fn beside_chains() -> String {
         &["what hopping adds to a load", "rounds", "median, ns", "95 % interval, ns"],
         &[
             row("chains through 512 MiB: any line against lines of 64 pages", &chains),
-            row("`memory_regions` of maps: hopping against near walks", &walks),
+            row("`memory_regions` of regions as large: hopping against near walks", &walks),
         ],
     )
 }

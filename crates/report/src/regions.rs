@@ -31,6 +31,11 @@ pub struct OutputRegions {
     pub small_share: Option<[f64; 2]>,
     /// Huge pages that were looked at.
     pub huge_pages: Option<usize>,
+    /// Huge pages whose loads take 1.2 times as long as most or longer, from those that surely do
+    /// to those that may, 0..1; null where nobody looked.
+    pub far_share: Option<[f64; 2]>,
+    /// How many times as long they take; null where there are none.
+    pub far_times: Option<f64>,
     /// Share of bandwidth that reading whole pages in any order costs.
     pub hopping_loss: Option<[f64; 2]>,
     /// Share of a program's lines that were still in the shared cache after a quarter of a
@@ -101,8 +106,10 @@ fn of_case(own: &RegionsSeen) -> OutputRegions {
         differences: own.found.differences.iter().map(difference).collect(),
         translation_ns: pair(own.found.translation_ns),
         price_ns: pair(own.found.price_ns),
-        small_share: own.small.map(|small| [small.share.low, small.share.high]),
-        huge_pages: own.small.map(|small| small.pages),
+        small_share: pair(own.small.map(|small| small.share())),
+        huge_pages: own.small.map(|small| small.of),
+        far_share: pair(own.far.map(|far| far.blocks.share())),
+        far_times: own.far.filter(|far| far.is_named()).map(|far| far.times),
         hopping_loss: pair(own.hopping_loss),
         kept_in_cache: pair(own.kept),
         neighbour: own.neighbour.as_ref().map(OutputNeighbour::of),

@@ -6,8 +6,10 @@
 //! rounds and tried in the other, both ways round: what was chosen by chance does not come again.
 //! A cause is named from its limit on; what comes again but is smaller is told without a name.
 
+mod blocks;
 mod moments;
 
+pub use blocks::{Blocks, Far, Walked, far, small};
 pub use moments::{BLOCK_S, Block, LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
 
 use super::memory_map::{medians, polished};
@@ -150,16 +152,23 @@ pub fn regions(regions: &[Region]) -> Option<Regions> {
         .into_iter()
         .filter_map(|cause| differ(cause, rows(cause)))
         .collect();
-    // Walks and distance take bandwidth as well: what goes with them is theirs.
-    let is_explained = |found: &Difference| {
-        [Cause::Translation, Cause::Distance].into_iter().any(|cause| {
-            let rows = rows(cause);
-            let levels = medians(&rows, |_| true);
-            let more = apart(&levels, &found.slow).map_or(0.0, |size| cause.in_units(size));
-            more > cause.part(0.5)
-        })
+    // Walks and distance take bandwidth as well: what goes with them is theirs, and so is what goes
+    // with a part of them that has no name of its own: small pages also end what is fetched ahead.
+    let is_same_regions = |found: &Difference| {
+        let own = |other: &&Difference| is_same(&other.slow, &found.slow);
+        differences.iter().filter(own).any(|other| other.size > other.cause.part(0.3))
     };
-    differences.extend(differ(Cause::Transfer, rows(Cause::Transfer)).filter(|found| !is_explained(found)));
+    let is_explained = |found: &Difference| {
+        is_same_regions(found)
+            || [Cause::Translation, Cause::Distance].into_iter().any(|cause| {
+                let rows = rows(cause);
+                let levels = medians(&rows, |_| true);
+                let more = apart(&levels, &found.slow).map_or(0.0, |size| cause.in_units(size));
+                more > cause.part(0.5)
+            })
+    };
+    let transfer = differ(Cause::Transfer, rows(Cause::Transfer)).filter(|found| !is_explained(found));
+    differences.extend(transfer);
     let over_all = |of: &dyn Fn(&Region) -> Vec<f64>| {
         let rows: Vec<Vec<f64>> = regions.iter().map(of).collect();
         let of_round = |round: usize| {
@@ -206,7 +215,10 @@ fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     let (centre, n) = (mean(&tried)?, tried.len() as f64);
     let margin = t_quantile(CONFIDENCE, n - 1.0)? * (variance(&tried)? / n).sqrt();
     // What regions differ by is larger than what sets of half the rounds find of it.
-    let size = median(&(0..rounds).filter_map(|round| in_round(round, &slow)).collect::<Vec<f64>>())?;
+    let of_looks = |first: usize| {
+        median(&(first..rounds).step_by(2).filter_map(|round| in_round(round, &slow)).collect::<Vec<f64>>())
+    };
+    let size = (of_looks(0)? + of_looks(1)?) / 2.0;
     let interval = Interval {
         low: cause.in_units((centre - margin).min(size)),
         high: cause.in_units((centre + margin).max(size)),

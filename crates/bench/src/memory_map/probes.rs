@@ -32,8 +32,10 @@ const SPOT_LINES: usize = 4;
 /// Pages that a stream reads, and pages of a group in the order that does not hop.
 const STREAMED: usize = 1024;
 const GROUP: usize = 64;
-/// More pages than any TLB holds (Zen 5: 4096): reading one line of each empties it.
-const FILLER: usize = 6144;
+/// What is read to push out translations and page tables. Where memory is short it is less: on base
+/// pages still more than any TLB holds (Zen 5: 4096), if that is a quarter of it at most.
+const FILLER_BYTES: u64 = 64 << 20;
+const FILLER_LEAST: u64 = 24 << 20;
 /// A load that took longer than this times the median was interrupted, and counts as that.
 const INTERRUPTED: f64 = 4.0;
 const HUGE_PAGE: usize = 2 << 20;
@@ -68,8 +70,9 @@ pub struct Probe {
     pub stream_bytes: f64,
     /// Share of lines that were still in a cache after others had [`PAUSE_NS`] for it, 0..1.
     pub kept: f64,
-    /// Sum and number of hopping loads of each huge page of the part.
+    /// Sum and number of hopping loads of each huge page of the part, and of near ones.
     pub huge: Vec<[f64; 2]>,
+    pub huge_near: Vec<[f64; 2]>,
 }
 
 /// What one look at memory gives while nothing of ours goes on.
@@ -90,6 +93,22 @@ fn mean_ns(timed: Vec<(u32, f64)>) -> f64 {
     timed.iter().map(|(_, ns)| ns).sum::<f64>() / timed.len() as f64
 }
 
+/// Sum and number of the loads, ns, of each of the first huge pages.
+fn by_huge_page(timed: &[(u32, f64)], pages: usize) -> Vec<[f64; 2]> {
+    let mut all = vec![[0.0; 2]; pages];
+    for (line, ns) in timed {
+        if let Some([sum, count]) = all.get_mut(*line as usize * LINE_BYTES / HUGE_PAGE) {
+            (*sum, *count) = (*sum + ns, *count + 1.0);
+        }
+    }
+    all
+}
+
+/// Bytes that looks need beside the memory, where so many may be taken in all.
+pub fn filler_bytes(total: u64) -> u64 {
+    if total / 8 >= FILLER_BYTES { FILLER_BYTES } else { FILLER_LEAST.min(total / 4) }
+}
+
 /// Whether a region's part of `part` bytes is large enough to tell anything.
 pub fn can_look(part: u64) -> bool {
     let page = rustix::param::page_size();
@@ -101,45 +120,46 @@ pub struct Prober {
     /// What two readings of the clock one after the other take, ns.
     reading_ns: f64,
     page: usize,
-    filler: Mapping,
+    /// What is read to push out translations and lines; `None` where nothing needs it.
+    filler: Option<Mapping>,
     stream: Stream,
     rng: fastrand::Rng,
 }
 
 impl Prober {
-    /// `None` where parts of a region are too small to tell anything.
+    /// One that looks at regions; `None` where their parts are too small to tell anything.
     pub fn of(
         part: u64,
+        filler: u64,
         nodes: &CpuSet,
         stream: Stream,
         clock: Clock,
         seed: u64,
     ) -> anyhow::Result<Option<Prober>> {
-        if !can_look(part) {
-            return Ok(None);
-        }
-        let page = rustix::param::page_size();
-        let mut filler = Mapping::private(FILLER * page, Pages::Base, nodes).context("cannot map memory")?;
-        filler.write_each(page, FILLER, 1);
-        let readings: Vec<f64> = (0..LOADS)
-            .map(|_| {
-                let begin = clock.now();
-                clock.now() - begin
-            })
-            .collect();
-        let reading_ns = crate::median(readings);
-        Ok(Some(Prober { clock, reading_ns, page, filler, stream, rng: fastrand::Rng::with_seed(seed) }))
+        let Some(mut prober) = Prober::at_rest(part, stream, clock, seed) else { return Ok(None) };
+        let mut filler =
+            Mapping::private(filler as usize, Pages::Base, nodes).context("cannot map memory")?;
+        filler.write_each(prober.page, filler.len() / prober.page, 1);
+        prober.filler = Some(filler);
+        Ok(Some(prober))
+    }
+
+    /// One that looks while nothing goes on, and disturbs as little.
+    pub fn at_rest(part: u64, stream: Stream, clock: Clock, seed: u64) -> Option<Prober> {
+        let readings = (0..LOADS).map(|_| {
+            let begin = clock.now();
+            clock.now() - begin
+        });
+        let reading_ns = crate::median(readings.collect());
+        let (page, rng) = (rustix::param::page_size(), fastrand::Rng::with_seed(seed));
+        can_look(part).then_some(Prober { clock, reading_ns, page, filler: None, stream, rng })
     }
 
     /// Looks at a part of a chunk once, and leaves its words as they were. `None`: it read wrong
     /// words.
     pub fn look(&mut self, chunk: usize, part: &mut Rc<Mapping>) -> Option<Probe> {
         let pages = part.len() / self.page;
-        let mut probe = Probe {
-            at_ns: self.clock.now(),
-            huge: vec![[0.0; 2]; part.len() / HUGE_PAGE],
-            ..Probe::default()
-        };
+        let mut probe = Probe { at_ns: self.clock.now(), ..Probe::default() };
         let apart = self.shuffled(pages);
         let (scattered, near) = apart.split_at(SCATTERED);
         let walks = [
@@ -148,10 +168,8 @@ impl Prober {
             self.coming_back(near, NEAR, SPOTS),
         ];
         let timed = self.walk(chunk, part, &walks)?;
-        for (line, ns) in &timed[0] {
-            let own = probe.huge.get_mut(*line as usize * LINE_BYTES / HUGE_PAGE);
-            own.into_iter().for_each(|[sum, count]| (*sum, *count) = (*sum + ns, *count + 1.0));
-        }
+        [probe.huge, probe.huge_near] =
+            [&timed[0], &timed[2]].map(|timed| by_huge_page(timed, part.len() / HUGE_PAGE));
         probe.loads = timed.each_ref().map(|own| own.len() as f64);
         probe.loads_ns = timed.map(|own| own.iter().map(|(_, ns)| ns).sum());
         let orders = self.orders(pages);
@@ -215,9 +233,17 @@ impl Prober {
         [in_order, in_groups, any]
     }
 
-    /// Reads a line of more pages than a TLB holds.
+    /// Reads as much as pushes page tables out of most caches, as the data of a large program does,
+    /// and with it more pages than a TLB holds.
     fn forget_translations(&self) {
-        std::hint::black_box(self.filler.sum_each(self.page, FILLER, 0));
+        self.push(usize::MAX, 0);
+    }
+
+    /// Reads so many bytes of other lines, or as many as there are.
+    fn push(&self, bytes: usize, behind: usize) {
+        let sum =
+            |filler: &Mapping| filler.sum_each(LINE_BYTES, bytes.min(filler.len()) / LINE_BYTES, behind);
+        std::hint::black_box(self.filler.as_ref().map(sum));
     }
 
     /// The loads of walks that count, each with its line and latency, ns. The walks go on in turns,
@@ -267,10 +293,7 @@ impl Prober {
         self.rng.shuffle(&mut lines);
         lines.truncate(KEPT_LINES);
         let walk: Walk = lines.into_iter().map(|line| (line, true)).collect();
-        let pushing = PUSHING_BYTES.min(self.filler.len()) / LINE_BYTES;
-        self.left(chunk, part, &walk, memory_ns, |prober, _| {
-            std::hint::black_box(prober.filler.sum_each(LINE_BYTES, pushing, 8));
-        })
+        self.left(chunk, part, &walk, memory_ns, |prober, _| prober.push(PUSHING_BYTES, 8))
     }
 
     /// The share of a walk's lines that are in a cache after `fill` and a pause, where a load from
@@ -382,7 +405,7 @@ mod tests {
 
     fn prober(part: u64) -> Option<Prober> {
         let clock = Clock::from_run(&sys::clock::calibrate(true));
-        Prober::of(part, &CpuSet::default(), streams(Op::Read)[0], clock, 3).expect("memory")
+        Prober::of(part, FILLER_LEAST, &CpuSet::default(), streams(Op::Read)[0], clock, 3).expect("memory")
     }
 
     #[test]
@@ -422,8 +445,10 @@ mod tests {
         let mut part = Rc::new(part);
         for _ in 0..3 {
             let probe = prober.look(5, &mut part).expect("right answers");
-            let seen: f64 = probe.huge.iter().map(|[_, count]| count).sum();
-            assert_eq!((probe.huge.len(), seen), (4, 2048.0));
+            for (own, loads) in [(&probe.huge, probe.loads[0]), (&probe.huge_near, probe.loads[2])] {
+                assert_eq!(own.len(), 4);
+                assert_eq!(own.iter().map(|[_, count]| count).sum::<f64>(), loads);
+            }
             assert!(probe.loads_ns.iter().chain(&probe.streams_ns).all(|ns| *ns > 0.0), "{probe:?}");
             // A window as short as one load is none that every clock can time.
             assert!(probe.loads.iter().all(|loads| *loads >= 1024.0), "{probe:?}");

@@ -1,8 +1,8 @@
 //! Regions of memory as one CPU sees them, in a standard run: a small map that is looked at.
 
-use super::probes::Probe;
+use super::probes::{Probe, filler_bytes};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
-use super::{CHUNK_BYTES, CHUNKS, LOOKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
+use super::{CHUNK_BYTES, CHUNKS, FILLER, LOOKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Better, Form, Metric, Pages, Params};
@@ -38,6 +38,14 @@ pub(super) const STREAM_HOPPING: Metric = Metric::new(
 pub(super) const HUGE_PAGE: Metric =
     Metric::new(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns", Better::Neither, Form::Value)
         .aside();
+pub(super) const HUGE_PAGE_NEAR: Metric = Metric::new(
+    ids::metric::HUGE_PAGE_NEAR,
+    "near loads of a huge page, 0 where there were none",
+    "ns",
+    Better::Neither,
+    Form::Value,
+)
+.aside();
 pub(super) const KEPT: Metric = Metric::new(
     ids::metric::KEPT,
     "lines still in a cache after 0.25 ms, in the order of time",
@@ -74,12 +82,12 @@ pub(super) const REGIONS: Benchmark = Benchmark {
             page (`hopping`); loads that come back to 512 pages that lie scattered over the region (`scattered`), and to 48 \
             (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
             any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \
-            times the median counts as four times. Before each walk a line of 6144 other pages is read, which empties \
-            every TLB. `huge_page` is the mean hopping load of each 2 MiB. Every sum and the end of every walk is checked. At \
+            times the median counts as four times. Before each walk 64 MiB of other pages are read, which empties \
+            every TLB and leaves little of page tables in caches. `huge_page` is the mean hopping load of each 2 MiB, `huge_page_near` the median of the looks' mean near loads. Every sum and the end of every walk is checked. At \
             the end regions are given back and written again (`second_touch`), as they were at first (`first_touch`); pages that lie \
             elsewhere than at first are counted (`moved`).",
     reading: "Hopping less scattered is address translation alone: both meet the rows of the memory as seldom. A few ns on huge \
-              pages; 20 to 50 ns where the host of a guest backs huge pages by small ones, or where there are none. Near is \
+              pages; 15 to 80 ns where the host of a guest backs huge pages by small ones, or where there are none. Near is \
               memory alone: regions in which it differs lie on different nodes, the host's or ours. Equal latencies and \
               another bandwidth: fewer channels. Moments that differ and not regions: a neighbour. A first write that costs more than \
               the second: memory that a guest's host had not given yet.",
@@ -95,6 +103,7 @@ pub(super) const REGIONS: Benchmark = Benchmark {
         STREAM_NEAR,
         STREAM_HOPPING,
         HUGE_PAGE,
+        HUGE_PAGE_NEAR,
         KEPT,
         CHUNK_IN_TIME,
         MOMENT,
@@ -118,7 +127,7 @@ const REGION_COUNT: u64 = 8;
 const REGION_BYTES: u64 = 64 << 20;
 const REGION_ROUNDS: u64 = 9;
 /// What a look takes, s: six walks and readings of some 4096 loads or pages, linked and flushed.
-pub(super) const LOOK_S: f64 = 0.02;
+pub(super) const LOOK_S: f64 = 0.03;
 
 /// Looks at a region each time that it was read: with two of them a cause is named from nearly as
 /// little as its limit on. Large maps are content with one.
@@ -139,6 +148,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             "the kernel does not tell how much memory is free".to_string(),
         )];
     };
+    let filler = filler_bytes(total);
+    let total = total.saturating_sub(filler);
     let bytes = whole_parts(REGION_BYTES.min(total / 2), 1);
     let count = REGION_COUNT.min(total / bytes);
     if count < 2 {
@@ -151,12 +162,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let taken = count * bytes;
     let seconds =
         taken as f64 * (1.0 / 1e9 + REGION_ROUNDS as f64 / 4e9) + (count * REGION_ROUNDS) as f64 * LOOK_S;
-    let mut candidate = Candidate::new(bench.id, placement, 60, seconds).memory(taken);
-    let reserve = (tightest.saturating_sub(taken) / 2).min(super::LEFT / 2);
+    let mut candidate = Candidate::new(bench.id, placement, 60, seconds).memory(taken + filler);
+    let reserve = (tightest.saturating_sub(taken + filler) / 2).min(super::LEFT / 2);
     let looks = looks(count, REGION_ROUNDS);
-    for (name, value) in
-        [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve), (LOOKS, looks)]
-    {
+    let inputs = [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve)];
+    for (name, value) in inputs.into_iter().chain([(LOOKS, looks), (FILLER, filler)]) {
         candidate.case.inputs.insert(name.to_string(), value.to_string());
     }
     vec![candidate]
@@ -189,6 +199,13 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
             of(0) / of(1).max(1.0)
         };
         list(sampler, at(), ids::metric::HUGE_PAGE, (0..pages).map(mean).collect())?;
+        // A look that was disturbed counts as one of many.
+        let typical = |page: usize| {
+            let looks = own.iter().map(|probe| probe.huge_near[page]).filter(|[_, loads]| *loads > 0.0);
+            let means: Vec<f64> = looks.map(|[ns, loads]| ns / loads).collect();
+            if means.is_empty() { 0.0 } else { crate::median(means) }
+        };
+        list(sampler, at(), ids::metric::HUGE_PAGE_NEAR, (0..pages).map(typical).collect())?;
     }
     let all = |of: &dyn Fn(&(u64, Probe)) -> f64| seen.iter().map(of).collect::<Vec<f64>>();
     list(sampler, Params::new(), ids::metric::KEPT, all(&|(_, probe)| probe.kept))?;

@@ -22,6 +22,7 @@ pub mod metric {
         STREAM_NEAR = "stream_near",
         STREAM_HOPPING = "stream_hopping",
         HUGE_PAGE = "huge_page",
+        HUGE_PAGE_NEAR = "huge_page_near",
         KEPT = "kept_in_cache",
         CHUNK_IN_TIME = "chunk_in_time",
         MOMENT = "moment",

@@ -50,7 +50,7 @@ fn pages(own: &RegionsSeen) -> HostRow {
     let Some(small) = own.small else {
         return row(Grade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
     };
-    let Interval { low, high } = small.share;
+    let Interval { low, high } = small.share();
     let price = own
         .found
         .price_ns
@@ -59,7 +59,7 @@ fn pages(own: &RegionsSeen) -> HostRow {
         (low, _) if low > 0.5 => {
             row(Grade::Poor, "small", format!("{} to {} of huge pages{price}", percent(low), percent(high)))
         }
-        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} looked at", small.pages)),
+        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} looked at", small.of)),
         _ => row(
             Grade::CannotTell,
             "cannot tell",
@@ -79,6 +79,9 @@ fn parts(own: &RegionsSeen) -> HostRow {
                 Cause::Transfer => "transfer",
             };
             row(Grade::Poor, word, own.size_words(found))
+        }
+        (None, None) if own.far_size().is_some() => {
+            row(Grade::Fact, "distance", own.far_size().unwrap_or_default())
         }
         (None, None) => row(Grade::Good, "alike", "in pages, distance and transfer".to_string()),
         (None, Some(found)) => row(Grade::CannotTell, "cannot tell", own.size_words(found)),
