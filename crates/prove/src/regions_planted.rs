@@ -260,7 +260,7 @@ const CYCLE_S: f64 = 4.0;
 /// machine's: what one CPU can take of its memory.
 fn neighbours() -> String {
     let cpus = testkit::host::allowed_cpus();
-    let Some(cpu) = cpus.iter().filter(|_| cpus.len() > 1).next_back() else {
+    let Some(cpu) = cpus.iter().rfind(|_| cpus.len() > 1) else {
         return "A neighbour needs a second CPU.\n".to_string();
     };
     let held_back = HeldBack::new();
