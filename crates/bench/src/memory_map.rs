@@ -50,7 +50,7 @@ const MAP: Benchmark = Benchmark {
             there are some, bound to the node and written by the cores that read it. One task on every core of the node \
             reads its part of the same chunk at the same time, each from another part, one pass a visit; every round \
             visits all chunks in a new random order, and the first round is not counted. `typical` is the median chunk of \
-            each round. After each reading the first task looks at its part alone, as in memory.regions, if that has 1024 \
+            each round. Before each round the first task looks at its parts alone, as in memory.regions, if they have 1024 \
             pages or more. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
             at; `spread`: from the lowest to the highest). Every sum is checked. At the end some chunks are given \
             back and written again (`second_touch`), as all were at first (`first_touch`), and pages that lie elsewhere than at first \
@@ -283,10 +283,13 @@ fn candidate(
         return unmet("the kernel does not tell how much memory is free".to_string());
     };
     let total = total.min(wish.max.unwrap_or(u64::MAX));
-    let filler = if wish.looks { probes::filler_bytes(total) } else { 0 };
-    let total = total.saturating_sub(filler);
     let llc = last_level_bytes(scope.machine, &placement);
-    let bytes = whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    let chunk = |total: u64| whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    let filler = probes::filler_bytes(total)
+        .filter(|filler| wish.looks && probes::can_look(chunk(total - filler) / tasks))
+        .unwrap_or(0);
+    let total = total - filler;
+    let bytes = chunk(total);
     let chunks = (total / bytes).min(CHUNKS_MOST);
     if chunks == 0 {
         return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
@@ -297,10 +300,7 @@ fn candidate(
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let looks = match wish.looks && probes::can_look(bytes / tasks) {
-        true => regions::looks(chunks, wish.rounds),
-        false => 0,
-    };
+    let looks = if filler > 0 { regions::looks(chunks, wish.rounds) } else { 0 };
     let looking = (looks * wish.rounds) as f64 * regions::LOOK_S;
     let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looking);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;

@@ -46,15 +46,12 @@ fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
         let regions = named.map(|found| finding(own, found.cause, headline(own, found)));
         // Where whole regions lie farther their pages do.
         let are_regions = own.found.named().any(|found| found.cause == Cause::Distance);
-        let far = own.far.filter(|far| !are_regions && far.is_named() && far.blocks.share().low >= FAR_LEAST);
+        let far = own.far.filter(|far| !are_regions && far.matters());
         let pages = far.and_then(|_| own.far_size()).map(|size| finding(own, Cause::Distance, size));
         regions.chain(pages).collect()
     };
     (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
 }
-
-/// A share of huge pages that lie farther from which on a program will notice.
-const FAR_LEAST: f64 = 0.05;
 
 fn headline(own: &RegionsSeen, found: &Difference) -> String {
     let share = percent(found.slow_share());

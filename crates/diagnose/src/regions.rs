@@ -25,7 +25,7 @@ pub struct RegionsSeen<'a> {
     pub found: Regions,
     pub region_bytes: u64,
     /// Huge pages of all visits that are translated like small ones, and that lie farther than
-    /// most; `None` where there are none, or nobody looked.
+    /// others of their region; `None` where there are none, or nobody looked.
     pub small: Option<Blocks>,
     pub far: Option<Far>,
     /// What reading whole pages in any order costs against groups of them, as a share of bandwidth.
@@ -190,9 +190,9 @@ fn walked(visits: &[&Visit]) -> Vec<Walked> {
     visits.iter().flat_map(|visit| of_visit(visit)).collect()
 }
 
-/// Near loads of each huge page, by visit and region.
-fn near_pages(visits: &[&Visit]) -> Vec<Vec<Vec<f64>>> {
-    visits.iter().map(|visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value)).collect()
+/// Near loads of each huge page, by region of each visit.
+fn near_pages(visits: &[&Visit]) -> Vec<Vec<f64>> {
+    visits.iter().flat_map(|visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value)).collect()
 }
 
 /// Bandwidth of one order of pages over that of another, look by look.
@@ -292,7 +292,8 @@ impl RegionsSeen<'_> {
                 format!("Most {behind} behave as backed by small ones ({}).", of_blocks(&small))
             }
             (_, high) if high < 0.05 => {
-                format!("All {behind} are translated as such ({} looked at).", small.of)
+                let many = if small.surely == 0 { "All" } else { "Nearly all" };
+                format!("{many} {behind} are translated as such ({} looked at).", small.of)
             }
             (low, high) if high - low > 0.5 => {
                 format!("Cannot tell how many {behind} are backed by small ones ({}).", of_blocks(&small))
@@ -386,7 +387,10 @@ impl RegionsSeen<'_> {
         facts.extend(self.far.map(|far| {
             let times =
                 if far.blocks.surely > 0 { format!(", {:.2} times", far.times) } else { String::new() };
-            fact("huge pages whose loads take longer than most", format!("{}{times}", of_blocks(&far.blocks)))
+            fact(
+                "huge pages that lie farther than others of their region",
+                format!("{}{times}", of_blocks(&far.blocks)),
+            )
         }));
         facts.extend(self.hopping_loss.map(|loss| {
             let share = format!("{} to {}", percent(loss.low), percent(loss.high));

@@ -51,11 +51,13 @@ impl HeldBack {
         let times = median(&pages.iter().map(|(_, ns)| ns / level).collect::<Vec<f64>>());
         let words = match times {
             Some(times) => format!(
-                "{} of {of} huge pages of this guest took {times:.2} times as long per load ({:.0} ns) and were held back from the trials.\n\n",
+                "{} of {of} blocks of 2 MiB of this guest took {times:.2} times as long per load ({:.0} ns) and were held back from the trials.\n\n",
                 pages.len(),
                 times * level
             ),
-            None => format!("Of {of} huge pages of this guest none took {FAR} times as long per load.\n\n"),
+            None => {
+                format!("Of {of} blocks of 2 MiB of this guest none took {FAR} times as long per load.\n\n")
+            }
         };
         eprint!("{words}");
         HeldBack { _pages: pages.into_iter().map(|(page, _)| page).collect(), words }

@@ -1,6 +1,8 @@
 //! The tables on causes of slow memory, by simulated hosts.
 
-use prove::proof::{Host, Named, REGION_FALSE_MOST, REGION_NAMED_LEAST, Rate, alike, heard, planted};
+use prove::proof::{
+    Host, Named, REGION_FALSE_MOST, REGION_NAMED_LEAST, Rate, alike, farther, heard, planted,
+};
 use stats::regions::Cause;
 
 use super::statistics::{at_least, at_most};
@@ -38,6 +40,32 @@ fn simulated() -> String {
     let wrong: Vec<Rate> = found.iter().map(|named| named.wrong).chain([none.wrong]).collect();
     let neighbours = [(0.0, 1.0, 1.0), (0.3, 1.1, 1.0), (0.3, 1.3, 0.5), (0.35, 1.3, 1.0), (0.5, 1.3, 3.0)];
     let heard = measured(&neighbours, |(share, slower, lasts)| heard(*share, *slower, *lasts, HOSTS, 9));
+    let pages = [
+        (0.0, 1.0, 0.02),
+        (0.0, 1.0, 0.06),
+        (0.1, 1.1, 0.02),
+        (0.02, 1.45, 0.02),
+        (0.3, 1.3, 0.02),
+        (0.6, 1.45, 0.04),
+    ];
+    let found_pages = measured(&pages, |(share, times, noise)| farther(*share, *times, *noise, HOSTS, 13));
+    let page_rows: Vec<Vec<String>> = pages
+        .iter()
+        .zip(&found_pages)
+        .map(|((share, times, noise), told)| {
+            let what = match *share > 0.0 {
+                true => format!("{:.0} % of the pages, {times} times", share * 100.0),
+                false => "none".to_string(),
+            };
+            vec![
+                format!("{what}; noise {:.0} %", noise * 100.0),
+                told.named.to_string(),
+                told.covered.to_string(),
+            ]
+        })
+        .collect();
+    let named =
+        |of: std::ops::Range<usize>| found_pages[of].iter().map(|told| told.named).collect::<Vec<Rate>>();
     let told: Vec<Vec<String>> = neighbours
         .iter()
         .zip(&heard)
@@ -65,6 +93,13 @@ fn simulated() -> String {
             REGION_NAMED_LEAST,
         ),
         at_most("Neighbours named that are not there", &[heard[0].named], REGION_FALSE_MOST),
+        "\n".to_string(),
+        table(
+            &["huge pages that lie farther, of 64 regions", "said", "their share lies in what is told"],
+            &page_rows,
+        ),
+        at_least("Huge pages that lie farther by more than 1.2 times said", &named(3..6), REGION_NAMED_LEAST),
+        at_most("Said where there are none, or by less", &named(0..3), REGION_FALSE_MOST),
     ]
     .concat()
 }

@@ -109,7 +109,8 @@ fn try_once(plant: &str, cause: Option<Cause>, own: &[Cause], count: &mut Named)
     let Some(seen) = map(TWELVE, plant) else { return };
     let causes = causes(&seen);
     let others = causes.iter().filter(|found| Some(**found) != cause);
-    let is_wrong = others.clone().any(|found| !own.contains(found));
+    // What lies farther by pages was held back: none of it is the host's own.
+    let is_wrong = seen["far_times"].is_number() || others.clone().any(|found| !own.contains(found));
     let is_right = !is_wrong && cause.is_some_and(|cause| causes.contains(&cause));
     if is_wrong || is_right != cause.is_some() {
         eprintln!("{plant:?}: {} {} {}", seen["differences"], seen["far_share"], seen["far_times"]);
@@ -166,7 +167,7 @@ fn regions_of(chunk: &str, most: &str, plant: &str) -> Option<Value> {
     seen.is_object().then_some(seen)
 }
 
-/// The causes that it names, of regions or of huge pages.
+/// The causes that it names.
 fn causes(seen: &Value) -> Vec<Cause> {
     let cause = |found: &Value| match found["cause"].as_str() {
         Some("translation") => Some(Cause::Translation),
@@ -175,12 +176,7 @@ fn causes(seen: &Value) -> Vec<Cause> {
         _ => None,
     };
     let all = seen["differences"].as_array();
-    let named = all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause);
-    let mut causes: Vec<Cause> = named.collect();
-    if seen["far_times"].is_number() && !causes.contains(&Cause::Distance) {
-        causes.push(Cause::Distance);
-    }
-    causes
+    all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause).collect()
 }
 
 /// What a neighbour does with memory.
@@ -278,7 +274,9 @@ fn neighbours() -> String {
             for (count, says) in told.iter_mut().zip(["named", "cannot_tell", "quiet"]) {
                 count.count(found["says"] == says);
             }
-            told[3].count(causes(&seen).iter().any(|cause| !own.contains(cause)));
+            let is_wrong =
+                seen["far_times"].is_number() || causes(&seen).iter().any(|cause| !own.contains(cause));
+            told[3].count(is_wrong);
             slower.extend(found["slower"].as_f64());
             if trial == 0 {
                 eprintln!("{words}: {found}");

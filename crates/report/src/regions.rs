@@ -31,10 +31,10 @@ pub struct OutputRegions {
     pub small_share: Option<[f64; 2]>,
     /// Huge pages that were looked at.
     pub huge_pages: Option<usize>,
-    /// Huge pages whose loads take 1.2 times as long as most or longer, from those that surely do
-    /// to those that may, 0..1; null where nobody looked.
+    /// Huge pages whose loads take 1.17 times as long as others' of their region or longer, from
+    /// those that surely do to those that may, 0..1; null where nobody looked.
     pub far_share: Option<[f64; 2]>,
-    /// How many times as long they take; null where there are none.
+    /// How many times as long they take; null where they are so few that it may be chance.
     pub far_times: Option<f64>,
     /// Share of bandwidth that reading whole pages in any order costs.
     pub hopping_loss: Option<[f64; 2]>,

@@ -98,6 +98,8 @@ pub struct Difference {
     pub size: f64,
     /// Of the rounds' own differences with sets that were learnt in others, at 95 %.
     pub interval: Interval,
+    /// The same regions differ in something else that may be its cause, too little to be named.
+    pub is_doubtful: bool,
 }
 
 impl Difference {
@@ -106,7 +108,8 @@ impl Difference {
     pub fn is_named(&self) -> bool {
         const NEARLY: f64 = 0.85;
         const SURELY: f64 = 0.25;
-        self.size >= self.cause.part(NEARLY) && self.interval.low > self.cause.part(SURELY)
+        let is_large = self.size >= self.cause.part(NEARLY);
+        is_large && self.interval.low > self.cause.part(SURELY) && !self.is_doubtful
     }
 
     /// Whether it is large enough to matter to anybody, named or not.
@@ -152,22 +155,22 @@ pub fn regions(regions: &[Region]) -> Option<Regions> {
         .into_iter()
         .filter_map(|cause| differ(cause, rows(cause)))
         .collect();
-    // Walks and distance take bandwidth as well: what goes with them is theirs, and so is what goes
-    // with a part of them that has no name of its own: small pages also end what is fetched ahead.
-    let is_same_regions = |found: &Difference| {
-        let own = |other: &&Difference| is_same(&other.slow, &found.slow);
-        differences.iter().filter(own).any(|other| other.size > other.cause.part(0.3))
-    };
+    // Walks and distance take bandwidth as well: what goes with them is theirs. What goes with a
+    // smaller part of them may be: small pages also end what is fetched ahead.
     let is_explained = |found: &Difference| {
-        is_same_regions(found)
-            || [Cause::Translation, Cause::Distance].into_iter().any(|cause| {
-                let rows = rows(cause);
-                let levels = medians(&rows, |_| true);
-                let more = apart(&levels, &found.slow).map_or(0.0, |size| cause.in_units(size));
-                more > cause.part(0.5)
-            })
+        [Cause::Translation, Cause::Distance].into_iter().any(|cause| {
+            let rows = rows(cause);
+            let levels = medians(&rows, |_| true);
+            let more = apart(&levels, &found.slow).map_or(0.0, |size| cause.in_units(size));
+            more > cause.part(0.5)
+        })
     };
     let transfer = differ(Cause::Transfer, rows(Cause::Transfer)).filter(|found| !is_explained(found));
+    let transfer = transfer.map(|found| {
+        let own = differences.iter().filter(|other| is_same(&other.slow, &found.slow));
+        let is_doubtful = own.into_iter().any(|other| other.size > other.cause.part(0.3));
+        Difference { is_doubtful, ..found }
+    });
     differences.extend(transfer);
     let over_all = |of: &dyn Fn(&Region) -> Vec<f64>| {
         let rows: Vec<Vec<f64>> = regions.iter().map(of).collect();
@@ -223,7 +226,13 @@ fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
         low: cause.in_units((centre - margin).min(size)),
         high: cause.in_units((centre + margin).max(size)),
     };
-    (centre > margin).then_some(Difference { cause, slow, size: cause.in_units(size), interval })
+    (centre > margin).then_some(Difference {
+        cause,
+        slow,
+        size: cause.in_units(size),
+        interval,
+        is_doubtful: false,
+    })
 }
 
 /// How far the regions of a set lie above the others.

@@ -32,10 +32,10 @@ const SPOT_LINES: usize = 4;
 /// Pages that a stream reads, and pages of a group in the order that does not hop.
 const STREAMED: usize = 1024;
 const GROUP: usize = 64;
-/// What is read to push out translations and page tables. Where memory is short it is less: on base
-/// pages still more than any TLB holds (Zen 5: 4096), if that is a quarter of it at most.
+/// What is read to push out translations and page tables; where memory is short as many pages as
+/// are more than any TLB holds (Zen 5: 4096).
 const FILLER_BYTES: u64 = 64 << 20;
-const FILLER_LEAST: u64 = 24 << 20;
+const FILLER_PAGES: u64 = 6144;
 /// A load that took longer than this times the median was interrupted, and counts as that.
 const INTERRUPTED: f64 = 4.0;
 const HUGE_PAGE: usize = 2 << 20;
@@ -104,9 +104,14 @@ fn by_huge_page(timed: &[(u32, f64)], pages: usize) -> Vec<[f64; 2]> {
     all
 }
 
-/// Bytes that looks need beside the memory, where so many may be taken in all.
-pub fn filler_bytes(total: u64) -> u64 {
-    if total / 8 >= FILLER_BYTES { FILLER_BYTES } else { FILLER_LEAST.min(total / 4) }
+/// Bytes that looks need beside the memory, where so many may be taken in all; `None` where that is
+/// too little for looks.
+pub fn filler_bytes(total: u64) -> Option<u64> {
+    let least = FILLER_PAGES * rustix::param::page_size() as u64;
+    let most = FILLER_BYTES.max(least);
+    [most, least]
+        .into_iter()
+        .find(|filler| total / 8 >= *filler || *filler == least && total / 4 * 3 >= least)
 }
 
 /// Whether a region's part of `part` bytes is large enough to tell anything.
@@ -405,7 +410,7 @@ mod tests {
 
     fn prober(part: u64) -> Option<Prober> {
         let clock = Clock::from_run(&sys::clock::calibrate(true));
-        Prober::of(part, FILLER_LEAST, &CpuSet::default(), streams(Op::Read)[0], clock, 3).expect("memory")
+        Prober::of(part, 24 << 20, &CpuSet::default(), streams(Op::Read)[0], clock, 3).expect("memory")
     }
 
     #[test]

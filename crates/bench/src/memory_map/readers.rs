@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use anyhow::bail;
 
-use super::probes::{self, Probe, Prober};
+use super::probes::{Probe, Prober};
 
 use super::ChunkPages;
 use crate::memory::{huge_share, remote_share, resident, write, written};
@@ -246,7 +246,7 @@ impl Readers {
         let seen = Rc::new(RefCell::new(None));
         let pages: Rc<dyn Fn(u64, Pages) -> ChunkPages> = Rc::new(pages);
         let (clock, seed) = (sampler.clock(), sampler.seed());
-        let filler = super::number(case, super::FILLER).unwrap_or_else(|| probes::filler_bytes(chunk));
+        let filler = super::number(case, super::FILLER).unwrap_or(0);
         let build = |index: usize| -> anyhow::Result<Body> {
             let nodes = placement.seats[index].mem_nodes.clone();
             let prober =

@@ -40,7 +40,7 @@ pub(super) const HUGE_PAGE: Metric =
         .aside();
 pub(super) const HUGE_PAGE_NEAR: Metric = Metric::new(
     ids::metric::HUGE_PAGE_NEAR,
-    "near loads of a huge page, 0 where there were none",
+    "near loads of a huge page, 0 where too few looks saw it",
     "ns",
     Better::Neither,
     Form::Value,
@@ -83,7 +83,7 @@ pub(super) const REGIONS: Benchmark = Benchmark {
             (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
             any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \
             times the median counts as four times. Before each walk 64 MiB of other pages are read, which empties \
-            every TLB and leaves little of page tables in caches. `huge_page` is the mean hopping load of each 2 MiB, `huge_page_near` the median of the looks' mean near loads. Every sum and the end of every walk is checked. At \
+            every TLB and leaves little of page tables in caches. `huge_page` is the mean hopping load of each 2 MiB, `huge_page_near` the level of its near loads, less what a look has in common. Every sum and the end of every walk is checked. At \
             the end regions are given back and written again (`second_touch`), as they were at first (`first_touch`); pages that lie \
             elsewhere than at first are counted (`moved`).",
     reading: "Hopping less scattered is address translation alone: both meet the rows of the memory as seldom. A few ns on huge \
@@ -126,7 +126,8 @@ pub(super) const REGIONS: Benchmark = Benchmark {
 const REGION_COUNT: u64 = 8;
 const REGION_BYTES: u64 = 64 << 20;
 const REGION_ROUNDS: u64 = 9;
-/// What a look takes, s: six walks and readings of some 4096 loads or pages, linked and flushed.
+/// What a look takes, s: six walks and readings of some 4096 loads or pages, linked and flushed,
+/// and twice what pushes out others.
 pub(super) const LOOK_S: f64 = 0.03;
 
 /// Looks at a region each time that it was read: with two of them a cause is named from nearly as
@@ -148,8 +149,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             "the kernel does not tell how much memory is free".to_string(),
         )];
     };
-    let filler = filler_bytes(total);
-    let total = total.saturating_sub(filler);
+    let filler = filler_bytes(total).unwrap_or(total);
+    let total = total - filler;
     let bytes = whole_parts(REGION_BYTES.min(total / 2), 1);
     let count = REGION_COUNT.min(total / bytes);
     if count < 2 {
@@ -160,11 +161,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         )];
     }
     let taken = count * bytes;
-    let seconds =
-        taken as f64 * (1.0 / 1e9 + REGION_ROUNDS as f64 / 4e9) + (count * REGION_ROUNDS) as f64 * LOOK_S;
+    let looks = looks(count, REGION_ROUNDS);
+    let seconds = taken as f64 * (1.0 / 1e9 + REGION_ROUNDS as f64 / 4e9)
+        + (looks * count * REGION_ROUNDS) as f64 * LOOK_S;
     let mut candidate = Candidate::new(bench.id, placement, 60, seconds).memory(taken + filler);
     let reserve = (tightest.saturating_sub(taken + filler) / 2).min(super::LEFT / 2);
-    let looks = looks(count, REGION_ROUNDS);
     let inputs = [(CHUNKS, count), (CHUNK_BYTES, bytes), (ROUNDS, REGION_ROUNDS), (RESERVE, reserve)];
     for (name, value) in inputs.into_iter().chain([(LOOKS, looks), (FILLER, filler)]) {
         candidate.case.inputs.insert(name.to_string(), value.to_string());
@@ -199,18 +200,42 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
             of(0) / of(1).max(1.0)
         };
         list(sampler, at(), ids::metric::HUGE_PAGE, (0..pages).map(mean).collect())?;
-        // A look that was disturbed counts as one of many.
-        let typical = |page: usize| {
-            let looks = own.iter().map(|probe| probe.huge_near[page]).filter(|[_, loads]| *loads > 0.0);
-            let means: Vec<f64> = looks.map(|[ns, loads]| ns / loads).collect();
-            if means.is_empty() { 0.0 } else { crate::median(means) }
+        let look = |probe: &&Probe| {
+            let seen = probe.huge_near.iter().map(|[ns, loads]| (*loads > 0.0).then(|| ns / loads));
+            seen.collect::<Vec<Option<f64>>>()
         };
-        list(sampler, at(), ids::metric::HUGE_PAGE_NEAR, (0..pages).map(typical).collect())?;
+        let levels = page_levels(&own.iter().map(look).collect::<Vec<_>>());
+        list(sampler, at(), ids::metric::HUGE_PAGE_NEAR, levels)?;
     }
     let all = |of: &dyn Fn(&(u64, Probe)) -> f64| seen.iter().map(of).collect::<Vec<f64>>();
     list(sampler, Params::new(), ids::metric::KEPT, all(&|(_, probe)| probe.kept))?;
     list(sampler, Params::new(), ids::metric::CHUNK_IN_TIME, all(&|(chunk, _)| *chunk as f64))?;
     list(sampler, Params::new(), ids::metric::MOMENT, all(&|(_, probe)| (probe.at_ns - first.at_ns) / 1e6))
+}
+
+/// Looks in which a page must have been seen.
+const LEAST_LOOKS: usize = 4;
+
+/// The level of each huge page of a region, ns; 0 where too few looks saw it. Of each look the mean
+/// load of each page, `None` where it saw none. What a look has in common, a neighbour's doing, is
+/// taken out; a look that was disturbed counts as one.
+pub(super) fn page_levels(looks: &[Vec<Option<f64>>]) -> Vec<f64> {
+    let common = |look: &Vec<Option<f64>>| -> Option<f64> {
+        let seen: Vec<f64> = look.iter().flatten().copied().collect();
+        (!seen.is_empty()).then(|| crate::median(seen))
+    };
+    let looks: Vec<(&Vec<Option<f64>>, f64)> =
+        looks.iter().filter_map(|look| Some((look, common(look)?))).collect();
+    if looks.is_empty() {
+        return Vec::new();
+    }
+    let region = crate::median(looks.iter().map(|(_, common)| *common).collect());
+    let level = |page: usize| {
+        let own = looks.iter().filter_map(|(look, common)| Some((*look.get(page)?)? / common));
+        let ratios: Vec<f64> = own.collect();
+        if ratios.len() < LEAST_LOOKS { 0.0 } else { crate::median(ratios) * region }
+    };
+    (0..looks[0].0.len()).map(level).collect()
 }
 
 /// Emits values that are no times, in their order.

@@ -198,3 +198,25 @@ fn a_small_map_has_a_series_a_chunk() {
     let (none, reason) = rehearsal::visit(&case);
     assert!(none.is_empty() && reason.is_some_and(|reason| reason.text().contains("memory ran short")));
 }
+
+/// What a moment does to all pages of a look is no page's.
+#[test]
+fn pages_have_levels_of_their_own_whoever_disturbs() {
+    let mut rng = fastrand::Rng::with_seed(4);
+    let own = |page: usize| if page.is_multiple_of(8) { 174.0 } else { 120.0 };
+    // A third of the looks beside a neighbour, one of them much longer than all others.
+    let times = |look: usize| [1.0, 1.0, 1.5][look % 3] * if look == 7 { 40.0 } else { 1.0 };
+    let mut page = |look: usize, page: usize| {
+        let is_seen = rng.f64() > 0.3 && page != 31;
+        is_seen.then(|| own(page) * times(look) * (0.98 + 0.04 * rng.f64()))
+    };
+    let looks: Vec<Vec<Option<f64>>> =
+        (0..18).map(|look| (0..32).map(|at| page(look, at)).collect()).collect();
+    let levels = regions::page_levels(&looks);
+    assert_eq!((levels.len(), levels[31]), (32, 0.0), "nobody saw the last one");
+    for (page, level) in levels.iter().enumerate().take(31) {
+        assert!((level / own(page) - 1.0).abs() < 0.03, "{page}: {level}");
+    }
+    assert_eq!(regions::page_levels(&looks[..3]), [0.0; 32], "too few looks");
+    assert!(regions::page_levels(&[]).is_empty());
+}

@@ -45,7 +45,7 @@ pub use neighbours::{Alone, Neighbour, beside};
 pub use paths::{Found, PLANTED, paths};
 pub use pauses::{Attributed, TROUBLES, Trouble as PauseTrouble, attributed};
 pub use quads::{InTurn, disturbed, in_turn};
-pub use regions::{Heard, Host, Named, alike, heard, planted};
+pub use regions::{Farther, Heard, Host, Named, alike, farther, heard, planted};
 pub use slow_memory::{PROMISED, Studied, Study, following, swinging};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Looked, Stopped, looking_after_every_visit, stopping, stopping_greedily};

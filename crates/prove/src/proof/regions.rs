@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 use super::Rate;
 use stats::noise::{exponential, normal};
-use stats::regions::{Cause, LEAST_BLOCKS, Moment, Region, neighbour, regions};
+use stats::regions::{Cause, LEAST_BLOCKS, Moment, Region, far, neighbour, regions};
 
 /// What scatters readings of regions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,6 +135,41 @@ pub fn alike(hosts: usize, seed: u64) -> Named {
         named.count(None, &host.readings(None, 0.0, 0.25, &mut rng));
     }
     named
+}
+
+/// How often huge pages that lie farther are said to be there, and their true share lies in what is
+/// told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Farther {
+    pub named: Rate,
+    pub covered: Rate,
+}
+
+/// 64 regions of 32 huge pages whose levels differ by 10 %; of the pages a share takes so many
+/// times as long, and all scatter: normally, one page in fifty five times as much.
+pub fn farther(share: f64, times: f64, noise: f64, guests: usize, seed: u64) -> Farther {
+    let mut rng = Rng::with_seed(seed);
+    let mut told = Farther::default();
+    for _ in 0..guests {
+        let mut many = 0usize;
+        let mut region = || -> Vec<f64> {
+            let level = 120.0 * (0.1 * normal(&mut rng)).exp();
+            let mut page = || {
+                let is_far = rng.f64() < share;
+                many += usize::from(is_far);
+                let own = noise * if rng.f64() < 0.02 { 5.0 } else { 1.0 };
+                level * if is_far { times } else { 1.0 } * (own * normal(&mut rng)).exp()
+            };
+            std::iter::repeat_with(&mut page).take(32).collect()
+        };
+        let regions: Vec<Vec<f64>> = std::iter::repeat_with(&mut region).take(64).collect();
+        let Some(found) = far(&regions) else { continue };
+        told.named.count(found.is_named());
+        // One page in twenty is off by two standard deviations.
+        let (low, high) = (0.95 * found.blocks.surely as f64, 1.05 * found.blocks.maybe as f64);
+        told.covered.count((low..=high).contains(&(many as f64)));
+    }
+    told
 }
 
 /// How often a neighbour is named, or said not to be there.

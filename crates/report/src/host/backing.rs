@@ -80,8 +80,9 @@ fn parts(own: &RegionsSeen) -> HostRow {
             };
             row(Grade::Poor, word, own.size_words(found))
         }
-        (None, None) if own.far_size().is_some() => {
-            row(Grade::Fact, "distance", own.far_size().unwrap_or_default())
+        (None, _) if let Some(size) = own.far_size() => {
+            let grade = if own.far.is_some_and(|far| far.matters()) { Grade::Poor } else { Grade::Fact };
+            row(grade, "distance", size)
         }
         (None, None) => row(Grade::Good, "alike", "in pages, distance and transfer".to_string()),
         (None, Some(found)) => row(Grade::CannotTell, "cannot tell", own.size_words(found)),

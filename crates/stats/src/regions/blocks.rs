@@ -45,7 +45,14 @@ impl Far {
     /// So many are no chance.
     pub fn is_named(&self) -> bool {
         const LEAST: usize = 4;
-        self.blocks.surely >= LEAST
+        const LEAST_SHARE: f64 = 1e-3;
+        self.blocks.surely >= LEAST && self.blocks.share().low >= LEAST_SHARE
+    }
+
+    /// Whether there are so many that a program will notice.
+    pub fn matters(&self) -> bool {
+        const NOTICED: f64 = 0.05;
+        self.is_named() && self.blocks.share().low >= NOTICED
     }
 }
 
@@ -59,12 +66,13 @@ fn scatter(values: &[f64]) -> f64 {
     mad(values).map_or(0.0, |mad| 1.4826 * mad)
 }
 
-/// Against most pages of a visit, or against the near ones where two kinds are set apart: visits of
-/// near loads by region and huge page, ns; 0 where a page was not seen.
-pub fn far(visits: &[Vec<Vec<f64>>]) -> Option<Far> {
+/// Against most pages of their region, or against the near ones where two kinds are set apart:
+/// regions with the level of each huge page, ns; 0 where a page was not seen. Whole regions that
+/// lie farther are another question.
+pub fn far(regions: &[Vec<f64>]) -> Option<Far> {
     let limit = NEARLY_FAR.ln();
-    let judged = visits.iter().flat_map(|regions| {
-        let seen: Vec<f64> = regions.iter().flatten().filter(|ns| **ns > 0.0).map(|ns| ns.ln()).collect();
+    let judged = regions.iter().flat_map(|pages| {
+        let seen: Vec<f64> = pages.iter().filter(|ns| **ns > 0.0).map(|ns| ns.ln()).collect();
         let own = near_ones(sorted(&seen));
         let level = median(&own).unwrap_or(0.0);
         let sigma = scatter(&own);
@@ -83,14 +91,18 @@ pub fn far(visits: &[Vec<Vec<f64>>]) -> Option<Far> {
 }
 
 /// The lower ones of two kinds that are set apart, each far from the other against what it scatters
-/// itself; else all. Halves of one normal kind lie 2.6 of their own standard deviations apart.
+/// itself; else all. Halves of one normal kind lie 2.6 of their own standard deviations apart, and
+/// a few fast ones are no kind.
 fn near_ones(mut ordered: Vec<f64>) -> Vec<f64> {
     const APART: f64 = 5.0;
+    const LEAST: usize = 4;
+    const LEAST_PART: usize = 8;
     let Some(many) = slow_count(&ordered) else { return ordered };
     let (near, far) = ordered.split_at(ordered.len() - many);
     let between = mean(far).zip(mean(near)).map_or(0.0, |(far, near)| far - near);
     let within = [near, far].map(|own| variance(own).unwrap_or(0.0).sqrt());
-    if between > APART * within[0].max(within[1]) {
+    let is_kind = near.len() >= LEAST.max(ordered.len() / LEAST_PART);
+    if is_kind && between > APART * within[0].max(within[1]) {
         ordered.truncate(near.len());
     }
     ordered
@@ -110,18 +122,22 @@ pub struct Walked {
     pub scattered: f64,
 }
 
-/// Whose hopping loads take more than `most_ns` longer than loads that need no walk. A page that
-/// lies farther has a level of its own.
+/// Whose hopping loads take more than `most_ns` longer than loads that need no walk. Where pages of
+/// a region lie at several distances, each has a level of its own.
 pub fn small(regions: &[Walked], most_ns: f64) -> Option<Blocks> {
     let over = regions.iter().flat_map(|own| {
-        let near = median(&own.near.iter().copied().filter(|ns| *ns > 0.0).collect::<Vec<f64>>());
-        let times = |page: usize| match (near, own.near.get(page)) {
-            (Some(level), Some(ns)) if ns / level > NEARLY_FAR => ns / level,
+        let seen: Vec<f64> = own.near.iter().copied().filter(|ns| *ns > 0.0).collect();
+        let mixed = mean(&seen).filter(|_| {
+            let level = median(&near_ones(sorted(&seen))).unwrap_or(f64::MAX);
+            seen.iter().any(|ns| ns / level > NEARLY_FAR)
+        });
+        let times = |page: usize| match (mixed, own.near.get(page)) {
+            (Some(mean), Some(ns)) if *ns > 0.0 => ns / mean,
             _ => 1.0,
         };
         let hopping = own.hopping.iter().enumerate();
         let over: Vec<f64> = hopping.map(|(page, ns)| ns - times(page) * own.scattered - most_ns).collect();
-        let sigma = scatter(&over);
+        let sigma = scatter(&near_ones(sorted(&over)));
         over.into_iter().map(move |over| [over > CERTAIN * sigma, over > -CERTAIN * sigma])
     });
     Blocks::of(over)
@@ -135,85 +151,95 @@ mod tests {
 
     const PAGES: usize = 32;
 
-    /// A visit of a guest with this share of its pages farther by so many times, and a few that
-    /// nobody looked at.
-    fn visit(share: f64, times: f64, noise: f64, rng: &mut Rng) -> (Vec<Vec<f64>>, usize) {
+    /// Regions of a guest, of levels of their own, with this share of their pages farther by so many
+    /// times and one that nobody looked at; and how many pages lie farther.
+    fn regions(share: f64, times: f64, noise: f64, rng: &mut Rng) -> (Vec<Vec<f64>>, usize) {
         let mut many = 0;
-        let regions = (0..12)
-            .map(|_| {
-                let mut page = || match (rng.f64(), rng.f64() < share) {
-                    (unseen, _) if unseen < 0.02 => 0.0,
-                    (_, is_far) => {
-                        many += usize::from(is_far);
-                        120.0 * if is_far { times } else { 1.0 } * (noise * normal(rng)).exp()
-                    }
-                };
-                (0..PAGES).map(|_| page()).collect()
-            })
-            .collect();
-        (regions, many)
+        let region = |rng: &mut Rng, many: &mut usize| {
+            let level = 120.0 * (0.2 * normal(rng)).exp();
+            let mut page = |rng: &mut Rng| {
+                let is_far = rng.f64() < share;
+                *many += usize::from(is_far);
+                level * if is_far { times } else { 1.0 } * (noise * normal(rng)).exp()
+            };
+            let mut pages: Vec<f64> = std::iter::repeat_with(|| page(rng)).take(PAGES).collect();
+            pages.push(0.0);
+            pages
+        };
+        let all = (0..12).map(|_| region(rng, &mut many)).collect();
+        (all, many)
     }
 
     #[test]
     fn pages_that_lie_farther_are_counted_and_nothing_else_is() {
         let mut rng = Rng::with_seed(5);
         for (share, times, noise) in
-            [(0.03, 1.45, 0.02), (0.1, 1.3, 0.02), (0.4, 1.45, 0.01), (0.7, 1.45, 0.03), (0.05, 2.0, 0.05)]
+            [(0.03, 1.45, 0.02), (0.1, 1.3, 0.02), (0.4, 1.45, 0.01), (0.7, 1.45, 0.02), (0.05, 2.0, 0.05)]
         {
             let (mut right, mut trials) = (0, 0);
-            for _ in 0..200 {
-                let (regions, many) = visit(share, times, noise, &mut rng);
-                let found = far(&[regions]).expect("pages");
+            for _ in 0..100 {
+                let (regions, many) = regions(share, times, noise, &mut rng);
+                let found = far(&regions).expect("pages");
                 trials += usize::from(many >= 6);
                 let (low, high) = (found.blocks.surely, found.blocks.maybe);
                 // One in twenty is off by two standard deviations.
                 let is_near = (many as f64) <= 1.1 * high as f64 + 1.0 && low <= many;
-                right += usize::from(
-                    many >= 6 && found.is_named() && is_near && (found.times / times - 1.0).abs() < 0.1,
-                );
+                let size = (found.times / times - 1.0).abs() < 0.1;
+                right += usize::from(many >= 6 && found.is_named() && is_near && size);
             }
             assert!(right * 100 >= 95 * trials, "{share} {times} {noise}: {right} of {trials}");
-        }
-        for noise in [0.005, 0.03, 0.1, 0.3] {
-            let named = (0..1000).filter(|_| {
-                let (regions, _) = visit(0.0, 1.0, noise, &mut rng);
-                far(&[regions]).expect("pages").is_named()
-            });
-            assert_eq!(named.count(), 0, "{noise}");
         }
     }
 
     #[test]
-    fn below_the_limit_nothing_is_farther() {
+    fn neighbours_noise_and_little_are_not_farther() {
         let mut rng = Rng::with_seed(6);
-        let named = (0..300).filter(|_| {
-            let (regions, _) = visit(0.1, 1.1, 0.02, &mut rng);
-            far(&[regions]).expect("pages").is_named()
-        });
-        assert_eq!(named.count(), 0);
+        for (share, times, noise) in
+            [(0.0, 1.0, 0.005), (0.0, 1.0, 0.03), (0.0, 1.0, 0.1), (0.0, 1.0, 0.3), (0.1, 1.1, 0.02)]
+        {
+            let named = (0..500).filter(|_| {
+                let (regions, _) = regions(share, times, noise, &mut rng);
+                far(&regions).expect("pages").is_named()
+            });
+            assert_eq!(named.count(), 0, "{share} {times} {noise}");
+        }
         assert_eq!(far(&[]), None);
-        assert_eq!(far(&[vec![vec![0.0; 4]]]), None, "nobody looked");
+        assert_eq!(far(&[vec![0.0; 4]]), None, "nobody looked");
+        // Two fast pages are not what all others are far from; a region that was slow is no page.
+        let mut fast = vec![120.0; 256];
+        (0..256).for_each(|page| fast[page] += page as f64 % 3.0);
+        (fast[0], fast[1]) = (96.0, 96.0);
+        assert!(!far(&[fast.clone(), fast.iter().map(|ns| 1.4 * ns).collect()]).expect("pages").is_named());
     }
 
     #[test]
     fn a_page_that_lies_farther_is_no_small_one() {
         let mut rng = Rng::with_seed(7);
-        let mut of = |far: bool, small: bool| {
-            let (times, walk) = (if far { 1.45 } else { 1.0 }, if small { 35.0 } else { 2.0 });
+        let mut of = |far: usize, small: usize, both: usize| {
+            let kind = |page: usize| (page < far + both, page >= far && page < far + both + small);
             let noise = |rng: &mut Rng| (0.004 * normal(rng)).exp();
-            (120.0 * times * noise(&mut rng), times * 128.0 * noise(&mut rng) + walk)
+            let page = |page: usize, rng: &mut Rng| {
+                let (far, small) = kind(page);
+                let (times, walk) = (if far { 1.45 } else { 1.0 }, if small { 35.0 } else { 2.0 });
+                (120.0 * times * noise(rng), times * 128.0 * noise(rng) + walk)
+            };
+            let (near, hopping): (Vec<f64>, Vec<f64>) = (0..PAGES).map(|at| page(at, &mut rng)).unzip();
+            // Loads that come back are of all pages.
+            let scattered = 128.0 * (1.0 + 0.45 * (far + both) as f64 / PAGES as f64);
+            Walked { hopping, near, scattered }
         };
-        let pages = [(false, false); 24]
-            .into_iter()
-            .chain([(true, false); 4])
-            .chain([(false, true); 2])
-            .chain([(true, true); 2]);
-        let (near, hopping) = pages.map(|(far, small)| of(far, small)).unzip();
-        let own = Walked { hopping, near, scattered: 128.0 };
-        let found = small(std::slice::from_ref(&own), 7.0).expect("pages");
-        assert!(found.of == 32 && found.surely == 4 && found.maybe <= 6, "{found:?}");
-        // Runs of before noted no near loads.
-        let found = small(&[Walked { near: Vec::new(), ..own }], 7.0).expect("pages");
-        assert_eq!(found.surely, 8, "farther ones count, too");
+        for (far, small, both) in
+            [(4, 2, 2), (14, 0, 0), (14, 18, 14), (0, 16, 0), (0, 32, 0), (4, 0, 0), (4, 28, 4)]
+        {
+            let far = far - both.min(far);
+            let small = small.min(PAGES - far - both);
+            let found = super::small(&[of(far, small, both)], 7.0).expect("pages");
+            assert_eq!((found.of, found.surely), (PAGES, small + both), "{far} {small} {both}");
+            assert!(found.maybe <= small + both + 2, "{found:?}");
+        }
+        // Runs of before noted no near loads: pages that lie farther count then, too.
+        let own = of(4, 2, 2);
+        let found = super::small(&[Walked { near: Vec::new(), ..own }], 7.0).expect("pages");
+        assert!(found.surely >= 8, "{found:?}");
     }
 }
