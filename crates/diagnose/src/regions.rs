@@ -182,7 +182,8 @@ fn walked(visits: &[&Visit]) -> Vec<Walked> {
         let mut near = by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value).into_iter();
         let pages = hopping.into_iter().zip(scattered);
         let own = pages.map(|(hopping, scattered)| {
-            let near = near.next().unwrap_or_default();
+            let [even, odd] = halves(&near.next().unwrap_or_default());
+            let near = even.iter().zip(&odd).map(|(even, odd)| (even * odd).sqrt()).collect();
             Some(Walked { hopping, near, scattered: median(&scattered)? })
         });
         own.flatten().collect::<Vec<Walked>>()
@@ -190,9 +191,15 @@ fn walked(visits: &[&Visit]) -> Vec<Walked> {
     visits.iter().flat_map(|visit| of_visit(visit)).collect()
 }
 
-/// Near loads of each huge page, by region of each visit.
-fn near_pages(visits: &[&Visit]) -> Vec<Vec<f64>> {
-    visits.iter().flat_map(|visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value)).collect()
+/// Near loads of each huge page, by every other look and by the others; by region of each visit.
+fn near_pages(visits: &[&Visit]) -> Vec<[Vec<f64>; 2]> {
+    let of_visit = |visit: &&Visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value);
+    visits.iter().flat_map(of_visit).map(|levels| halves(&levels)).collect()
+}
+
+fn halves(levels: &[f64]) -> [Vec<f64>; 2] {
+    let (even, odd) = levels.split_at(levels.len() / 2);
+    [even.to_vec(), odd.to_vec()]
 }
 
 /// Bandwidth of one order of pages over that of another, look by look.
