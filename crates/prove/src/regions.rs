@@ -60,7 +60,8 @@ fn simulated() -> String {
             vec![
                 format!("{what}; noise {:.0} %", noise * 100.0),
                 told.named.to_string(),
-                told.covered.to_string(),
+                // A share that lies below the limit is none that is told.
+                if *share > 0.0 && *times < 1.2 { "–".to_string() } else { told.covered.to_string() },
             ]
         })
         .collect();
