@@ -282,13 +282,14 @@ fn candidate(
     let Some((total, tightest)) = may_take(scope, node) else {
         return unmet("the kernel does not tell how much memory is free".to_string());
     };
-    let total = total.min(wish.max.unwrap_or(u64::MAX));
     let llc = last_level_bytes(scope.machine, &placement);
+    let within = |beside: u64| (total - beside).min(wish.max.unwrap_or(u64::MAX));
     let chunk = |total: u64| whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    // What looks need comes beside what was asked for.
     let filler = probes::filler_bytes(total)
-        .filter(|filler| wish.looks && probes::can_look(chunk(total - filler) / tasks))
+        .filter(|filler| wish.looks && probes::can_look(chunk(within(*filler)) / tasks))
         .unwrap_or(0);
-    let total = total - filler;
+    let total = within(filler);
     let bytes = chunk(total);
     let chunks = (total / bytes).min(CHUNKS_MOST);
     if chunks == 0 {

@@ -14,6 +14,7 @@ mod embedded;
 mod key;
 pub mod own;
 pub mod repeats;
+mod unwrap;
 
 use std::fmt;
 
@@ -24,6 +25,7 @@ use stats::Judged;
 
 pub use key::{Keyed, keyed};
 pub use own::topic;
+use unwrap::Plain;
 
 /// A larger file is none of those that are known here: the largest of them has some hundred
 /// kilobytes.
@@ -167,20 +169,41 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
     }
-    if bytes.contains(&0) {
-        bail!("it is not a text, so not a file that Assay knows; it knows {}", known());
+    let texts = unwrap::unwrapped(bytes)?;
+    let (mut all, mut refused) = (Vec::new(), None);
+    for Plain { source, text } in &texts {
+        match of_text(text) {
+            Ok(found) => all.extend(found.into_iter().map(|one| one.from(source))),
+            Err(error) => _ = refused.get_or_insert(error),
+        }
     }
-    // Editors of other systems put a mark before the first byte.
-    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    match refused {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
+}
+
+/// Reads what one source printed.
+fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
     if text.starts_with(RUN_FILE) {
         bail!(
             "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
         );
     }
-    let tool = TOOLS.iter().find(|tool| (tool.is_one)(&text));
-    match tool.map_or_else(|| Ok(Vec::new()), |tool| (tool.read)(&text))? {
+    let tool = TOOLS.iter().find(|tool| (tool.is_one)(text));
+    match tool.map_or_else(|| Ok(Vec::new()), |tool| (tool.read)(text))? {
         found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {}", known()),
         found => Ok(found),
+    }
+}
+
+impl Imported {
+    /// Notes which source of a log it is from.
+    fn from(mut self, source: &str) -> Imported {
+        if !source.is_empty() {
+            self.make_up.push(("source".to_string(), source.to_string()));
+        }
+        self
     }
 }
 

@@ -114,6 +114,8 @@ impl Against {
     }
 
     pub fn findings(self) -> Vec<Finding> {
+        let said = self.failed.iter().map(|fact| fact.value.as_str());
+        let [cause, advice] = said.map(Failure::of).max().unwrap_or(Failure::Device).words();
         let mut failed = self.failed;
         if self.failed_more > 0 {
             failed.push(Fact::new("and", format!("{} more such lines", self.failed_more), "the file"));
@@ -123,8 +125,8 @@ impl Against {
                 FAILED_IO,
                 Severity::Problem,
                 "I/O failed, or read back wrong data. Do not use the figures.",
-                "A device, its cable or its driver is faulty, the file system is full, or another program wrote to the same blocks.",
-                "Look at the kernel's log of that time.",
+                cause,
+                advice,
                 failed,
             ),
             finding(
@@ -154,6 +156,70 @@ impl Against {
             ),
         ];
         findings.into_iter().flatten().collect()
+    }
+}
+
+/// Why an I/O failed; the graver, the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Failure {
+    Refused,
+    Missing,
+    Permission,
+    Space,
+    Device,
+}
+
+/// Errors by their number and their words (errno, strerror).
+const FAILURES: [(Failure, &[&str]); 12] = [
+    (Failure::Refused, &["22", "Invalid argument"]),
+    (Failure::Refused, &["25", "Inappropriate ioctl for device"]),
+    (Failure::Refused, &["95", "Operation not supported"]),
+    (Failure::Refused, &["38", "Function not implemented"]),
+    (Failure::Missing, &["2", "No such file or directory"]),
+    (Failure::Missing, &["20", "Not a directory"]),
+    (Failure::Permission, &["13", "Permission denied"]),
+    (Failure::Permission, &["1", "Operation not permitted"]),
+    (Failure::Permission, &["30", "Read-only file system"]),
+    (Failure::Space, &["28", "No space left on device"]),
+    (Failure::Space, &["122", "Disk quota exceeded"]),
+    (Failure::Space, &["27", "File too large"]),
+];
+
+impl Failure {
+    /// By what is said: `error 22, Invalid argument`, `err=22/file:...`.
+    fn of(text: &str) -> Failure {
+        let numbers = ["error ", "err="].into_iter().filter_map(|word| text.split_once(word));
+        let number = |(_, rest): (&str, &str)| -> String {
+            rest.trim_start().chars().take_while(char::is_ascii_digit).collect()
+        };
+        let numbers: Vec<String> = numbers.map(number).collect();
+        let is_own = |words: &[&str]| numbers.iter().any(|one| one == words[0]) || text.contains(words[1]);
+        FAILURES.iter().find(|(_, words)| is_own(words)).map_or(Failure::Device, |(kind, _)| *kind)
+    }
+
+    /// What is behind it, and what to do.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Failure::Refused => [
+                "The kernel refused what was asked: the file, device or engine cannot do it, or not at this size or place.",
+                "Change what the job asks for: a block size and offset that the device takes, no trim on what cannot, another engine, or direct=0.",
+            ],
+            Failure::Missing => {
+                ["The file or folder that the job names is not there.", "Name one that is, or make it first."]
+            }
+            Failure::Permission => [
+                "Whoever ran it may not do that there, or what it is on is mounted read-only.",
+                "Run it as somebody who may, or on another file.",
+            ],
+            Failure::Space => [
+                "The device, a quota or a limit of file sizes was full.",
+                "Make room, or a smaller file, and run it again.",
+            ],
+            Failure::Device => [
+                "A device, its cable or its driver is faulty, or another program wrote to the same blocks.",
+                "Look at the kernel's log of that time.",
+            ],
+        }
     }
 }
 

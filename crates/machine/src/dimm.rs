@@ -4,6 +4,7 @@
 
 mod balance;
 pub(crate) mod cpus;
+mod devices;
 mod judge;
 mod moves;
 mod names;
@@ -50,6 +51,12 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
+    /// `DIMM`, `CXL FLEXBUS 1.0`, ... by a printout.
+    #[serde(skip)]
+    pub(crate) form: String,
+    /// Nothing says whether there is a module in it: the size has no line.
+    #[serde(skip)]
+    pub is_untold: bool,
     /// The processor's number from 0; with the next three null where no rule for this platform's
     /// names is known.
     pub socket: Option<u32>,
@@ -65,7 +72,12 @@ pub struct Dimm {
 impl Dimm {
     /// Whether a module of ordinary memory is in the slot.
     pub fn is_memory(&self) -> bool {
-        self.size_bytes != Some(0) && !self.persistent
+        self.is_filled() && !self.persistent
+    }
+
+    /// Whether a module is in the slot, as far as that is told.
+    pub fn is_filled(&self) -> bool {
+        self.size_bytes != Some(0) && !self.is_untold
     }
 
     /// The name on the board; the bank's name where the board's is missing.
@@ -115,6 +127,8 @@ pub(crate) struct Tables {
     pub arrays: Vec<MemoryArray>,
     pub ranges: Vec<MappedRange>,
     pub dimms: Vec<Dimm>,
+    /// What of the lists is no module, or cannot be, as sentences.
+    pub remarks: Vec<String>,
 }
 
 /// What the snapshot tells: a printout first, for only who names one on purpose has one.
@@ -125,6 +139,7 @@ pub(super) fn tables(snapshot: &Snapshot) -> Tables {
         (None, Some(Entry::Text(text))) => smbios::parse(text.as_bytes()),
         _ => Tables::default(),
     };
+    devices::sort_out(&mut tables);
     // Firmware lists processors in any order; slots name them by number.
     tables.processors.sort_by_key(|processor| number_of(&processor.designation));
     tables

@@ -22,6 +22,9 @@ pub struct Dmi {
     /// SMBIOS chassis type number (1 other, 3 desktop, 10 notebook, 17 main server chassis, 23 rack
     /// mount, ...).
     pub chassis_type: Option<String>,
+    /// The firmware's own word that it is a guest's (SMBIOS type 0).
+    #[serde(skip)]
+    pub(crate) is_virtual: bool,
 }
 
 impl Dmi {
@@ -38,6 +41,7 @@ impl Dmi {
             bios_version: or(self.bios_version, &other.bios_version),
             bios_date: or(self.bios_date, &other.bios_date),
             chassis_type: or(self.chassis_type, &other.chassis_type),
+            is_virtual: self.is_virtual || other.is_virtual,
         }
     }
 }
@@ -56,6 +60,7 @@ pub(super) fn parse(snapshot: &Snapshot) -> Dmi {
         bios_version: file("bios_version"),
         bios_date: file("bios_date"),
         chassis_type: file("chassis_type"),
+        is_virtual: false,
     }
 }
 

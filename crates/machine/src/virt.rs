@@ -67,7 +67,8 @@ pub(super) fn parse(
     let flag = info
         .x86_flags()
         .map(|flags| flags.contains(&"hypervisor"))
-        .or_else(|| cpuid::hypervisor_bit(snapshot));
+        .or_else(|| cpuid::hypervisor_bit(snapshot))
+        .or(dmi.is_virtual.then_some(true));
     let named = cpuid::hypervisor_name(snapshot)
         .or_else(|| kernel_says(snapshot))
         .or_else(|| machine_says(snapshot, info))

@@ -47,6 +47,8 @@ pub fn structures(text: &str) -> Vec<Structure<'_>> {
         let indented = line.starts_with([' ', '\t']);
         match (words.split_once(':'), found.last_mut()) {
             (Some((name, value)), Some(last)) if indented => last.fields.push((name.trim(), value.trim())),
+            // A word alone of a list: a characteristic.
+            (None, Some(last)) if indented && !words.is_empty() => last.fields.push((words, "")),
             // Another structure's title: what follows is not the last one's.
             (_, Some(_)) if !indented && !words.is_empty() => {
                 found.push(Structure { kind: u32::MAX, handle: None, fields: Vec::new() });

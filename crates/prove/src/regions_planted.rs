@@ -101,8 +101,8 @@ fn row(words: &str, cause: Option<Cause>, named: &Named) -> Vec<String> {
     vec![words.to_string(), named.none.of.to_string(), right, named.wrong.to_string(), named.none.to_string()]
 }
 
-/// Twelve regions, and what looks need beside them.
-const TWELVE: &str = "832M";
+/// Twelve regions.
+const TWELVE: &str = "768M";
 
 /// One map; causes that are the host's own count neither way.
 fn try_once(plant: &str, cause: Option<Cause>, own: &[Cause], count: &mut Named) {
@@ -183,7 +183,6 @@ fn causes(seen: &Value) -> Vec<Cause> {
 #[derive(Clone, Copy)]
 enum Use {
     Write,
-    Read,
     Chase,
 }
 
@@ -212,7 +211,6 @@ impl Neighbour {
             stream(Op::Write, &mut memory);
             match what {
                 Use::Write => by_turns(&flag, busy_s, idle_s, || stream(Op::WriteNt, &mut memory)),
-                Use::Read => by_turns(&flag, busy_s, idle_s, || stream(Op::Load, &mut memory)),
                 Use::Chase => {
                     let mut chains = Chain::random_parts(memory.words_mut(), LINE_BYTES, Self::CHAINS, 1);
                     by_turns(&flag, busy_s, idle_s, || walk_together(&mut chains, 10_000));
@@ -244,10 +242,9 @@ impl Drop for Neighbour {
 }
 
 /// What a neighbour does for how long of every four seconds, and whether that is above the limits.
-const NEIGHBOURS: [(Use, f64, &str); 4] = [
+const NEIGHBOURS: [(Use, f64, &str); 3] = [
     (Use::Write, 1.6, "writes past the caches, 40 % of the time"),
     (Use::Write, 0.3, "writes past the caches, 8 % of the time"),
-    (Use::Read, 1.6, "reads, 40 % of the time"),
     (Use::Chase, 1.6, "follows 12 chains at once, 40 % of the time"),
 ];
 const CYCLE_S: f64 = 4.0;
@@ -267,7 +264,7 @@ fn neighbours() -> String {
     for trial in 0..trials {
         for (((what, busy_s, words), told), slower) in NEIGHBOURS.iter().zip(&mut told).zip(&mut slower) {
             let neighbour = Neighbour::on(cpu, *what, *busy_s, CYCLE_S - busy_s);
-            let seen = map("1600M", "");
+            let seen = map("1536M", "");
             drop(neighbour);
             let Some(seen) = seen else { continue };
             let found = &seen["neighbour"];
@@ -340,7 +337,7 @@ fn beside_chains() -> String {
     for _ in 0..ROUNDS {
         let near = timed(&mut memory, Visits::RandomInPages(NEAR_PAGES * page));
         chains.push(timed(&mut memory, Visits::Random) - near);
-        let Some(seen) = regions_of(CHAINED_CHUNK, "2112M", "") else { continue };
+        let Some(seen) = regions_of(CHAINED_CHUNK, "2G", "") else { continue };
         let price = &seen["price_ns"];
         walks.extend(price[0].as_f64().zip(price[1].as_f64()).map(|(low, high)| (low + high) / 2.0));
     }

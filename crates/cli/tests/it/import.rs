@@ -14,6 +14,7 @@ use crate::assay;
 use crate::golden::pretended;
 
 mod export;
+mod faults;
 mod first_screen;
 
 /// The results of lmbench that were collected (not part of this project); `None`, said aloud, in a

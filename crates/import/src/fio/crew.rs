@@ -139,7 +139,7 @@ impl Crew<'_> {
         if self.merged {
             put("of", "several-kinds");
         }
-        if !self.among.is_empty() {
+        if !self.among.is_empty() || job.untold {
             put("job", &job.name);
         }
         if let Some(client) = self.client {
@@ -153,7 +153,7 @@ impl Crew<'_> {
         let is = |name: &str, value: &str| job.option(&[name]).is_some_and(|found| found == value);
         match () {
             () if is("direct", "1") || is("buffered", "0") => "direct",
-            () if job.direct_untold => "untold",
+            () if job.direct_untold || job.untold => "untold",
             () => "buffered",
         }
     }
@@ -216,7 +216,7 @@ impl Crew<'_> {
     fn block(&self, way: Way) -> Value {
         let job = self.job();
         if job.untold {
-            return text("untold");
+            return self.moved_each(way).map_or_else(|| text("untold"), Value::Int);
         }
         let block = job.option(&["bs", "blocksize"]).unwrap_or("4k");
         let parts: Vec<&str> = block.split(',').collect();
@@ -225,6 +225,16 @@ impl Crew<'_> {
             parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
         let bytes = numbers::amount(own, 1024.0).filter(|bytes| *bytes >= 1.0);
         bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64))
+    }
+
+    /// What each I/O moved, where it is a size that blocks have.
+    fn moved_each(&self, way: Way) -> Option<i64> {
+        const SECTOR: f64 = 512.0;
+        let sum = |of: fn(&super::Side) -> Option<f64>| -> Option<f64> {
+            self.jobs.iter().map(|job| of(job.side(way))).sum()
+        };
+        let each = sum(|side| side.bytes)? / sum(|side| side.ios)?;
+        (each >= SECTOR && each % SECTOR == 0.0).then_some(each as i64)
     }
 
     pub fn point(&self, way: Way) -> Params {
@@ -243,13 +253,38 @@ impl Crew<'_> {
         Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])
     }
 
+    /// Why its figures are none of a device, as far as its options tell.
+    fn no_device(&self) -> Option<String> {
+        let job = self.job();
+        let place = job.option(&["filename", "directory"]).unwrap_or_default();
+        let is_below = |folder: &str| place == folder || place.starts_with(&format!("{folder}/"));
+        match () {
+            () if self.engine() == Some("null") => Some("the null engine does no I/O".to_string()),
+            () if ["/dev/zero", "/dev/null", "/dev/full"].contains(&place) => {
+                Some(format!("{place} is no device: nothing is stored there"))
+            }
+            () if ["/dev/shm", "/run/shm"].into_iter().any(is_below) => {
+                Some("its files are in memory (tmpfs): no disk".to_string())
+            }
+            () if self.cache() == "buffered" => Some(
+                "through the page cache: memory, as far as that had the data (direct=1 asks the device)"
+                    .to_string(),
+            ),
+            () => None,
+        }
+    }
+
     /// What is to be known of all its figures.
     pub fn notes(&self) -> Vec<String> {
         let job = self.job();
         let mut notes = Vec::new();
         if job.untold {
-            notes.push("what it did is not told: the line that announces the job is not here".to_string());
+            notes.push(match job.direct_untold {
+                true => "what it did is not told: the line that announces the job is not here".to_string(),
+                false => "what it did is not told: this version of fio leaves its options out".to_string(),
+            });
         }
+        notes.extend(self.no_device());
         match self.engine() {
             _ if job.untold => {}
             Some("libaio") => notes.push("by libaio, ours by io_uring".to_string()),

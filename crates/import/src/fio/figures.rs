@@ -119,6 +119,12 @@ impl Crew<'_> {
             }
         }
         let ways = self.ways();
+        let unified: Vec<&Side> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
+        if !unified.is_empty() {
+            let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
+            self.direction(ways[0], op, false, &unified, builder, against);
+            return self.synced(builder);
+        }
         for way in Way::ALL {
             let sides: Vec<&Side> =
                 self.jobs.iter().map(|job| job.side(way)).filter(|side| !side.is_empty()).collect();
@@ -135,7 +141,8 @@ impl Crew<'_> {
                 );
             }
             let mixed = meant && ways.len() > 1 && !self.job().untold;
-            self.direction(way, mixed, &sides, builder, against);
+            let op = if mixed { "mixed" } else { way.word() };
+            self.direction(way, op, mixed, &sides, builder, against);
         }
         self.both(builder);
         self.cpu(builder);
@@ -182,14 +189,15 @@ impl Crew<'_> {
     fn direction(
         &self,
         way: Way,
-        mixed: bool,
+        op: &str,
+        one_of_both: bool,
         sides: &[&Side],
         builder: &mut Builder,
         against: &mut Against,
     ) {
         let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
-        let mut params = self.params(if mixed { "mixed" } else { way.word() });
-        if mixed {
+        let mut params = self.params(op);
+        if one_of_both {
             params.insert(model::vocabulary::network::param::DIRECTION, text(way.word()));
         }
         let mut notes = self.notes();

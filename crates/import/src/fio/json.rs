@@ -61,6 +61,7 @@ fn disks(value: &Value) -> (Vec<String>, Vec<String>) {
 fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
     let mut own = options(&value["job options"]);
     own.extend_from_slice(global);
+    let is_untold = value.get("job options").is_none() && own.is_empty();
     let number = |name: &str| value[name].as_f64().filter(|number| *number >= 0.0);
     let job_runtime_ms = number("job_runtime");
     let cpu = number("usr_cpu").zip(number("sys_cpu")).map(|(user, system)| user + system);
@@ -79,6 +80,9 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
         job_runtime_ms,
         cpu,
         sides,
+        // Version 2 tells no options.
+        untold: is_untold,
+        unified: value["mixed"].is_object().then(|| side(&value["mixed"], version)),
         ..Job::default()
     }
 }
@@ -94,6 +98,7 @@ fn side(value: &Value, version: &str) -> Side {
     Side {
         ios: number("total_ios"),
         bytes,
+        bytes_carry: 0.0,
         runtime_ms: number("runtime"),
         iops: number("iops"),
         bandwidth: number("bw_bytes").or(number("bw").map(|kib| kib * 1024.0)),

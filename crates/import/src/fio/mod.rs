@@ -11,6 +11,7 @@ mod figures;
 mod json;
 mod latencies;
 mod numbers;
+mod recount;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,8 @@ struct Spread {
 struct Side {
     ios: Option<f64>,
     bytes: Option<f64>,
+    /// As much may be missing of these bytes.
+    bytes_carry: f64,
     runtime_ms: Option<f64>,
     iops: Option<f64>,
     /// bytes/s.
@@ -126,6 +129,8 @@ struct Job {
     untold: bool,
     /// The figures are of jobs of several kinds in one.
     merged: bool,
+    /// Both directions in one report (`unified_rw_reporting`).
+    unified: Option<Side>,
     /// Half of the last digit of a block size as it is printed, bytes.
     block_rounding: f64,
 }

@@ -50,6 +50,20 @@ pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     plain(number).map(|value| value * scale)
 }
 
+/// fio before 3.26 lost a carry: 11.97 was printed as 11.0. What may be missing of such an amount.
+pub fn carry(text: &str) -> f64 {
+    let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.split('/').next().unwrap_or_default();
+    if number.ends_with(".0") { amount(&format!("1{unit}"), 1000.0).unwrap_or(0.0) } else { 0.0 }
+}
+
+/// Whether a rate lacks what the same in other units has.
+pub fn is_carried(text: Option<&str>, printed: f64, again: f64) -> bool {
+    let most = text.map_or(0.0, carry);
+    again > printed * 1.01 && again < (printed + most) * 1.01
+}
+
 /// ns a unit: `usec`, `msec`.
 pub fn nanoseconds(unit: &str) -> Option<f64> {
     match unit.trim() {

@@ -5,7 +5,8 @@
 //! three or four digits: with the counts of the line `issued rwts` and the time it is computed
 //! again.
 
-use super::numbers::{amount, decimal, named, nanoseconds, plain};
+use super::numbers::{amount, carry, decimal, is_carried, named, nanoseconds, plain};
+use super::recount::{recount, sharpen};
 use super::{Job, MOST_DEVICES, SEVERAL, Side, Spread, Way, busy_device, snapshots};
 use crate::own::short;
 
@@ -170,8 +171,10 @@ struct Reader {
     /// 1024 where KB is that.
     kilo: f64,
     unknown: Option<(String, usize)>,
-    /// A result was read since the last job was announced.
+    /// A result was read since the last job was announced; and fio said its version, which it does
+    /// behind all announcements.
     ended: bool,
+    started: bool,
     /// What the numbers of groups in this run begin with.
     before: i64,
     /// The job that the lines at hand are of.
@@ -207,10 +210,13 @@ impl Reader {
         {
             self.facts.push(("fio".to_string(), short(version)));
             self.kilo = if version.starts_with(['1', '2']) { 1024.0 } else { 1000.0 };
+            self.started = !self.announced.is_empty();
         } else if let Some(one) = announced(line) {
             self.within = None;
-            // After results another run begins, whose groups are others.
-            if std::mem::take(&mut self.ended) {
+            // After results, or where fio has started since, another run begins, whose groups are
+            // others: the last one may have been stopped.
+            let (ended, started) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.started));
+            if ended || started {
                 self.before += RUNS_APART;
             }
             self.announced.push(Announced { group: one.group.map(|group| group + self.before), ..one });
@@ -417,10 +423,17 @@ fn side(rest: &str, kilo: f64) -> Side {
         .find_map(|part| part.split_once('/').filter(|(_, time)| time.ends_with("msec")));
     let iops = named(rest, "IOPS");
     let bandwidth = named(rest, "BW");
+    // The same in units of 1000, behind it in brackets.
+    let again = bandwidth
+        .and_then(|text| text.split_once('(')?.1.split_once("/s"))
+        .and_then(|(text, _)| amount(text, 1000.0));
+    let printed = bandwidth.and_then(rate);
+    let carried = printed.zip(again).filter(|(printed, again)| is_carried(bandwidth, *printed, *again));
     Side {
         iops: iops.and_then(decimal),
-        bandwidth: bandwidth.and_then(rate),
+        bandwidth: carried.map(|(_, again)| again).or(printed),
         bytes: of.and_then(|(bytes, _)| amount(bytes, 1000.0)),
+        bytes_carry: of.map_or(0.0, |(bytes, _)| carry(bytes)),
         runtime_ms: of.and_then(|(_, time)| plain(time.trim_end_matches("msec"))),
         rounded: format!(
             "it prints IOPS={}, BW={}",
@@ -444,43 +457,6 @@ fn issued(job: &mut Job, rest: &str) {
             Some(side) => side.ios = count,
             // The fourth are syncs.
             None => job.sync.n = count.filter(|count| *count > 0.0),
-        }
-    }
-}
-
-/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell,
-/// where it rounds to what is printed. Blocks are powers of two mostly, and multiples of a sector
-/// nearly always.
-fn sharpen(job: &mut Job) {
-    let Some(printed) = job.option(&["bs"]).and_then(plain) else { return };
-    if printed % 512.0 == 0.0 || job.block_rounding == 0.0 {
-        return;
-    }
-    let of =
-        |side: &Side| side.bytes.zip(side.ios).filter(|(_, ios)| *ios > 0.0).map(|(bytes, ios)| bytes / ios);
-    let Some(each) = job.sides.iter().find_map(of) else { return };
-    let fits = |size: &f64| (size - printed).abs() <= job.block_rounding && (size / each - 1.0).abs() < 0.005;
-    let power = 2f64.powi(printed.log2().round() as i32);
-    let sectors = (printed / 512.0).round() * 512.0;
-    if let Some(size) = [power, sectors].into_iter().find(fits) {
-        let bs = job.options.iter_mut().find(|(name, _)| name == "bs");
-        bs.into_iter().for_each(|(_, value)| *value = format!("{size:.0}"));
-    }
-}
-
-/// Rates from counts and times, where the printed ones have fewer digits and agree.
-fn recount(job: &mut Job) {
-    let block = job.option(&["bs"]).and_then(plain);
-    for side in &mut job.sides {
-        let counted =
-            side.ios.zip(side.runtime_ms).filter(|(_, time)| *time > 0.0).map(|(ios, ms)| ios * 1e3 / ms);
-        if let (Some(counted), Some(printed)) = (counted, side.iops)
-            && (counted / printed - 1.0).abs() < 0.01
-        {
-            side.iops = Some(counted);
-            let bandwidth = block.map(|block| block * counted);
-            let near = |one: &f64| side.bandwidth.is_some_and(|printed| (one / printed - 1.0).abs() < 0.01);
-            side.bandwidth = bandwidth.filter(near).or(side.bandwidth);
         }
     }
 }

@@ -11,6 +11,8 @@ use model::{Beside, Better, Case, Pages, Params, Placement, Value as Of};
 
 /// The statistics of one series take time that grows with the square of its values.
 const MOST_INTERVALS: usize = 200;
+/// No segment carries less where more is to be sent (Linux, tcp_min_snd_mss), bytes.
+const SMALLEST_SEGMENT: f64 = 48.0;
 /// An end is busy from here on, a share of a CPU.
 const BUSY: f64 = 0.95;
 
@@ -242,7 +244,18 @@ impl Test<'_> {
         }
         let seconds = positive(&sent["seconds"]).filter(|_| stopped.is_none());
         if let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) {
-            builder.value(with("retransmits", "1/s", Better::Lower, ""), count / seconds);
+            let meaning = with("retransmits", "1/s", Better::Lower, "");
+            // What was sent in the smallest segments that TCP has.
+            let most = sent["bytes"].as_f64().map_or(f64::MAX, |bytes| bytes / SMALLEST_SEGMENT + 1.0);
+            match (0.0..=most).contains(&count) {
+                true => builder.value(meaning, count / seconds),
+                false => {
+                    let why = format!(
+                        "a counter that wrapped around: {count:.0} retransmits of at most {most:.0} segments"
+                    );
+                    builder.missing(meaning, why);
+                }
+            }
         }
     }
 

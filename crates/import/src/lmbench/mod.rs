@@ -3,6 +3,7 @@
 
 mod ceiling;
 mod figures;
+mod labels;
 pub mod numbers;
 mod raw;
 mod summary;

@@ -2,81 +2,10 @@
 //! wrong.
 
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
+use super::labels::{CURVES, LINES, is_optional};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
 use model::vocabulary::kernel as ids;
-
-/// How lines of single figures begin, in the order in which lmbench's script prints them, and what
-/// they are.
-const LINES: &[(&str, &str)] = &[
-    ("Simple syscall", "null call"),
-    ("Simple read", "read"),
-    ("Simple write", "write"),
-    ("Simple stat", "stat"),
-    ("Simple fstat", "fstat"),
-    ("Simple open/close", "open close"),
-    ("Select on 100 fd's", "select 100"),
-    ("Select on 100 tcp fd's", "select tcp"),
-    ("Signal handler installation", "signal install"),
-    ("Signal handler overhead", "signal handle"),
-    ("Protection fault", "protection fault"),
-    ("Pipe latency", "pipe"),
-    ("AF_UNIX sock stream latency", "unix"),
-    ("Process fork+exit", "fork"),
-    ("Process fork+execve", "exec"),
-    ("Process fork+/bin/sh -c", "shell"),
-    ("integer bit", "integer bit"),
-    ("integer add", "integer add"),
-    ("integer mul", "integer mul"),
-    ("integer div", "integer div"),
-    ("integer mod", "integer mod"),
-    ("int64 bit", "int64 bit"),
-    // lat_ops prints this one so, which is why summaries have an empty cell there.
-    ("uint64 add", "int64 add"),
-    ("int64 mul", "int64 mul"),
-    ("int64 div", "int64 div"),
-    ("int64 mod", "int64 mod"),
-    ("float add", "float add"),
-    ("float mul", "float mul"),
-    ("float div", "float div"),
-    ("double add", "double add"),
-    ("double mul", "double mul"),
-    ("double div", "double div"),
-    ("float bogomflops", "float bogomflops"),
-    ("double bogomflops", "double bogomflops"),
-    ("Pagefaults on", "page fault"),
-    ("UDP latency using localhost", "udp"),
-    ("TCP latency using localhost", "tcp"),
-    ("RPC/udp latency using localhost", "rpc udp"),
-    ("RPC/tcp latency using localhost", "rpc tcp"),
-    ("TCP/IP connection cost to localhost", "tcp connect"),
-    ("UDP latency using", "remote udp"),
-    ("TCP latency using", "remote tcp"),
-    ("RPC/udp latency using", "remote rpc udp"),
-    ("RPC/tcp latency using", "remote rpc tcp"),
-    ("TCP/IP connection cost to", "remote tcp connect"),
-    ("AF_UNIX sock stream bandwidth", "unix bandwidth"),
-    ("Pipe bandwidth", "pipe bandwidth"),
-    ("tlb", "tlb"),
-];
-
-/// Older versions have no such line; where something stands in its place, that is told.
-fn is_optional(name: &str) -> bool {
-    name.contains("rpc") || name == "tlb"
-}
-
-/// Headings of curves with the key and wording of their points; `{}` is the point's size in bytes.
-const CURVES: &[(&str, &str, Unit)] = &[
-    ("mappings", "lmbench.mmap@one-cpu/bytes={}#latency", Unit::Us),
-    ("read bandwidth", "file.read@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
-    ("read open2close bandwidth", "file.read@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
-    ("Mmap read bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
-    ("Mmap read open2close bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
-    ("Memory read bandwidth", "memory.bandwidth@one-cpu?op=read/bytes={}#bandwidth", Unit::Mb),
-    ("Memory write bandwidth", "memory.bandwidth@one-cpu?op=write/bytes={}#bandwidth", Unit::Mb),
-    ("Socket bandwidth using localhost", "ipc.tcp-bandwidth@free/message={}#bandwidth", Unit::Mb),
-    ("Memory load parallelism", "lmbench.load-parallelism@one-cpu/bytes={}#parallelism", Unit::Number),
-];
 
 const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
 
@@ -132,8 +61,12 @@ struct Reader {
     complaints: Vec<(usize, String)>,
     /// Single figures that were found: place in [`LINES`] and line number.
     found: Vec<(usize, usize)>,
+    /// The last line that was none of lmbench's, if nothing of it has come since: `After:`.
+    above: Option<String>,
 }
 
+/// What a result is headed by, in its make-up.
+const HEADING: &str = "heading";
 /// Lines that are no figures and are kept as reasons.
 const MOST_COMPLAINTS: usize = 10_000;
 
@@ -146,6 +79,7 @@ impl Reader {
             random: false,
             complaints: Vec::new(),
             found: Vec::new(),
+            above: None,
         }
     }
 
@@ -163,9 +97,38 @@ impl Reader {
             self.block = Block::None;
         } else if !self.pair(line) && !self.heading(line) && !self.single(number, line) {
             self.block = Block::None;
+            let text: String = line.trim().chars().take(200).collect();
+            self.above = Some(text.clone());
             if self.complaints.len() < MOST_COMPLAINTS {
-                self.complaints.push((number, line.trim().chars().take(200).collect()));
+                self.complaints.push((number, text));
             }
+            return;
+        }
+        if !line.trim().is_empty() {
+            self.above = None;
+        }
+    }
+
+    /// A figure that was there before is another run's where something that is none of lmbench's
+    /// stands between, which then heads it; and so may what stands above the first.
+    fn heading_of_figure(&mut self, place: usize) {
+        let before = self.found.iter().rev().find(|(other, _)| *other == place).map(|(_, line)| *line);
+        let between = before.is_some_and(|line| self.complaints.iter().any(|(other, _)| *other > line));
+        let heading = match (between, self.found.is_empty()) {
+            (true, _) => self.complaints.pop().map(|(_, text)| text),
+            (false, true) => self.above.take().filter(|text| text.ends_with(':') || text.starts_with('#')),
+            (false, false) => None,
+        };
+        if between {
+            let (host, facts) = (self.builder.host.clone(), self.builder.make_up.clone());
+            self.close();
+            self.builder.host = host;
+            let facts = facts.iter().filter(|(label, _)| label != HEADING);
+            facts.for_each(|(label, value)| self.builder.fact(label, value));
+        }
+        if let Some(heading) = heading {
+            self.complaints.retain(|(_, text)| *text != heading);
+            self.builder.fact(HEADING, heading.trim_end_matches(':'));
         }
     }
 
@@ -339,6 +302,7 @@ impl Reader {
         self.block = Block::None;
         let known = LINES.iter().position(|(words, _)| label == *words || begins(label, words));
         if let Some(place) = known {
+            self.heading_of_figure(place);
             self.found.push((place, number));
         }
         let figure = known.and_then(|place| find(LINES[place].1)).filter(|figure| figure.unit == unit);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::figures::find;
 use super::numbers;
-use super::tables::{HOST, Holds, PREFIX, SYSTEM, TABLES, Table};
+use super::tables::{Holds, TABLES, Table};
 use crate::Imported;
 use crate::builder::Builder;
 
@@ -82,29 +82,108 @@ pub fn read(text: &str) -> Vec<Imported> {
 }
 
 /// Where a table's columns end, and where else they may.
-struct Columns(Vec<[usize; 2]>);
+struct Columns {
+    ends: Vec<[usize; 2]>,
+    /// Where host and system end.
+    host: usize,
+    system: usize,
+    /// The column of the clock, which tells whether a row is where it should be.
+    mhz: Option<usize>,
+}
 
 impl Columns {
     /// By lmbench 3.0's own layout; by the dashes where another version has as many columns
-    /// elsewhere.
+    /// elsewhere, or wider names.
     fn of(table: &Table, dashes: &str) -> Option<Columns> {
-        if dashes == table.dashes() {
-            let ends = table.ends().into_iter().zip(table.columns);
-            return Some(Columns(ends.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()));
-        }
+        let mhz = table.columns.iter().position(|column| column.holds == Holds::Fact("mhz"));
         let is_end =
             |at: &usize| dashes.as_bytes()[*at] == b'-' && dashes.as_bytes().get(at + 1) != Some(&b'-');
-        let ends: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).skip(2).collect();
-        (ends.len() == table.columns.len()).then(|| Columns(ends.into_iter().map(|end| [end, end]).collect()))
+        let all: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).collect();
+        let [host, system, ends @ ..] = all.as_slice() else { return None };
+        let ends: Vec<[usize; 2]> = match dashes == table.dashes() {
+            true => {
+                let own = table.ends().into_iter().zip(table.columns);
+                own.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()
+            }
+            false => ends.iter().map(|end| [*end, *end]).collect(),
+        };
+        (ends.len() == table.columns.len()).then_some(Columns { ends, host: *host, system: *system, mhz })
     }
+
+    /// The words of a row that stand behind its system, moved to where they belong: names that are
+    /// longer than the format allows, or were replaced by others, shift all that is behind them.
+    /// `None` where they stand nowhere that makes sense.
+    fn cells(&self, row: &str) -> Option<Cells> {
+        let all = words(row);
+        let as_printed = all.iter().position(|word| word.end > self.system).unwrap_or(all.len());
+        // A word across the border belongs to neither side.
+        let is_apart = all.get(as_printed).is_none_or(|word| word.start >= self.system);
+        // Host and system have a word or two each, and the system ends where its column does.
+        let shifted = [3, 2].into_iter().filter_map(|first| {
+            let end = all.get(first - 1).filter(|_| all.len() > first)?.end;
+            Some((first, end as isize - self.system as isize))
+        });
+        let tries = [(as_printed, 0)].into_iter().filter(|_| is_apart).chain(shifted);
+        let moved = |(first, shift): (usize, isize)| -> Vec<Word> {
+            let back = |at: usize| at.saturating_add_signed(-shift);
+            let own = all[first..].iter();
+            own.map(|word| Word { text: word.text.clone(), start: back(word.start), end: back(word.end) })
+                .collect()
+        };
+        let mut sensible = tries.map(|one| (one, moved(one))).filter(|(_, words)| self.has_clock(words));
+        let aligned = sensible.clone().find(|(_, words)| self.are_aligned(words));
+        // Builds differ in where words stand in their columns.
+        let ((first, shift), words) =
+            aligned.or_else(|| sensible.next().filter(|((_, shift), _)| *shift == 0))?;
+        let names = all[..first].iter().map(|word| word.text.as_str()).collect::<Vec<_>>();
+        let (host, system) = match shift {
+            0 => {
+                let part =
+                    |from: usize, to: usize| row.chars().skip(from).take(to - from).collect::<String>();
+                (part(0, self.host), part(self.host + 1, self.system))
+            }
+            _ => (names[0].to_string(), names[1..].join(" ")),
+        };
+        let system = system.trim().to_string();
+        let is_cut = shift == 0 && system.chars().count() + self.host + 1 >= self.system;
+        Some(Cells { host: host.trim().to_string(), system, is_cut, words })
+    }
+
+    /// Whether the clock is one, where the table has it.
+    fn has_clock(&self, words: &[Word]) -> bool {
+        const FASTEST_MHZ: u32 = 20_000;
+        let Some(mhz) = self.mhz else { return true };
+        let place = |word: &Word| self.ends.iter().position(|[_, limit]| word.end <= *limit);
+        match words.iter().find(|word| place(word) == Some(mhz)) {
+            Some(word) => word.text.parse::<u32>().is_ok_and(|mhz| (1..FASTEST_MHZ).contains(&mhz)),
+            None => true,
+        }
+    }
+
+    /// Whether nearly all words end where a column does.
+    fn are_aligned(&self, words: &[Word]) -> bool {
+        let last = self.ends.last().map_or(0, |[_, limit]| *limit);
+        let own = || words.iter().filter(|word| word.end <= last);
+        let aligned = own().filter(|word| self.ends.iter().any(|ends| ends.contains(&word.end))).count();
+        aligned > 0 && 10 * aligned >= 9 * own().count()
+    }
+}
+
+/// A row, taken apart.
+struct Cells {
+    host: String,
+    system: String,
+    /// The system fills its column, so that more of it may have been cut off.
+    is_cut: bool,
+    words: Vec<Word>,
 }
 
 impl Columns {
     /// Whether the last word of a row that may be cut off fills its column. Where words may end in
     /// two places, those of the column before tell in which.
     fn is_whole(&self, column: usize, ends: &[usize]) -> bool {
-        let [end, limit] = self.0[column];
-        let before = column.checked_sub(1).map_or([0, 0], |before| self.0[before]);
+        let [end, limit] = self.ends[column];
+        let before = column.checked_sub(1).map_or([0, 0], |before| self.ends[before]);
         let aligned = match (end == limit, before[0] == before[1]) {
             (true, _) => end,
             (false, true) => return false,
@@ -115,28 +194,24 @@ impl Columns {
     }
 }
 
-/// Whether a line looks like a row: host, a space, system, and what belongs to neither make nor a
-/// title.
+/// Whether a line looks like a row: a host, a system, and what belongs to neither make nor a title.
 fn is_row(line: &str) -> bool {
-    let mut chars = line.chars();
-    let begins = chars.clone().next().is_some_and(|c| !c.is_whitespace() && c != '-');
-    begins
-        && chars.nth(HOST) == Some(' ')
-        && !line.starts_with("make")
-        && line.chars().skip(HOST + 1).take(SYSTEM).any(|c| !c.is_whitespace())
-        && titled(line).is_none()
+    let begins = line.starts_with(|c: char| !c.is_whitespace() && c != '-');
+    begins && !line.starts_with("make") && line.split_whitespace().count() > 2 && titled(line).is_none()
 }
 
 /// A word of a row, and the columns that it takes.
+#[derive(Clone)]
 struct Word {
     text: String,
+    start: usize,
     end: usize,
 }
 
 fn words(row: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut inside = false;
-    for (at, c) in row.chars().enumerate().skip(PREFIX) {
+    for (at, c) in row.chars().enumerate() {
         match (c.is_whitespace(), inside) {
             (true, _) => inside = false,
             (false, true) => {
@@ -146,7 +221,7 @@ fn words(row: &str) -> Vec<Word> {
                 }
             }
             (false, false) => {
-                words.push(Word { text: c.to_string(), end: at + 1 });
+                words.push(Word { text: c.to_string(), start: at, end: at + 1 });
                 inside = true;
             }
         }
@@ -164,7 +239,7 @@ struct Results {
 }
 
 impl Results {
-    fn of(&mut self, host: &str, system: &str) -> Option<&mut Builder> {
+    fn of(&mut self, host: &str, system: &str, is_cut: bool) -> Option<&mut Builder> {
         let name = (host.to_string(), system.to_string());
         let place = match self.names.iter().position(|known| *known == name) {
             Some(place) => place,
@@ -175,7 +250,7 @@ impl Results {
             None => {
                 let mut builder = Builder::new(super::SUMMARY, host);
                 if let Some((_, release)) = system.split_once(' ') {
-                    let cut = if system.chars().count() >= SYSTEM { "…" } else { "" };
+                    let cut = if is_cut { "…" } else { "" };
                     builder.fact("kernel", &format!("{}{cut}", release.trim()));
                 }
                 self.names.push(name);
@@ -189,15 +264,20 @@ impl Results {
     /// Takes a row apart. In the file's last line, if it is `cut`, a cell counts only where it
     /// fills its column.
     fn row(&mut self, table: &Table, columns: &Columns, row: &str, cut: bool) {
-        let part = |from: usize, many: usize| row.chars().skip(from).take(many).collect::<String>();
-        let (host, system) = (part(0, HOST), part(HOST + 1, SYSTEM));
-        let Some(builder) = self.of(host.trim(), system.trim()) else { return };
-        let mut cells: Vec<Option<Word>> = columns.0.iter().map(|_| None).collect();
-        let words = words(row);
+        let Some(Cells { host, system, is_cut, words }) = columns.cells(row) else {
+            let named: String = row.split_whitespace().next().unwrap_or_default().chars().take(40).collect();
+            self.remarks.push(format!(
+                "the row of {named:?} in the table {:?} stands in none of its columns and was left out: names in it were changed, or cells are missing",
+                table.title
+            ));
+            return;
+        };
+        let Some(builder) = self.of(&host, &system, is_cut) else { return };
+        let mut cells: Vec<Option<Word>> = columns.ends.iter().map(|_| None).collect();
         let last = words.len();
         let ends: Vec<usize> = words.iter().map(|word| word.end).collect();
         for (number, word) in words.into_iter().enumerate() {
-            let place = columns.0.iter().position(|[_, limit]| word.end <= *limit);
+            let place = columns.ends.iter().position(|[_, limit]| word.end <= *limit);
             match place.and_then(|place| cells.get_mut(place)) {
                 Some(cell @ None) if !cut || number + 1 < last => *cell = Some(word),
                 Some(cell @ None) if place.is_some_and(|place| columns.is_whole(place, &ends)) => {

@@ -38,7 +38,7 @@ pub struct Table {
 /// Characters of host and system before the first column.
 pub const HOST: usize = 9;
 pub const SYSTEM: usize = 13;
-pub const PREFIX: usize = HOST + 1 + SYSTEM + 1;
+const PREFIX: usize = HOST + 1 + SYSTEM + 1;
 
 impl Table {
     /// For each column where it ends, counted from the line's begin.

@@ -12,6 +12,11 @@ pub enum Line {
     Fact(&'static str, String),
     /// `Benchmark Run: Tue Nov 12 2024 15:00:50 - 15:28:47`: a section begins.
     Run { when: String },
+    /// The same on its page: `Benchmark Run: 8 CPUs; 1 parallel process`
+    RunOf { cpus: String, copies: u32 },
+    /// A row of its page: `Pipe Throughput  2084880.1  lps  10.0 s  7  12440.0  1675.9`, the last
+    /// two where the test has a baseline.
+    PageRow(TestLine, Option<Row>),
     /// `4 CPUs in system; running 1 parallel copy of tests`
     Copies { cpus: String, copies: u32 },
     /// `Pipe Throughput   2084880.1 lps   (10.0 s, 7 samples)`
@@ -53,6 +58,7 @@ pub fn read(line: &str) -> Option<Line> {
         .or_else(|| copies(line))
         .or_else(|| index(line))
         .or_else(|| test(line).map(Line::Test))
+        .or_else(|| page_row(line))
         .or_else(|| failed(line))
 }
 
@@ -67,13 +73,42 @@ fn head(line: &str) -> Option<Line> {
         "OS" => Some(Line::Fact("kernel", value.split(" -- ").nth(1)?.trim().to_string())),
         "Machine" => Some(Line::Fact("architecture", first(value, " ("))),
         "Language" => Some(Line::Fact("language", first(value, " ("))),
-        "Benchmark Run" => Some(Line::Run { when: value.to_string() }),
+        "Benchmark Run" => Some(run_of(value).unwrap_or_else(|| Line::Run { when: value.to_string() })),
         // Some kernels tell no model.
         _ if label.strip_prefix("CPU ").is_some_and(is_count) => {
             Some(Line::Fact("cpu_model", value.rsplit_once('(')?.0.trim().to_string()))
         }
         _ => None,
     }
+}
+
+fn run_of(value: &str) -> Option<Line> {
+    let (cpus, running) = value.split_once("; ")?;
+    let cpus = cpus.strip_suffix(" CPUs").or(cpus.strip_suffix(" CPU")).filter(|cpus| is_count(cpus))?;
+    let (copies, rest) = running.split_once(' ')?;
+    let copies = copies.parse().ok().filter(|copies| *copies > 0)?;
+    rest.starts_with("parallel process").then(|| Line::RunOf { cpus: cpus.to_string(), copies })
+}
+
+fn page_row(line: &str) -> Option<Line> {
+    let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let [title, value, unit, seconds, samples, rest @ ..] = cells.as_slice() else { return None };
+    let seconds = seconds.strip_suffix(" s").filter(|seconds| number(seconds).is_some())?.to_string();
+    let (result, samples) = (number(value)?, samples.parse().ok()?);
+    let title = title.to_string();
+    let row = match rest {
+        [baseline, index] => Some(Row {
+            title: title.clone(),
+            baseline: Some(number(baseline)?),
+            result,
+            index: number(index),
+        }),
+        _ => None,
+    };
+    Some(Line::PageRow(
+        TestLine { title, value: Some(result), unit: unit.to_string(), seconds, samples },
+        row,
+    ))
 }
 
 fn copies(line: &str) -> Option<Line> {

@@ -39,15 +39,21 @@ fn is_one(text: &str) -> bool {
 /// One head with its sections.
 #[derive(Default)]
 struct Report {
+    /// What stands above its head.
+    above: String,
     host: String,
     facts: Vec<(&'static str, String)>,
     sections: Vec<Section>,
     unknown: Vec<String>,
+    /// Results behind it that are too many.
+    left_out: usize,
 }
 
 /// What was run at one number of copies.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Section {
+    /// What stands above it and belongs to no report: `With patch`.
+    heading: String,
     when: String,
     cpus: String,
     copies: Option<u32>,
@@ -57,61 +63,130 @@ struct Section {
     too_many: bool,
 }
 
-/// The results in a text, one for each host.
+/// The results in a text: each report is one, and in a part of one each section that says again
+/// what another one said. What stands there twice in all its figures counts once.
 fn read(text: &str) -> Vec<Imported> {
     let mut reports: Vec<Report> = Vec::new();
-    for report in split(text) {
-        let kernel = |report: &Report| report.facts.iter().find(|(label, _)| *label == "kernel").cloned();
-        let same = |other: &Report| other.host == report.host && kernel(other) == kernel(&report);
-        match reports.iter().position(same) {
-            Some(known) => {
-                reports[known].sections.extend(report.sections);
-                reports[known].unknown.extend(report.unknown);
-            }
+    let mut left_out = 0;
+    for report in split(text).into_iter().flat_map(Report::apart) {
+        let repeats = |other: &Report| {
+            let is_there = |own: &Section| other.sections.iter().any(|section| section.is_same(own));
+            other.host == report.host && !report.sections.is_empty() && report.sections.iter().all(is_there)
+        };
+        match reports.iter().position(repeats) {
+            Some(known) => reports[known].sections.extend(report.sections),
             None if reports.len() < MOST => reports.push(report),
-            None => {}
+            None => left_out += 1,
         }
+    }
+    if let Some(last) = reports.last_mut() {
+        last.left_out = left_out;
     }
     reports.into_iter().map(imported).filter(|one| !one.figures.is_empty() || !one.index.is_empty()).collect()
 }
 
+impl Report {
+    /// Sections of as many copies that both have a test are of different runs.
+    fn apart(self) -> Vec<Report> {
+        let Report { host, facts, sections, unknown, .. } = self;
+        let empty = || Report { host: host.clone(), facts: facts.clone(), ..Report::default() };
+        let mut all = vec![Report { unknown, ..empty() }];
+        for section in sections {
+            let again = |own: &Report| own.sections.iter().any(|other| other.is_again(&section));
+            let fits = all.iter().position(|own| own.sections.iter().any(|other| other.is_same(&section)));
+            let fits = fits.or_else(|| all.len().checked_sub(1).filter(|last| !again(&all[*last])));
+            match fits.and_then(|fits| all.get_mut(fits)) {
+                Some(own) => own.sections.push(section),
+                None => all.push(Report { sections: vec![section], ..empty() }),
+            }
+        }
+        all
+    }
+}
+
 fn split(text: &str) -> Vec<Report> {
     let mut reports = vec![Report::default()];
-    for line in text.lines() {
+    // What the last line said, if it belongs to no report.
+    let mut above = String::new();
+    for line in text.lines().filter(|line| !line.chars().all(|c| "=-* \t\r".contains(c))) {
         let Some(report) = reports.last_mut() else { break };
         let found = lines::read(line);
+        let in_head = report.sections.is_empty() && !(report.facts.is_empty() && report.host.is_empty());
+        if found.is_none() {
+            if !in_head {
+                above = line.trim().trim_start_matches('#').trim().chars().take(100).collect();
+            }
+            if !report.sections.is_empty() {
+                report.unknown.push(line.trim().chars().take(100).collect());
+            }
+            continue;
+        }
+        let heading = std::mem::take(&mut above);
+        let begun = |report: &mut Report, section: Section| {
+            let heading = report.heading(&heading);
+            report.sections.push(Section { heading, ..section });
+        };
         match found {
             Some(Line::Banner { version }) => {
-                let begun =
-                    !report.sections.is_empty() || !report.facts.is_empty() || !report.host.is_empty();
                 let fact = ("unixbench", version);
-                match begun {
-                    true => reports.push(Report { facts: vec![fact], ..Report::default() }),
-                    false => report.facts.push(fact),
+                match in_head || !report.sections.is_empty() {
+                    true => {
+                        report.heading(&heading);
+                        reports.push(Report { facts: vec![fact], above: heading, ..Report::default() });
+                    }
+                    false => {
+                        report.facts.push(fact);
+                        report.above = heading;
+                    }
                 }
-                continue;
             }
             Some(Line::System { host }) => report.host = host,
             Some(Line::Fact(label, value)) => report.facts.push((label, value)),
-            Some(Line::Run { when }) => report.sections.push(Section { when, ..Section::default() }),
-            None if report.sections.is_empty() || line.chars().all(|c| "=-* \t\r".contains(c)) => {}
-            None => report.unknown.push(line.trim().chars().take(100).collect()),
+            Some(Line::Run { when }) => begun(report, Section { when, ..Section::default() }),
+            Some(Line::RunOf { cpus, copies }) => {
+                begun(report, Section { cpus, copies: Some(copies), ..Section::default() });
+            }
             Some(line) => {
                 // A part that was pasted alone has no line of its own that begins it.
                 let begins = matches!(line, Line::Copies { .. });
                 if report.sections.last().is_none_or(|last| begins && last.copies.is_some()) {
-                    report.sections.push(Section::default());
+                    begun(report, Section::default());
                 }
                 if let Some(section) = report.sections.last_mut() {
                     section.take(line);
                 }
             }
+            None => {}
         }
     }
     reports
 }
 
+impl Report {
+    /// What stands above a section that begins now, which is no line of unknown meaning then.
+    fn heading(&mut self, above: &str) -> String {
+        if above.is_empty() {
+            return self.above.clone();
+        }
+        if self.unknown.last().is_some_and(|last| last.trim_start_matches('#').trim() == above) {
+            self.unknown.pop();
+        }
+        above.to_string()
+    }
+}
+
 impl Section {
+    /// Whether it is the same section once more.
+    fn is_same(&self, other: &Section) -> bool {
+        *self == Section { heading: self.heading.clone(), ..other.clone() }
+    }
+
+    /// Whether it is of another run: it has a test of the other at as many copies.
+    fn is_again(&self, other: &Section) -> bool {
+        let has = |test: &TestLine| other.tests.iter().any(|own| own.title == test.title);
+        self.copies == other.copies && self.tests.iter().any(has)
+    }
+
     fn take(&mut self, line: Line) {
         let rows: usize = self.tables.iter().map(|table| table.rows.len() + 1).sum();
         if self.tests.len().max(self.failed.len()).max(rows) >= MOST {
@@ -124,8 +199,18 @@ impl Section {
             Line::Failed { title, why } => self.failed.push((title, why)),
             Line::Index { title, partial } => self.tables.push(Table { title, partial, ..Table::default() }),
             Line::Row(row) => self.table("").rows.push(row),
+            Line::PageRow(test, row) => {
+                self.tests.push(test);
+                if let Some(row) = row {
+                    self.table("").rows.push(row);
+                }
+            }
             Line::Score { title, score } => self.table(&title).score = score,
-            Line::Banner { .. } | Line::System { .. } | Line::Fact(..) | Line::Run { .. } => {}
+            Line::Banner { .. }
+            | Line::System { .. }
+            | Line::Fact(..)
+            | Line::Run { .. }
+            | Line::RunOf { .. } => {}
         }
     }
 
@@ -152,7 +237,7 @@ impl Section {
 }
 
 fn imported(report: Report) -> Imported {
-    let Report { host, facts, mut sections, mut unknown } = report;
+    let Report { host, facts, mut sections, mut unknown, left_out, .. } = report;
     let mut builder = Builder::new(FORMAT, &host);
     facts.iter().for_each(|(label, value)| builder.fact(label, value));
     builder.remarks.push(GENERAL.to_string());
@@ -161,11 +246,14 @@ fn imported(report: Report) -> Imported {
             .remarks
             .push(format!("more than {MOST} sections, or lines in one of them: the rest was left out"));
     }
+    if left_out > 0 {
+        builder.remarks.push(format!("more than {MOST} results: the rest was left out"));
+    }
     sections.truncate(MOST);
     let mut indices = Vec::new();
     let mut seen: Vec<&Section> = Vec::new();
     for section in &sections {
-        if seen.contains(&section) {
+        if seen.iter().any(|other| other.is_same(section)) {
             builder
                 .remarks
                 .push(format!("{}: the section stands there twice and counts once", section.words()));
@@ -173,6 +261,7 @@ fn imported(report: Report) -> Imported {
         }
         seen.push(section);
         builder.fact("cpus", &section.cpus);
+        builder.fact("heading", &section.heading);
         if section.copies.is_none() {
             builder.remarks.push(
                 "a section does not tell how many copies ran: its figures have no number of copies in their keys"

@@ -5,7 +5,7 @@
 use Family::{
     Altra, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
     IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena,
-    Skylake, Turin, XeonE,
+    Skylake, Turin, Xeon6Large, Xeon6Small, XeonE,
 };
 
 /// A family of server processors that differs from others in its memory controllers.
@@ -25,6 +25,8 @@ pub enum Family {
     IceLake,
     SapphireRapids,
     EmeraldRapids,
+    Xeon6Small,
+    Xeon6Large,
     Naples,
     Rome,
     Milan,
@@ -94,6 +96,8 @@ const AMD_12: &str =
     "AMD EPYC 9004 memory population guidelines: 1, 2, 4, 6, 8, 10 or 12 channels interleave";
 const INTEL_8: &str = "Lenovo Press LP1517 \"Balanced Memory Configurations for 2-Socket Servers with 3rd-Gen Intel \
                        Xeon Scalable Processors\"; four controllers of two channels each";
+const INTEL_6: &str =
+    "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900, two of each controller";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
 const FACTS: &[Facts] = &[
@@ -146,6 +150,8 @@ const FACTS: &[Facts] = &[
         &[1, 2, 4, 6, 8],
         INTEL_8,
     ),
+    facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_6),
+    facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
     facts(Naples, "EPYC 7001 (Naples)", 8, None, &[1, 4, 8], AMD_8),
     facts(Rome, "EPYC 7002 (Rome)", 8, None, &[1, 4, 8], AMD_8),
     facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 4, 8], AMD_8),
@@ -237,6 +243,7 @@ pub fn cpu(name: &str) -> Option<Cpu> {
     let after =
         |word: &str| words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied();
     let (family, number) = scalable(&words)
+        .or_else(|| after("xeon").and_then(xeon_6))
         .or_else(|| after("epyc").and_then(epyc))
         .or_else(|| xeon_e(&words))
         .or_else(|| words.iter().find_map(|word| nehalem(word)))
@@ -267,6 +274,17 @@ fn scalable(words: &[&str]) -> Option<(Family, u32)> {
         3 => IceLake,
         4 => SapphireRapids,
         5 => EmeraldRapids,
+        _ => return None,
+    };
+    Some((family, number))
+}
+
+/// `6746E`, `6960P`: the number is followed by the kind of its cores.
+fn xeon_6(word: &str) -> Option<(Family, u32)> {
+    let (number, _) = number(word).filter(|(_, rest)| rest.starts_with(['e', 'p']))?;
+    let family = match number / 100 {
+        65 | 67 => Xeon6Small,
+        69 => Xeon6Large,
         _ => return None,
     };
     Some((family, number))
@@ -340,6 +358,10 @@ mod tests {
             ("Intel(R) Xeon(R) CPU E5-4650 v2 @ 2.4GHz", IvyBridgeEp, None),
             ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", XeonE, None),
             ("Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz", Nehalem, None),
+            ("Intel(R) Xeon(R) 6746E", Xeon6Small, None),
+            ("INTEL(R) XEON(R) 6520P", Xeon6Small, None),
+            ("Intel(R) Xeon(R) 6787P-B", Xeon6Small, None),
+            ("Intel(R) Xeon(R) 6980P", Xeon6Large, None),
             ("AMD EPYC 7452 32-Core Processor", Rome, Some(3200)),
             ("AMD EPYC 7F52 16-Core Processor", Rome, Some(3200)),
             ("AMD EPYC 7551P 32-Core Processor", Naples, Some(2666)),

@@ -30,6 +30,7 @@ pub(super) fn judge(
     };
     let memory: Vec<&Dimm> = tables.dimms.iter().filter(|dimm| dimm.is_memory()).collect();
     if memory.is_empty() {
+        judged.dimm_remarks = tables.remarks.clone();
         return judged;
     }
     let facts = cpu.map(|cpu| cpu.facts);
@@ -42,7 +43,11 @@ pub(super) fn judge(
     let mut findings = modules(&memory);
     findings.extend(below_rated(&memory, &speeds));
     judged.dimm_speed = Some(speeds);
-    if rule.is_some() && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some()) {
+    let is_told = tables.dimms.iter().all(|dimm| !dimm.is_untold);
+    if rule.is_some()
+        && is_told
+        && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some())
+    {
         let sockets = sockets(tables, facts);
         let mut placed = Placed { sockets: &sockets, facts, unbalanced: false, confidence: Confidence::High };
         let mut found = placed.findings();
@@ -89,11 +94,16 @@ fn remarks(
                 .to_string(),
         ),
         (None, _) => {
+            let cut = |text: &str| text.chars().take(60).collect::<String>();
             let name = tables.dimms.iter().find(|dimm| dimm.is_memory()).map_or("", |dimm| dimm.name());
-            let name: String = name.chars().take(40).collect();
+            let version = tables.processors.iter().find_map(|processor| processor.version.as_deref());
+            let why = match version.filter(|_| facts.is_none()) {
+                Some(version) => format!("the processor \"{}\" is in none of the tables, so that slots", cut(version)),
+                None => "no rule is known on this platform for slots".to_string(),
+            };
             remarks.push(format!(
-                "no rule is known for slots named as \"{name}\" on this platform: which of them share a channel cannot \
-                 be judged, only the modules themselves"
+                "{why} named as \"{}\" cannot be told apart by channel: only the modules themselves are judged",
+                cut(name)
             ));
         }
         (Some(_), None) => remarks.push(
@@ -106,7 +116,14 @@ fn remarks(
     if persistent > 0 {
         remarks.push(format!("{persistent} persistent modules are no part of this judgement"));
     }
-    let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none()).count();
+    let untold = tables.dimms.iter().filter(|dimm| dimm.is_untold).count();
+    if untold > 0 {
+        remarks.push(format!(
+            "{untold} slots do not tell their size (the text has no such lines): whether modules are in them, and so the placement, is not known"
+        ));
+    }
+    remarks.extend(tables.remarks.iter().cloned());
+    let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none() && !dimm.is_untold).count();
     if unknown > 0 {
         remarks.push(format!("the size of {unknown} modules is unknown: their placement cannot be judged"));
     }

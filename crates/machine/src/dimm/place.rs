@@ -56,7 +56,7 @@ fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
 /// not hold.
 fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Option<Place>>> {
     let read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
-    let filled = |dimm: &Dimm| dimm.size_bytes != Some(0);
+    let filled = |dimm: &Dimm| dimm.is_filled();
     let lost = tables.dimms.iter().zip(&read).any(|(dimm, read)| filled(dimm) && read.is_none());
     if lost || !tables.dimms.iter().any(filled) {
         return None;

@@ -14,6 +14,7 @@ pub(super) fn parse(text: &str) -> Tables {
                 keep(&mut dmi.bios_vendor, one.get(&["Vendor"]).and_then(told));
                 keep(&mut dmi.bios_version, one.get(&["Version"]).and_then(told));
                 keep(&mut dmi.bios_date, one.get(&["Release Date"]).and_then(told));
+                dmi.is_virtual |= one.get(&["System is a virtual machine"]).is_some();
             }
             1 => {
                 keep(&mut dmi.vendor, one.get(&["Manufacturer"]).and_then(told));
@@ -75,7 +76,8 @@ fn dimm(one: &Structure) -> Dimm {
         let words = one.get(&[name])?.split_whitespace().next()?;
         words.parse().ok().filter(|bits: &u16| *bits > 0)
     };
-    let stated = one.get(&["Size"]).unwrap_or("");
+    let size_line = one.get(&["Size"]);
+    let stated = size_line.unwrap_or("");
     // Words for an empty slot; `Not Installed` is of dmidecode before 2.0 and of firmware's own
     // printouts.
     let empty = ["No Module Installed", "Not Installed", "None", "NO DIMM"].contains(&stated);
@@ -95,6 +97,8 @@ fn dimm(one: &Structure) -> Dimm {
         part: one.get(&["Part Number"]).and_then(told),
         manufacturer: one.get(&["Manufacturer"]).and_then(told),
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
+        form: name(&["Form Factor"]),
+        is_untold: size_line.is_none(),
         persistent: technology.contains("non-volatile")
             || technology.contains("optane")
             || technology.contains("persistent")

@@ -30,6 +30,8 @@ pub(super) fn parse(table: &[u8]) -> Tables {
                 keep(&mut dmi.bios_vendor, 0x04);
                 keep(&mut dmi.bios_version, 0x05);
                 keep(&mut dmi.bios_date, 0x08);
+                // The second extension byte of the characteristics, bit 4.
+                dmi.is_virtual |= one.byte(0x13).is_some_and(|flags| flags & 0x10 != 0);
             }
             1 => {
                 keep(&mut dmi.vendor, 0x04);
@@ -111,7 +113,11 @@ fn speed(one: &Structure, at: usize, wide: usize) -> Option<u32> {
 fn kind(number: u64) -> Option<&'static str> {
     Some(match number {
         0x07 => "RAM",
-        0x09 => "ROM",
+        0x08 => "ROM",
+        0x09 => "Flash",
+        0x0a => "EEPROM",
+        0x0b => "FEPROM",
+        0x0c => "EPROM",
         0x12 => "DDR",
         0x13 => "DDR2",
         0x14 => "DDR2 FB-DIMM",

@@ -6,7 +6,7 @@ use super::words::{Secrets, without_uuids};
 
 /// Fields that stay, by structure.
 const FIELDS: [(u32, &[&str]); 9] = [
-    (0, &["Vendor", "Version", "Release Date"]),
+    (0, &["Vendor", "Version", "Release Date", "System is a virtual machine"]),
     (1, &["Manufacturer", "Product Name", "Version"]),
     (2, &["Manufacturer", "Product Name", "Version", "Type"]),
     (3, &["Manufacturer", "Type"]),

@@ -25,11 +25,13 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = vec![Line::default()];
-    let filled = machine.dimms.iter().filter(|dimm| dimm.size_bytes != Some(0)).count();
+    let filled = machine.dimms.iter().filter(|dimm| dimm.is_filled()).count();
+    let untold = machine.dimms.iter().filter(|dimm| dimm.is_untold).count();
     let mut head = Line::of(Role::Title, "memory modules: ");
     let verdict = population.dimm_verdict.map_or("placement not judged", |verdict| verdict.words());
     head.push(Role::Title, verdict);
     let mut words = vec![format!("; {filled} of {} slots filled", machine.dimms.len())];
+    words.extend((untold > 0).then(|| format!(", {untold} not told")));
     words.extend(population.dimm_platform.as_ref().map(|family| format!("; {}", plain(family, 80))));
     lines.extend(wrapped(head, &words.concat(), style.width, "  "));
     let sockets = population.dimm_sockets.iter().take(SOCKETS);

@@ -201,7 +201,7 @@ fn on_off(on: bool) -> &'static str {
 pub(super) fn modules(machine: &Machine) -> Option<String> {
     let mut by_speed: BTreeMap<String, BTreeMap<Option<u64>, usize>> = BTreeMap::new();
     let is_empty = |dimm: &&Dimm| dimm.size_bytes == Some(0);
-    for dimm in machine.dimms.iter().filter(|dimm| !is_empty(dimm)) {
+    for dimm in machine.dimms.iter().filter(|dimm| dimm.is_filled()) {
         let speed = dimm.configured_mts.or(dimm.speed_mts).map(|speed| {
             let rated =
                 dimm.speed_mts.filter(|rated| *rated != speed).map(|rated| format!(" (rated {rated})"));
@@ -221,7 +221,11 @@ pub(super) fn modules(machine: &Machine) -> Option<String> {
         0 => None,
         slots => Some(words::counted(slots, "slot") + " empty"),
     };
-    joined(filled.chain([empty]).collect(), ", ")
+    let untold = match machine.dimms.iter().filter(|dimm| dimm.is_untold).count() {
+        0 => None,
+        slots => Some(words::counted(slots, "slot") + " not told"),
+    };
+    joined(filled.chain([empty, untold]).collect(), ", ")
 }
 
 pub(super) fn huge_pages(machine: &Machine) -> Option<String> {

@@ -161,8 +161,8 @@ mod tests {
 
     const PAGES: usize = 32;
 
-    /// Regions of a guest, of levels of their own, with this share of their pages farther by so many
-    /// times and one that nobody looked at; and how many pages lie farther.
+    /// Regions of a guest, of levels of their own, with this share of their pages farther by so
+    /// many times and one that nobody looked at; and how many pages lie farther.
     fn regions(share: f64, times: f64, noise: f64, rng: &mut Rng) -> (Vec<[Vec<f64>; 2]>, usize) {
         let mut many = 0;
         let region = |rng: &mut Rng, many: &mut usize| {

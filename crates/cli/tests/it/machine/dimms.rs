@@ -179,3 +179,88 @@ fn memory_alone_says_what_is_missing() {
     let remarks = machine["dimm_remarks"].to_string();
     assert!(remarks.contains("without -t"), "{remarks}");
 }
+
+/// Printouts on which the judgement was wrong once, a kind each, with variants.
+#[test]
+fn printouts_that_were_judged_wrong() {
+    let test = "printouts_that_were_judged_wrong";
+    let folder = testkit::root().join("../shared/fixtures/faults");
+    if !folder.is_dir() {
+        return skipped(test, format!("{} is missing", folder.display()));
+    }
+    let scratch = tempfile::tempdir().expect("a folder");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a printout");
+    let judged = |text: &str| {
+        let path = scratch.path().join("printout");
+        fs::write(&path, text).expect("written");
+        machine("--dmi", &path)
+    };
+    let remarks = |machine: &Value| machine["dimm_remarks"].to_string();
+    let verdict = |machine: &Value| machine["dimm_verdict"].clone();
+
+    // Firmware's own memory in a slot of its own.
+    let with = read("dmi-flash-counted/e3-with-system-rom.txt");
+    let without = judged(&read("dmi-flash-counted/same-without-rom.txt"));
+    for kind in ["Type: Flash", "Type: ROM", "Type: EEPROM", "Type: FLASH"] {
+        let found = judged(&with.replace("Type: Flash", kind));
+        assert_eq!(verdict(&found), verdict(&without), "{kind}");
+        assert_eq!(found["dimms"].as_array().map(Vec::len), without["dimms"].as_array().map(Vec::len));
+        assert!(remarks(&found).contains("ROM or flash"), "{}", remarks(&found));
+    }
+    assert_eq!(verdict(&without), json!("balanced"));
+
+    // Memory behind CXL.
+    let with = read("dmi-cxl/genoa-12-plus-cxl.txt");
+    let without = judged(&read("dmi-cxl/genoa-no-cxl.txt"));
+    for form in ["CXL FLEXBUS 1.0", "CXL", "CXL Add-on Card", "Other"] {
+        let found = judged(&with.replace("CXL FLEXBUS 1.0", form));
+        assert_eq!(verdict(&found), verdict(&without), "{form}");
+        assert!(remarks(&found).contains("CXL"), "{}", remarks(&found));
+        assert!(!found["dimm_findings"].to_string().contains("different size"), "{form}");
+    }
+
+    // Speeds that no module has.
+    let text = read("dmi-impossible-speed/e5-config-32768.txt");
+    for speed in ["32768 MT/s", "65535 MT/s", "24000 MHz"] {
+        let found = judged(&text.replace("32768 MT/s", speed));
+        let number = speed.split(' ').next().expect("a number");
+        assert!(remarks(&found).contains(number), "{}", remarks(&found));
+        assert!(!found["dimms"].to_string().contains(number), "{speed}");
+        assert!(!found["dimm_sockets"].to_string().contains("1048"), "{speed}");
+    }
+
+    // Slots that do not tell whether they are filled.
+    let text = read("dmi-missing-size/filtered.txt");
+    let path = scratch.path().join("filtered");
+    fs::write(&path, &text).expect("written");
+    let shown = super::text("--dmi", &path);
+    assert!(shown.contains("4 of 8 slots filled, 4 not told"), "{shown}");
+    assert_eq!(verdict(&judged(&text)), Value::Null);
+
+    // A new processor, and one that nobody knows.
+    let text = read("dmi-xeon6/6746e-8.txt");
+    for version in ["Intel(R) Xeon(R) 6746E", "Intel(R) Xeon(R) 6520P", "INTEL(R) XEON(R) 6767P"] {
+        assert_eq!(
+            verdict(&judged(&text.replace("Intel(R) Xeon(R) 6746E", version))),
+            json!("balanced"),
+            "{version}"
+        );
+    }
+    let unknown = judged(&text.replace("Xeon(R) 6746E", "Xeon(R) 9999Z").replace("P0_Node", "Bank"));
+    assert!(
+        !verdict(&unknown).is_string() || remarks(&unknown).contains("family is unknown"),
+        "{} {}",
+        verdict(&unknown),
+        remarks(&unknown)
+    );
+
+    // Guests say so themselves.
+    for name in ["ec2", "alibaba", "kubevirt"] {
+        let text = read(&format!("dmi-guest-known/{name}.txt"));
+        for text in [text.clone(), text.replace("System is a virtual machine", "UEFI is supported")] {
+            let found = judged(&text);
+            let is_told = text.contains("System is a virtual machine") || name == "kubevirt";
+            assert_eq!(found["hypervisor"].is_string(), is_told, "{name}: {}", found["hypervisor"]);
+        }
+    }
+}

@@ -50,10 +50,10 @@ pub fn regions_that_differ() -> Vec<Case> {
     assert!(headline.contains("on node 1 run at ") && headline.contains(" instead of "), "{headline}");
     let ratio = slow["memory_maps"][1]["ratio"].as_f64().expect("a ratio");
     assert!((ratio - 4.0 / 3.0).abs() < 0.02, "{ratio}");
-    assert!(headline.starts_with("2.5 GiB of 9.75 GiB of memory"), "{headline}");
+    assert!(headline.starts_with("2.5 GiB of 10 GiB of memory"), "{headline}");
     assert_eq!(slow["memory_maps"][0]["answer"], "uniform");
     let map = slow["memory_maps"][1]["map"].as_str().expect("letters");
-    assert_eq!(map, "F".repeat(10) + &"S".repeat(10) + &"F".repeat(19));
+    assert_eq!(map, "F".repeat(10) + &"S".repeat(10) + &"F".repeat(20));
     vec![case("a quarter of a node is slow", slow)]
 }
 

@@ -197,7 +197,8 @@ fn what_a_job_reads_back_of_its_own_is_not_held_against_it() {
 fn words_without_their_begin_do_not_say_what_was_done() {
     let line = "  read: IOPS=20.9k, BW=81.7MiB/s (85.6MB/s)(81.7MiB/1001msec)\n";
     let found = one(&result("a", 1, 10726, line, "20924,0,0,0"));
-    let key = "fio.job@one-cpu?cache=untold&engine=untold&op=read&rw=untold/block=untold&depth=untold#iops";
+    let key =
+        "fio.job@one-cpu?cache=untold&engine=untold&job=a&op=read&rw=untold/block=untold&depth=untold#iops";
     assert!(near(value(&found, key), 20_924.0 / 1.001), "{:?}", keys(&found));
     assert!(note(&found, key).contains("the line that announces the job is not here"));
     // Nor whether reads beside writes are a mix or a check.

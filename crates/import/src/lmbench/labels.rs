@@ -1,0 +1,75 @@
+//! Lines and headings of raw result files, and what they are.
+
+use super::figures::Unit;
+
+/// How lines of single figures begin, in the order in which lmbench's script prints them, and what
+/// they are.
+pub const LINES: &[(&str, &str)] = &[
+    ("Simple syscall", "null call"),
+    ("Simple read", "read"),
+    ("Simple write", "write"),
+    ("Simple stat", "stat"),
+    ("Simple fstat", "fstat"),
+    ("Simple open/close", "open close"),
+    ("Select on 100 fd's", "select 100"),
+    ("Select on 100 tcp fd's", "select tcp"),
+    ("Signal handler installation", "signal install"),
+    ("Signal handler overhead", "signal handle"),
+    ("Protection fault", "protection fault"),
+    ("Pipe latency", "pipe"),
+    ("AF_UNIX sock stream latency", "unix"),
+    ("Process fork+exit", "fork"),
+    ("Process fork+execve", "exec"),
+    ("Process fork+/bin/sh -c", "shell"),
+    ("integer bit", "integer bit"),
+    ("integer add", "integer add"),
+    ("integer mul", "integer mul"),
+    ("integer div", "integer div"),
+    ("integer mod", "integer mod"),
+    ("int64 bit", "int64 bit"),
+    // lat_ops prints this one so, which is why summaries have an empty cell there.
+    ("uint64 add", "int64 add"),
+    ("int64 mul", "int64 mul"),
+    ("int64 div", "int64 div"),
+    ("int64 mod", "int64 mod"),
+    ("float add", "float add"),
+    ("float mul", "float mul"),
+    ("float div", "float div"),
+    ("double add", "double add"),
+    ("double mul", "double mul"),
+    ("double div", "double div"),
+    ("float bogomflops", "float bogomflops"),
+    ("double bogomflops", "double bogomflops"),
+    ("Pagefaults on", "page fault"),
+    ("UDP latency using localhost", "udp"),
+    ("TCP latency using localhost", "tcp"),
+    ("RPC/udp latency using localhost", "rpc udp"),
+    ("RPC/tcp latency using localhost", "rpc tcp"),
+    ("TCP/IP connection cost to localhost", "tcp connect"),
+    ("UDP latency using", "remote udp"),
+    ("TCP latency using", "remote tcp"),
+    ("RPC/udp latency using", "remote rpc udp"),
+    ("RPC/tcp latency using", "remote rpc tcp"),
+    ("TCP/IP connection cost to", "remote tcp connect"),
+    ("AF_UNIX sock stream bandwidth", "unix bandwidth"),
+    ("Pipe bandwidth", "pipe bandwidth"),
+    ("tlb", "tlb"),
+];
+
+/// Older versions have no such line; where something stands in its place, that is told.
+pub fn is_optional(name: &str) -> bool {
+    name.contains("rpc") || name == "tlb"
+}
+
+/// Headings of curves with the key and wording of their points; `{}` is the point's size in bytes.
+pub const CURVES: &[(&str, &str, Unit)] = &[
+    ("mappings", "lmbench.mmap@one-cpu/bytes={}#latency", Unit::Us),
+    ("read bandwidth", "file.read@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
+    ("read open2close bandwidth", "file.read@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
+    ("Mmap read bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
+    ("Mmap read open2close bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
+    ("Memory read bandwidth", "memory.bandwidth@one-cpu?op=read/bytes={}#bandwidth", Unit::Mb),
+    ("Memory write bandwidth", "memory.bandwidth@one-cpu?op=write/bytes={}#bandwidth", Unit::Mb),
+    ("Socket bandwidth using localhost", "ipc.tcp-bandwidth@free/message={}#bandwidth", Unit::Mb),
+    ("Memory load parallelism", "lmbench.load-parallelism@one-cpu/bytes={}#parallelism", Unit::Number),
+];

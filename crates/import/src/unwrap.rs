@@ -1,0 +1,422 @@
+//! What a text went through on its way here: packers, encodings, terminals, pages, mails and logs.
+//!
+//! Every importer sees a text as its tool printed it. Whatever a line was wrapped in is taken off
+//! where most lines have it; what tells sources apart, as pods of a log, makes a text of each.
+
+use std::io::{Cursor, Read};
+use std::sync::LazyLock;
+
+use anyhow::{Context, bail};
+use regex::Regex;
+
+use super::LARGEST;
+
+/// What one source printed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plain {
+    /// As a log calls it: a pod, a service, a host with its unit; empty where nothing does.
+    pub source: String,
+    pub text: String,
+}
+
+/// Packed files in each other, and logs of logs, that are followed.
+const DEEPEST: usize = 4;
+/// More sources in one log are a mistake or an attack.
+const MOST_SOURCES: usize = 200;
+
+/// The texts of all sources in a file. An error says why it is no text.
+pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
+    let text = without_colours(&decoded(&unpacked(bytes)?)?);
+    let text = if is_page(&text) { of_page(&text) } else { text };
+    let mut all = vec![Plain { source: String::new(), text: unquoted(text) }];
+    for _ in 0..DEEPEST {
+        all = all.into_iter().flat_map(unprefixed).take(MOST_SOURCES).collect();
+    }
+    Ok(all)
+}
+
+/// Reads all that comes, to a limit.
+fn bounded(from: impl Read) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST as u64 + 1).read_to_end(&mut bytes).context("what is packed in it is damaged")?;
+    if bytes.len() > LARGEST {
+        bail!(
+            "it has more than {} MB unpacked; no result file that Assay knows is that large",
+            LARGEST >> 20
+        );
+    }
+    Ok(bytes)
+}
+
+fn unpacked(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..DEEPEST {
+        bytes = match bytes.as_slice() {
+            [0x1f, 0x8b, ..] => bounded(flate2::read::MultiGzDecoder::new(bytes.as_slice()))?,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                let frame = ruzstd::decoding::StreamingDecoder::new(bytes.as_slice());
+                bounded(frame.map_err(|error| anyhow::anyhow!("what is packed in it is damaged: {error}"))?)?
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+                let mut unpacked = Bounded(Vec::new());
+                lzma_rs::xz_decompress(&mut Cursor::new(&bytes), &mut unpacked)
+                    .map_err(|error| anyhow::anyhow!("what is packed in it cannot be had: {error:?}"))?;
+                unpacked.0
+            }
+            _ => return Ok(bytes),
+        };
+    }
+    Ok(bytes)
+}
+
+/// What is written, up to [`LARGEST`] bytes.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LARGEST {
+            return Err(std::io::Error::other(format!("it has more than {} MB", LARGEST >> 20)));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// UTF-8 or UTF-16, with or without a mark before the first byte.
+fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    let is_text =
+        |text: &str| !text.chars().any(|one| one.is_control() && !one.is_whitespace() && one != '\x1b');
+    // A text of one language of Europe has a zero in nearly every unit.
+    let zeros = |first: usize| {
+        let of = bytes.iter().skip(first).step_by(2);
+        2 * of.filter(|byte| **byte == 0).count() > bytes.len() / 2
+    };
+    Ok(match bytes {
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ if !bytes.contains(&0) => String::from_utf8_lossy(bytes).into_owned(),
+        _ if zeros(1) && is_text(&utf16(bytes, u16::from_le_bytes)) => utf16(bytes, u16::from_le_bytes),
+        _ if zeros(0) && is_text(&utf16(bytes, u16::from_be_bytes)) => utf16(bytes, u16::from_be_bytes),
+        _ => bail!("it is not a text, so not a file that Assay knows; it knows {}", super::known()),
+    })
+}
+
+/// Colours and what else steers a terminal, also where a copy lost the escape before them.
+fn without_colours(text: &str) -> String {
+    static STEERING: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"\x1b\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"));
+    static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]*m"));
+    let text = STEERING.replace_all(text, "");
+    match text.contains("[0m") {
+        true => BARE.replace_all(&text, "").into_owned(),
+        false => text.into_owned(),
+    }
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that a test tries")
+}
+
+/// Names of tags, since results have words in such brackets, too.
+const TAGS: &str = "html|head|title|meta|link|body|p|div|span|br|hr|pre|code|tt|b|i|u|em|strong|small|big|sub|sup|font|a|img|center|\
+                    blockquote|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|colgroup|col|thead|tbody|tfoot|tr|td|th|kbd|samp";
+
+fn is_page(text: &str) -> bool {
+    static PAGE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?i)<(?:html|body|pre|br|table|p|div)(?:\s[^<>]*)?/?>"));
+    PAGE.is_match(text)
+}
+
+/// The text of a page: lines where it has blocks, cells apart, and what is preformatted as it is.
+fn of_page(page: &str) -> String {
+    static HIDDEN: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?is)<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>"));
+    static BLOCK: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?i)<(?:br|hr)\s*/?>\r?\n?|</?(?:p|div|tr|li|dt|dd|h[1-6]|table|title|blockquote|ul|ol)(?:\s[^<>]*)?>",
+        )
+    });
+    static CELL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)</t[dh]\s*>"));
+    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>")));
+    static PRE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<pre(?:\s[^<>]*)?>(.*?)(?:</pre\s*>|\z)"));
+    let page = HIDDEN.replace_all(page, "");
+    let plain = |part: &str| {
+        let lines = BLOCK.replace_all(part, "\n");
+        let cells = CELL.replace_all(&lines, "  ");
+        of_entities(&TAG.replace_all(&cells, ""))
+    };
+    let mut text = String::new();
+    let mut after = 0;
+    for found in PRE.captures_iter(&page) {
+        let (whole, inner) = (found.get(0), found.get(1));
+        let (Some(whole), Some(inner)) = (whole, inner) else { continue };
+        text.push_str(&plain(&page[after..whole.start()]));
+        text.push('\n');
+        text.push_str(&plain(inner.as_str()));
+        text.push('\n');
+        after = whole.end();
+    }
+    text.push_str(&plain(&page[after..]));
+    text
+}
+
+fn of_entities(text: &str) -> String {
+    static ENTITY: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos|nbsp));"));
+    let character = |found: &regex::Captures| -> String {
+        let number = |at: usize, radix: u32| {
+            let digits = found.get(at)?.as_str();
+            u32::from_str_radix(digits, radix).ok().and_then(char::from_u32)
+        };
+        let named = found.get(3).map(|name| match name.as_str() {
+            "lt" => '<',
+            "gt" => '>',
+            "amp" => '&',
+            "quot" => '"',
+            "apos" => '\'',
+            _ => ' ',
+        });
+        let one = named.or(number(1, 10)).or(number(2, 16));
+        one.map_or(found[0].to_string(), |one| if one == '\u{a0}' { ' ' } else { one }.to_string())
+    };
+    ENTITY.replace_all(text, character).into_owned()
+}
+
+/// Lines that must be wrapped alike before anything is taken off.
+const LEAST_LINES: usize = 3;
+
+/// A mail's or a page's quoted lines, without their marks, and code without its fences.
+fn unquoted(text: String) -> String {
+    let is_quoted = |line: &&str| line.trim_start().starts_with('>');
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let quoted = text.lines().filter(is_quoted).count() >= LEAST_LINES;
+    if !quoted && !text.lines().any(is_fence) {
+        return text;
+    }
+    let plain = |line: &str| -> String {
+        let mut rest = line;
+        while let Some(inner) = rest.trim_start().strip_prefix('>').filter(|_| quoted) {
+            rest = inner.strip_prefix(' ').unwrap_or(inner);
+        }
+        rest.to_string()
+    };
+    let lines: Vec<String> = text.lines().map(plain).filter(|line| !is_fence(line)).collect();
+    lines.join("\n") + "\n"
+}
+
+/// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
+/// says that it goes on in the next.
+const PREFIXES: [&str; 8] = [
+    // kubectl logs --prefix
+    r"^\[(?P<source>pod/[^\]\s]+)\](?: (?P<text>.*))?$",
+    // docker compose logs
+    r"^(?P<source>[A-Za-z0-9][A-Za-z0-9_.-]*)\s*\|(?: (?P<text>.*))?$",
+    // A file of containerd or CRI-O.
+    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?:stdout|stderr) (?:F|(?P<part>P))(?: (?P<text>.*))?$",
+    // journalctl -o short-iso
+    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[\d+\])?:(?: (?P<text>.*))?$",
+    // Timestamps of kubectl, docker and others.
+    r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
+    // journalctl, syslog
+    r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>\S+ [^\s:\[]+)(?:\[\d+\])?:(?: (?P<text>.*))?$",
+    // dmesg, and dmesg -T
+    r"^\[ *\d+\.\d{6}\](?: (?P<text>.*))?$",
+    r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\](?: (?P<text>.*))?$",
+];
+/// Of the lines that are not empty so many must have one.
+const MOSTLY: f64 = 0.9;
+
+/// The texts of a log's sources; the text itself where it is no log.
+fn unprefixed(plain: Plain) -> Vec<Plain> {
+    static KINDS: LazyLock<Vec<Regex>> =
+        LazyLock::new(|| PREFIXES.iter().map(|kind| pattern(kind)).collect());
+    let lines: Vec<&str> = plain.text.lines().collect();
+    let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
+    let is_most = |count: usize| count >= LEAST_LINES && count as f64 >= MOSTLY * filled as f64;
+    if let Some(text) = of_json_log(&lines).filter(|text| is_most(text.lines().count())) {
+        return vec![Plain { text, ..plain }];
+    }
+    let kind = KINDS.iter().find(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()));
+    let Some(kind) = kind else { return vec![plain] };
+    let mut all: Vec<Plain> = Vec::new();
+    let mut last = 0;
+    for line in lines {
+        let found = kind.captures(line);
+        let named = |name: &str| found.as_ref().and_then(|found| found.name(name)).map(|one| one.as_str());
+        // What has no prefix goes on where the last line stood.
+        if found.is_some() || all.is_empty() {
+            let source = [plain.source.as_str(), named("source").unwrap_or_default()];
+            let source = source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+            last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
+            if last == all.len() {
+                all.push(Plain { source, text: String::new() });
+            }
+        }
+        let own = &mut all[last].text;
+        own.push_str(if found.is_some() { named("text").unwrap_or_default() } else { line });
+        if named("part").is_none() {
+            own.push('\n');
+        }
+    }
+    all
+}
+
+/// The lines in a file of Docker's `json-file`, if all that are not empty are such.
+fn of_json_log(lines: &[&str]) -> Option<String> {
+    lines.first().filter(|first| first.starts_with("{\"log\":"))?;
+    let text = |line: &&str| -> Option<String> {
+        let value: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(value["log"].as_str()?.to_string())
+    };
+    lines.iter().filter(|line| !line.trim().is_empty()).map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+
+    fn escaped(text: &str) -> String {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    }
+
+    fn each(text: &str, wrapped: impl Fn(&str) -> String) -> Vec<u8> {
+        text.lines().map(|line| wrapped(line) + "\n").collect::<String>().into_bytes()
+    }
+
+    fn utf16(text: &str, mark: &[u8], unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        mark.iter().copied().chain(text.encode_utf16().flat_map(unit)).collect()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, bytes).expect("memory");
+        packed.finish().expect("memory")
+    }
+
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        lzma_rs::xz_compress(&mut Cursor::new(bytes), &mut packed).expect("memory");
+        packed
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    /// A text in every wrapping, by its name.
+    fn wrapped(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+        let compose = |line: &str| format!("bench-1  | {line}");
+        let page = |inner: String| format!("<html><head><title>x</title></head><body>{inner}</body></html>");
+        let json =
+            |line: &str| serde_json::json!({"log": format!("{line}\n"), "stream": "stdout"}).to_string();
+        vec![
+            ("a mark before UTF-8", [b"\xef\xbb\xbf", text.as_bytes()].concat()),
+            ("UTF-16, small end first", utf16(text, b"\xff\xfe", u16::to_le_bytes)),
+            ("UTF-16, great end first", utf16(text, b"\xfe\xff", u16::to_be_bytes)),
+            ("UTF-16 without a mark", utf16(text, b"", u16::to_le_bytes)),
+            ("lines of another system", text.replace('\n', "\r\n").into_bytes()),
+            ("colours", each(text, |line| format!("\x1b[2;35m{line}\x1b[0m\x1b[K"))),
+            ("colours that lost their escape", each(text, |line| format!("[32m{line}[0m"))),
+            (
+                "a page, preformatted",
+                page(format!("<p>Results:</p><pre class=x>\n{}</pre>", escaped(text))).into_bytes(),
+            ),
+            ("a page with breaks", page(escaped(text).replace('\n', "<br/>\n")).into_bytes()),
+            ("breaks in one line", escaped(text).replace('\n', "<br>").into_bytes()),
+            ("a mail", each(text, |line| format!("> {line}"))),
+            ("an answer to a mail", each(text, |line| format!(">> {line}"))),
+            ("a fence", format!("```text\n{text}\n```\n").into_bytes()),
+            ("kubectl", each(text, |line| format!("[pod/bench-0/main] {line}"))),
+            ("kubectl with times", each(text, |line| format!("2026-11-02T03:04:05.678901234Z {line}"))),
+            ("docker compose", each(text, compose)),
+            (
+                "docker compose with times",
+                each(text, |line| compose(&format!("2026-11-02T03:04:05.6Z {line}"))),
+            ),
+            ("containerd", each(text, |line| format!("2026-11-02T03:04:05.678901234Z stdout F {line}"))),
+            ("a file of docker", each(text, json)),
+            ("journald", each(text, |line| format!("Nov  2 03:04:05 box bench[71]: {line}"))),
+            ("journald, iso", each(text, |line| format!("2026-11-02T03:04:05+0100 box bench[71]: {line}"))),
+            ("dmesg", each(text, |line| format!("[   12.345678] {line}"))),
+            ("dmesg with times", each(text, |line| format!("[Mon Nov  2 03:04:05 2026] {line}"))),
+            ("gzip", gzip(text.as_bytes())),
+            ("gzip of a log", gzip(&each(text, compose))),
+            ("zstd", zstd(text.as_bytes())),
+            ("xz", xz(text.as_bytes())),
+        ]
+    }
+
+    #[test]
+    fn whatever_a_result_was_wrapped_in_it_reads_the_same() {
+        let folder = testkit::root().join("tests/imports");
+        let mut read_of = 0;
+        for file in std::fs::read_dir(folder).expect("recordings").flatten() {
+            let text = std::fs::read_to_string(file.path()).expect("a text");
+            let figures = |bytes: &[u8], how: &str| {
+                let all = read(bytes).unwrap_or_else(|error| panic!("{:?}, {how}: {error:#}", file.path()));
+                all.into_iter().map(|one| (one.figures, one.index)).collect::<Vec<_>>()
+            };
+            let plain = figures(text.as_bytes(), "as it is");
+            for (how, bytes) in wrapped(&text) {
+                assert!(figures(&bytes, how) == plain, "{:?} reads otherwise: {how}", file.path());
+                read_of += 1;
+            }
+        }
+        assert!(read_of > 200, "{read_of}");
+    }
+
+    #[test]
+    fn each_source_of_a_log_is_a_text_of_its_own() {
+        let log = "a-1  | one\nb-1  | other\na-1  | two\n\nb-1  |\nb-1  | last\n";
+        let found = unwrapped(log.as_bytes()).expect("a text");
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|one| (one.source.as_str(), one.text.as_str())).collect();
+        assert_eq!(found, [("a-1", "one\ntwo\n\n"), ("b-1", "other\n\nlast\n")]);
+        let log = "2026-11-02T03:04:05Z stdout P ab\n2026-11-02T03:04:05Z stdout F cd\n2026-11-02T03:04:05Z stdout F e\n";
+        assert_eq!(unwrapped(log.as_bytes()).expect("a text")[0].text, "abcd\ne\n");
+    }
+
+    #[test]
+    fn what_only_looks_wrapped_stays_as_it_is() {
+        for text in [
+            "[  5]   0.00-1.00   sec  1 GBytes\n[  5]   1.00-2.00   sec  1 GBytes\n[SUM]   0.00-2.00   sec\n",
+            "---> <MAX> observation =  414.146\n---> <MIN> observation =  1\n---> percentile 50 = 2\n",
+            "one | two\nthree\nfour\nfive\n",
+            "> a prompt\nand what it printed\n",
+            "a < b and c > d & e; 5 &lt; 6\n",
+            "Mon Nov  2 03:04:05 2026\nTue Nov  3 03:04:05 2026\nWed Nov  4 03:04:05 2026\n",
+        ] {
+            assert_eq!(
+                unwrapped(text.as_bytes()).expect("a text"),
+                [Plain { source: String::new(), text: text.into() }]
+            );
+        }
+    }
+
+    #[test]
+    fn bombs_damage_and_what_is_no_text_are_errors() {
+        let zeros = vec![b'x'; LARGEST + 1];
+        for packed in [gzip(&zeros), xz(&zeros), zstd(&zeros)] {
+            let error = unwrapped(&packed).expect_err("too much");
+            assert!(format!("{error:#}").contains("16 MB"), "{error:#}");
+        }
+        let damaged = |mut packed: Vec<u8>| {
+            packed.truncate(packed.len() / 2);
+            packed
+        };
+        let text = "a text of some length\n".repeat(100);
+        for packed in [gzip(text.as_bytes()), xz(text.as_bytes()), zstd(text.as_bytes())] {
+            unwrapped(&damaged(packed)).expect_err("damage");
+        }
+    }
+}
