@@ -50,7 +50,7 @@ pub struct Args {
     /// The one to compare with; @NAME: all runs that `run --name NAME` kept
     #[arg(value_name = "A", value_parser = naming::results())]
     a: PathBuf,
-    /// The ones that are compared with it [default: the newest run in assay-out]
+    /// The ones that are compared with it [default: what else is in A, or the newest run in assay-out]
     #[arg(value_name = "B", num_args = 1.., value_parser = naming::results())]
     others: Vec<PathBuf>,
     /// Largest difference called the same, in percent
@@ -95,7 +95,8 @@ pub struct Args {
 const FAILED: u8 = 1;
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
-    if args.others.is_empty() {
+    let within = if args.others.is_empty() { results::within(&args.a) } else { Vec::new() };
+    if args.others.is_empty() && within.is_empty() {
         match results::newest(Path::new(naming::OUT)) {
             Ok(newest) => args.others.push(newest),
             Err(error) => {
@@ -107,7 +108,10 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let all = std::iter::once(&args.a).chain(&args.others);
-    let all = all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?;
+    let all = match within.is_empty() {
+        true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?,
+        false => within,
+    };
     if let Some(why) = args.only.iter().find_map(|name| unknown(name, &all)) {
         output::tell(&format!("assay: {why}"));
         return Ok(ExitCode::from(2));

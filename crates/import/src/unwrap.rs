@@ -198,7 +198,9 @@ const LEAST_LINES: usize = 3;
 fn unquoted(text: String) -> String {
     let is_quoted = |line: &&str| line.trim_start().starts_with('>');
     let is_fence = |line: &str| line.trim_start().starts_with("```");
-    let quoted = text.lines().filter(is_quoted).count() >= LEAST_LINES;
+    // Of a comparison of two texts it is one side, and the other one has `<`.
+    let is_side = text.lines().any(|line| line.starts_with("< "));
+    let quoted = !is_side && text.lines().filter(is_quoted).count() >= LEAST_LINES;
     if !quoted && !text.lines().any(is_fence) {
         return text;
     }
@@ -393,6 +395,7 @@ mod tests {
             "---> <MAX> observation =  414.146\n---> <MIN> observation =  1\n---> percentile 50 = 2\n",
             "one | two\nthree\nfour\nfive\n",
             "> a prompt\nand what it printed\n",
+            "< one\n< two\n< three\n---\n> other\n> again\n> last\n",
             "a < b and c > d & e; 5 &lt; 6\n",
             "Mon Nov  2 03:04:05 2026\nTue Nov  3 03:04:05 2026\nWed Nov  4 03:04:05 2026\n",
         ] {

@@ -145,6 +145,16 @@ fn about(one: &Imported) -> Vec<HostPart> {
     parts
 }
 
+/// A host, with what its result is headed by or which source of a log it is.
+fn named(one: &Imported) -> String {
+    let told = ["heading", "source"].into_iter().filter_map(|label| {
+        one.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| whole(value))
+    });
+    let host = Some(whole(&one.host)).filter(|host| host != "unknown");
+    let parts: Vec<String> = host.into_iter().chain(told).collect();
+    if parts.is_empty() { whole(&one.host) } else { parts.join(", ") }
+}
+
 fn whole(text: &str) -> String {
     text.trim_end_matches(['…', '-', ' ']).to_string()
 }
@@ -269,7 +279,7 @@ fn beside(results: &[(String, Imported)]) -> Table {
             Cell::Text(format!("{} {} {unit}", figure.wording, bare(found.median)).trim_end().to_string())
         });
         vec![
-            Cell::Text(whole(&one.host)),
+            Cell::Text(named(one)),
             Cell::Text(one.format.word().to_string()),
             Cell::Number(counts.with.to_string()),
             Cell::Number(counts.without.to_string()),

@@ -97,6 +97,23 @@ fn before_and_after_are_two_results() {
     assert_eq!([told(&all[0], "heading"), told(&all[1], "heading")], ["Without patch", "With patch"]);
 }
 
+/// One file is compared with itself where it holds before and after.
+#[test]
+fn before_and_after_in_one_file_are_compared() {
+    let test = "before_and_after_in_one_file_are_compared";
+    for (name, faster) in
+        [("unixbench-before-after-in-mail.txt", "1.35"), ("lmbench-raw-before-after.txt", "1.04")]
+    {
+        let path = testkit::root().join("../shared/fixtures/faults").join(name);
+        if !path.exists() {
+            return skipped(test, format!("{} is missing", path.display()));
+        }
+        let shown = super::verb(&["compare"], &[&path]);
+        let text = String::from_utf8_lossy(&shown.stdout);
+        assert!(text.contains("#1") && text.contains("#2") && text.contains(faster), "{name}: {text}");
+    }
+}
+
 #[test]
 fn machines_of_one_name_are_two() {
     let test = "machines_of_one_name_are_two";
