@@ -47,7 +47,7 @@ const JUDGED: [&str; 9] = [
 ];
 
 /// Sentences, which may say the same in other words.
-const WORDED: [&str; 2] = ["remarks", "words"];
+const WORDED: [&str; 3] = ["remarks", "words", "note"];
 
 /// Fails where something of an archived report is no more what it was: a field that is gone, a
 /// number or a text that is another. Fields may have come, what is judged may be judged otherwise,
