@@ -50,7 +50,7 @@ pub struct Args {
     /// The one to compare with; @NAME: all runs that `run --name NAME` kept
     #[arg(value_name = "A", value_parser = naming::results())]
     a: PathBuf,
-    /// The ones that are compared with it [default: what else is in A, or the newest run in assay-out]
+    /// The ones that are compared with it [default: the rest of A, or the newest run in assay-out]
     #[arg(value_name = "B", num_args = 1.., value_parser = naming::results())]
     others: Vec<PathBuf>,
     /// Largest difference called the same, in percent
