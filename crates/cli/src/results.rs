@@ -205,19 +205,12 @@ fn arm(file: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Ar
     plain(&begin, rest, shown, number)
 }
 
-/// The results of one foreign file, if it holds several: before and after, or several machines.
+/// The results of one file, if it holds several: before and after, or several machines. Why a file
+/// cannot be read is said where it is read as one result.
 pub fn within(path: &Path) -> Vec<Arm> {
-    let read = || -> anyhow::Result<Vec<Arm>> {
-        let (begun, rest) = begin(run_file::open(path)?)?;
-        if begins_run(&begun) || begun.trim_ascii_start().starts_with(SUMMARY) {
-            return Ok(Vec::new());
-        }
-        let named = |(at, one)| Arm::imported(one, &format!("{}#{}", path.display(), at + 1));
-        Ok(import::read(&foreign(rest)?)?.iter().enumerate().map(named).collect())
-    };
-    // Why a file cannot be read is said where it is read as one result.
-    let found = if path.is_file() { read().unwrap_or_default() } else { Vec::new() };
-    if found.len() > 1 { found } else { Vec::new() }
+    let Some(Held::Arms(arms)) = path.is_file().then(|| held(path).ok()).flatten() else { return Vec::new() };
+    let named = |(at, arm): (usize, Arm)| Arm { file: format!("{}#{}", path.display(), at + 1), ..arm };
+    if arms.len() > 1 { arms.into_iter().enumerate().map(named).collect() } else { Vec::new() }
 }
 
 /// What a foreign result file holds; one byte more than may be tells a larger one apart.

@@ -110,10 +110,12 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
     })
 }
 
-/// Colours and what else steers a terminal, also where a copy lost the escape before them.
+/// Without colours and what else steers a terminal, also where a copy lost the escape before them,
+/// and without marks that editors put before a text.
 fn without_colours(text: &str) -> String {
-    static STEERING: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"\x1b\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"));
+    static STEERING: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"\x1b\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}")
+    });
     static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]*m"));
     let text = STEERING.replace_all(text, "");
     match text.contains("[0m") {
@@ -375,6 +377,15 @@ mod tests {
             }
         }
         assert!(read_of > 200, "{read_of}");
+    }
+
+    #[test]
+    fn colours_are_no_text_even_where_their_escape_was_lost() {
+        assert_eq!(
+            without_colours("sockperf: \x1b[2;35mTotal 5 observations\x1b[0m; each\u{feff}"),
+            "sockperf: Total 5 observations; each"
+        );
+        assert_eq!(without_colours("[2;35mx[0m [ 0] IP"), "x [ 0] IP");
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn failed(line: &str) -> bool {
 /// passed over.
 pub fn read(lines: &[&str], sheet: &mut Sheet) {
     let (mut quoted, mut more) = (Vec::new(), 0);
-    for line in lines.iter().map(|line| line.trim().trim_start_matches('\u{feff}')) {
+    for line in lines.iter().map(|line| line.trim()) {
         if line.contains("(groupid=") {
             continue;
         }

@@ -18,7 +18,6 @@ const MOST_JOBS: usize = 5000;
 
 /// Whether a line is one of fio's own: a job announced, or its result.
 pub fn begins(line: &str) -> bool {
-    let line = line.trim_start_matches('\u{feff}');
     announced(line).is_some() || (line.contains("(groupid=") && line.contains("err="))
 }
 
@@ -121,7 +120,7 @@ enum Within {
 pub fn jobs(lines: &[&str]) -> Read {
     let mut reader = Reader::default();
     for line in lines {
-        reader.take(line.trim_start_matches('\u{feff}'));
+        reader.take(line);
     }
     let Reader { mut jobs, mut facts, mut remarks, announced, unknown, devices, passed, left_out, .. } =
         reader;

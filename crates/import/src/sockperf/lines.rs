@@ -1,4 +1,4 @@
-//! The lines of sockperf, one by one, with or without colours, and the commands that stand before
+//! The lines of sockperf, one by one, and the commands that stand before
 //! them.
 
 use crate::own::short;
@@ -97,31 +97,10 @@ const FLAGS: [(&str, &str); 6] = [
 
 /// Whether a line is one of a result.
 pub fn begins(line: &str) -> bool {
-    let line = plain(line);
     let own = line.starts_with("sockperf");
     own && (line.contains("== version #")
         || line.contains("Printing statistics for Server")
         || line.contains("Summary:"))
-}
-
-/// A line without colours, whose escape a copy may have lost.
-fn plain(line: &str) -> String {
-    let mut rest = line.trim_start_matches('\u{feff}');
-    let mut plain = String::new();
-    while let Some(at) = rest.find('[') {
-        let tail = &rest[at + 1..];
-        let digits = tail.find(|one: char| !(one.is_ascii_digit() || one == ';')).unwrap_or(tail.len());
-        plain.push_str(&rest[..at]);
-        match tail[digits..].starts_with('m') {
-            true => rest = &tail[digits + 1..],
-            false => {
-                plain.push('[');
-                rest = tail;
-            }
-        }
-    }
-    plain.push_str(rest);
-    plain.chars().filter(|one| !one.is_control()).collect()
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -137,7 +116,7 @@ fn after(line: &str, name: &str) -> Option<Number> {
 }
 
 pub fn line(text: &str) -> Line {
-    let whole = plain(text);
+    let whole: String = text.chars().filter(|one| !one.is_control()).collect();
     if whole.starts_with("sockperf[CLIENT]") {
         return Line::Client;
     }
@@ -256,15 +235,6 @@ pub fn command(text: &str) -> Option<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colours_are_no_text_even_where_their_escape_was_lost() {
-        assert_eq!(
-            plain("sockperf: \x1b[2;35mTotal 5 observations\x1b[0m; each"),
-            "sockperf: Total 5 observations; each"
-        );
-        assert_eq!(plain("[2;35mx[0m [ 0] IP"), "x [ 0] IP");
-    }
 
     #[test]
     fn commands_tell_what_the_text_does_not() {
