@@ -241,13 +241,15 @@ impl Drop for Neighbour {
     }
 }
 
-/// What a neighbour does for how long of every four seconds, and whether that is above the limits.
+/// What a neighbour does for how long of every two and a half seconds.
 const NEIGHBOURS: [(Use, f64, &str); 3] = [
-    (Use::Write, 1.6, "writes past the caches, 40 % of the time"),
-    (Use::Write, 0.3, "writes past the caches, 8 % of the time"),
-    (Use::Chase, 1.6, "follows 12 chains at once, 40 % of the time"),
+    (Use::Write, 1.0, "writes past the caches, 40 % of the time"),
+    (Use::Write, 0.2, "writes past the caches, 8 % of the time"),
+    (Use::Chase, 1.0, "follows 12 chains at once, 40 % of the time"),
 ];
-const CYCLE_S: f64 = 4.0;
+const CYCLE_S: f64 = 2.5;
+/// A map of this takes about ten seconds and has more half seconds of looks than are needed.
+const BESIDE: &str = "3G";
 
 /// Maps beside a neighbour on another CPU, kinds in turn. How much slower loads become is the
 /// machine's: what one CPU can take of its memory.
@@ -264,7 +266,7 @@ fn neighbours() -> String {
     for trial in 0..trials {
         for (((what, busy_s, words), told), slower) in NEIGHBOURS.iter().zip(&mut told).zip(&mut slower) {
             let neighbour = Neighbour::on(cpu, *what, *busy_s, CYCLE_S - busy_s);
-            let seen = map("1536M", "");
+            let seen = map(BESIDE, "");
             drop(neighbour);
             let Some(seen) = seen else { continue };
             let found = &seen["neighbour"];
