@@ -34,8 +34,8 @@ pub struct Neighbour {
 /// A neighbour is named from so much of the time on, and where loads take so many times longer.
 pub const SLOW_SHARE_LIMIT: f64 = 0.2;
 pub const SLOW_LIMIT: f64 = 1.2;
-/// Half seconds below which nothing is said: of eleven a neighbour that works for 40 % of the time by
-/// turns left less than a tenth slow in 16 of 100 maps.
+/// Half seconds below which nothing is said: of eleven a neighbour that works for 40 % of the time
+/// by turns left less than a tenth slow in 16 of 100 maps.
 pub const LEAST_BLOCKS: usize = 16;
 
 impl Neighbour {
