@@ -248,7 +248,7 @@ const NEIGHBOURS: [(Use, f64, &str); 3] = [
     (Use::Chase, 1.0, "follows 12 chains at once, 40 % of the time"),
 ];
 const CYCLE_S: f64 = 2.5;
-/// A map of this takes about ten seconds and has more half seconds of looks than are needed.
+/// A map of this had 18 to 21 half seconds of looks, of which sixteen are needed.
 const BESIDE: &str = "3G";
 
 /// Maps beside a neighbour on another CPU, kinds in turn. How much slower loads become is the
