@@ -153,7 +153,7 @@ pub(super) fn listed(visit: &Visit, metric: MetricId, form: Form) -> Vec<f64> {
 }
 
 /// Loads of each look in the order of time: the visit noted which chunk it looked at when.
-fn moments(visit: &Visit) -> Vec<Moment> {
+pub fn moments(visit: &Visit) -> Vec<Moment> {
     let mut walks = [metric::HOPPING, metric::SCATTERED, metric::NEAR]
         .map(|metric| by_chunk(visit, metric, LATENCY).into_iter().map(Vec::into_iter).collect::<Vec<_>>());
     let chunks = list(visit, metric::CHUNK_IN_TIME);
