@@ -114,7 +114,7 @@ const BESIDE: &str = "3G";
 const PLANTED: f64 = 1.25;
 const NO_EFFECT: f64 = 1.1;
 /// Where no kind has an effect, so many of the trials show that nobody is named.
-const FEWER: usize = 4;
+const FEWER: usize = 10;
 
 /// What was said beside one kind of neighbour.
 #[derive(Default)]
