@@ -162,7 +162,7 @@ pub fn moments(visit: &Visit) -> Vec<Moment> {
         .filter_map(|(chunk, ms)| {
             let own: Option<Vec<f64>> =
                 walks.iter_mut().map(|walk| walk.get_mut(*chunk as usize)?.next()).collect();
-            Some(Moment { at_s: ms / 1e3, load_ns: mean(&own?)? })
+            Some(Moment { at_s: ms / 1e3, region: *chunk as usize, load_ns: mean(&own?)? })
         })
         .collect()
 }

@@ -267,10 +267,9 @@ const IN_LOOKS: [(f64, f64, f64); 8] = [
     (1.3, 0.3, 4.0),
     (1.6, 0.4, 2.5),
 ];
-/// Those that are not to be named, and those that are; turns of 0.3 s, which every half second
-/// cuts, and loads below the limit have no bound.
+/// Those that are not to be named, and those that are; loads below the limit have no bound.
 const BELOW: std::ops::Range<usize> = 0..2;
-const ABOVE: std::ops::Range<usize> = 4..8;
+const ABOVE: std::ops::Range<usize> = 3..8;
 /// A map's looks are used so often, each time with turns that begin elsewhere.
 const TIMES_EACH: usize = 4;
 
