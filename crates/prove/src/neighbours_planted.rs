@@ -177,7 +177,7 @@ fn beside() -> String {
         LONG.iter().map(|kind| told[*kind].planted[0]).filter(|named| named.of > 0).collect();
     let named = match above[..] {
         [] => format!(
-            "On this host one CPU makes loads of another {strongest:.2} times as long at most: no neighbour above the limit can be planted here.\n"
+            "\nOn this host one CPU makes loads of another {strongest:.2} times as long at most: no neighbour above the limit can be planted here.\n"
         ),
         _ => at_least(
             "Neighbours that make loads longer for 40 % of the time named",
