@@ -52,7 +52,7 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
         caches.entry((level, kind, cpus)).or_insert(cache);
     }
     let mut caches: Vec<Cache> = match caches.is_empty() {
-        true => cpuid::caches(snapshot, online),
+        true => cpuid::caches(snapshot, online, remarks),
         false => caches.into_values().collect(),
     };
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));

@@ -136,7 +136,7 @@ impl From<&Snapshot> for Machine {
             idle_states: frequency::idle_states(snapshot, &cpus.online),
             dimms,
             population,
-            load: load::parse(snapshot),
+            load: load::parse(snapshot, &cpus.online),
             directory: directory::parse(snapshot),
             disk: disk::parse(snapshot),
             network: network::parse(snapshot),
