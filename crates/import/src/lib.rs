@@ -12,6 +12,7 @@
 mod builder;
 mod embedded;
 mod key;
+mod kit;
 pub mod own;
 pub mod repeats;
 mod unwrap;
@@ -78,6 +79,7 @@ tools! {
     iperf3
     unixbench
     sockperf
+    sysbench
     hackbench
     pub lmbench
 }

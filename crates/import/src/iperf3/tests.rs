@@ -1,5 +1,7 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
+mod text;
+
 use crate::Imported;
 use crate::own::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
 use crate::tests::{only, recorded, rules, skipped, values};
