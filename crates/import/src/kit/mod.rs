@@ -1,5 +1,5 @@
-//! What importers of texts share. A format is a table of patterns with named fields ([`lines`]); the
-//! lines that they know make up runs, and one decision says which runs are repetitions of each
+//! What importers of texts share. A format is a table of patterns with named fields ([`lines`]).
+//! The lines that they know make up runs, and one decision says which runs are repetitions of each
 //! other and which are different results ([`runs`]). Numbers keep the digits that they are printed
 //! with, so that figures can be checked against each other ([`numbers`]).
 
@@ -9,7 +9,7 @@ pub mod runs;
 
 pub use lines::{Does, Hit, Pattern, Table};
 pub use numbers::{Number, is_rate, scale};
-pub use runs::{Asked, Log, Results, Run, log};
+pub use runs::{Asked, Log, Results, Run, headlines, log};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The runs in a text, and which of them are repetitions of each other.
 //!
-//! Two runs are repetitions where everything that the text tells of them is the same: host, heading,
-//! what started them, and the facts that their format names. What stands unread between two runs is
-//! the heading of the second, so that runs with another text above are never pooled.
+//! Two runs are repetitions where all that the text tells of them is the same: host, heading, what
+//! started them, and the facts that their format names. What stands unread between two runs is the
+//! heading of the second, so that runs with another text above are never pooled.
 
 use std::sync::LazyLock;
 
@@ -313,8 +313,8 @@ impl Results {
         Results { format, remark, all: Vec::new(), left_out: 0 }
     }
 
-    /// The result that a run is part of, by all that is told of it; `None` where there are too many.
-    /// Of the facts, `kernel` and its like, those with a name are told of the result.
+    /// The result that a run is part of, by all that is told of it; `None` where there are too
+    /// many. Of the facts, `kernel` and its like, those with a name are told of the result.
     pub fn of(
         &mut self,
         run: &Run,
@@ -372,4 +372,11 @@ impl Results {
             })
             .collect()
     }
+}
+
+/// Marks which metrics say most of a result.
+pub fn headlines(imported: &mut Imported, names: &[&str]) {
+    let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
+    let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
+    figures.chain(titles).for_each(|metric| metric.headline = names.contains(&metric.name.as_ref()));
 }

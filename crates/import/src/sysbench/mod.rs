@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Log, Number, Results, Run, Table, is_rate, log};
+use super::kit::{Log, Number, Results, Run, Table, headlines, is_rate, log};
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
@@ -42,6 +42,8 @@ const FIGURES: [(&str, &str, &str, f64); 11] = [
     ("queries", "queries", "1/s", 1.0),
     ("errors", "errors", "1/s", 1.0),
 ];
+/// What says most of a test.
+const HEADLINES: [&str; 7] = ["events", "bandwidth", "time", "reads", "writes", "requests", "transactions"];
 /// Work that a test of files may leave out.
 const EITHER: [&str; 5] = ["reads", "writes", "fsyncs", "read_rate", "write_rate"];
 const LATENCIES: [(&str, &str); 3] =
@@ -133,7 +135,9 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, builder, against);
         }
     }
-    results.finish(&log)
+    let mut results = results.finish(&log);
+    results.iter_mut().for_each(|result| headlines(result, &HEADLINES));
+    results
 }
 
 /// What a command asks for beside what is known of it.

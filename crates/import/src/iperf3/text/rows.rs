@@ -148,7 +148,7 @@ impl Shape {
                 let name = match row.end {
                     "sender" => "sum_sent",
                     "receiver" => "sum_received",
-                    // Before 3.7 datagrams have one sum: of what was sent, with what was lost of it.
+                    // Before 3.7 datagrams have one sum: what was sent, and what was lost of it.
                     _ => "sum",
                 };
                 end[format!("{name}{suffix}")] = row.json(self.udp);
