@@ -71,6 +71,11 @@ pub struct Hit<'t> {
 }
 
 impl<'t> Hit<'t> {
+    /// All of the line.
+    pub fn line(&self) -> &'t str {
+        self.found.get(0).map_or("", |found| found.as_str())
+    }
+
     pub fn text(&self, field: &str) -> Option<&'t str> {
         self.found.name(field).map(|found| found.as_str().trim())
     }

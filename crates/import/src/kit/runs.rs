@@ -4,6 +4,7 @@
 //! started them, and the facts that their format names. What stands unread between two runs is the
 //! heading of the second, so that runs with another text above are never pooled.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -304,21 +305,26 @@ pub struct Results {
     format: Format,
     remark: &'static str,
     all: Vec<(Identity, Builder, Against)>,
+    /// What runs printed that no other prints by chance, by the place of their result.
+    seen: BTreeSet<(usize, String)>,
+    again: usize,
     left_out: usize,
 }
 
 impl Results {
     /// `remark` stands beside each.
     pub fn new(format: Format, remark: &'static str) -> Results {
-        Results { format, remark, all: Vec::new(), left_out: 0 }
+        Results { format, remark, all: Vec::new(), seen: BTreeSet::new(), again: 0, left_out: 0 }
     }
 
     /// The result that a run is part of, by all that is told of it; `None` where there are too
-    /// many. Of the facts, `kernel` and its like, those with a name are told of the result.
+    /// many, or where it stands in the text a second time. Of the facts, `kernel` and its like,
+    /// those with a name are told of the result. `unique`: no two runs print alike by chance.
     pub fn of(
         &mut self,
         run: &Run,
         facts: Vec<(&'static str, String)>,
+        unique: bool,
     ) -> Option<(&mut Builder, &mut Against)> {
         let facts: Vec<_> = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         let told =
@@ -350,6 +356,13 @@ impl Results {
                 self.all.len() - 1
             }
         };
+        if unique {
+            let lines: Vec<&str> = run.hits.iter().map(Hit::line).collect();
+            if !self.seen.insert((place, lines.join("\n"))) {
+                self.again += 1;
+                return None;
+            }
+        }
         self.all.get_mut(place).map(|(_, builder, against)| (builder, against))
     }
 
@@ -358,6 +371,9 @@ impl Results {
         let mut remarks = Vec::new();
         if let Some((first, count)) = log.unread {
             remarks.push(format!("{count} of its lines are not read; the first of them: {:?}", short(first)));
+        }
+        if self.again > 0 {
+            remarks.push(format!("{} runs stand in the text twice, and count once", self.again));
         }
         for (left_out, what) in [(log.left_out, "runs"), (self.left_out, "runs of further results")] {
             if left_out > 0 {

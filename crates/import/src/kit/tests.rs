@@ -18,7 +18,7 @@ fn results(text: &str) -> Vec<(String, String, Vec<f64>)> {
     let mut results = Results::new(Format("tool result"), "a remark");
     for run in &log.runs {
         let facts = vec![("kernel", run.text("before").unwrap_or_default().to_string())];
-        let (builder, _) = results.of(run, facts).expect("few results");
+        let (builder, _) = results.of(run, facts, false).expect("few results");
         let meaning = crate::builder::Meaning {
             keyed: crate::keyed("tool.speed@free#speed").expect("a key"),
             wording: "speed".into(),
@@ -135,7 +135,7 @@ fn what_is_not_read_is_said() {
         better: model::Better::Higher,
         note: String::new(),
     };
-    results.of(&log.runs[0], Vec::new()).expect("a result").0.value(meaning, 1.0);
+    results.of(&log.runs[0], Vec::new(), false).expect("a result").0.value(meaning, 1.0);
     let remarks = results.finish(&log).remove(0).remarks;
     assert!(
         remarks.iter().any(|one| one.contains("2 of its lines") && one.contains("who knows")),

@@ -125,13 +125,14 @@ fn read(text: &str) -> Vec<Imported> {
         if run.hit("options").is_none() && run.hit("prepared").is_some() && run.hit("fatal").is_none() {
             continue;
         }
+        let whole = ["time", "events", "end"].iter().all(|name| run.hit(name).is_some());
         let version = run.text("version").unwrap_or_default().to_string();
         let further = further(run);
         // Databases are asked for with names and passwords, which nobody wants to see again.
         let shown = further.split(' ').filter(|word| !DATABASES.iter().any(|one| word.starts_with(one)));
         let shown = shown.collect::<Vec<_>>().join(" ");
         let facts = vec![("sysbench", version), ("options", shown), ("", further)];
-        if let Some((builder, against)) = results.of(run, facts) {
+        if let Some((builder, against)) = results.of(run, facts, whole) {
             figures(run, builder, against);
         }
     }

@@ -149,8 +149,13 @@ fn a_run_that_died_has_no_figure() {
         assert_eq!(rules(&found), [INTERRUPTED], "{said}");
     }
     // One that is whole stands beside it.
-    let found = one(&format!("{run}{begun}{run}"));
+    let found =
+        one(&format!("{run}{begun}{}", run.replace("24.9910", "24.9911").replace("9.87ms", "9.88ms")));
     assert_eq!(values(&found, CPU), [800.0, 800.0]);
+    // What stands there twice to its last digit is one run.
+    let found = one(&format!("{run}{begun}{run}"));
+    assert_eq!(values(&found, CPU), [800.0]);
+    assert!(found.remarks.iter().any(|remark| remark.contains("twice")), "{:?}", found.remarks);
     // A number that may be cut is none.
     let cut = &run[..run.find("10000\n").expect("events") + 3];
     assert!(skipped(&one(cut), CPU).contains("no test finished"));

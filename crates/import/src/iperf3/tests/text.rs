@@ -355,6 +355,9 @@ fn tests_of_other_servers_and_options_are_other_results() {
     );
     let count = |text: String| read(text.as_bytes()).expect("results").len();
     assert_eq!(count(format!("{text}{text}")), 1);
+    let key = "network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth";
+    assert_eq!(values(&one(&format!("{text}{text}")), key), [9.4], "the same ports: pasted twice");
+    assert_eq!(values(&one(&format!("{text}{}", text.replace("40000", "40002"))), key), [9.4, 9.4]);
     assert_eq!(count(format!("{text}{}", text.replace("10.0.0.2", "10.0.0.3"))), 2);
     assert_eq!(count(format!("{text}with jumbo frames\n{text}")), 2);
     assert_eq!(count(format!("$ iperf3 -c 10.0.0.2 -t 2\n{text}$ iperf3 -c 10.0.0.2 -t 2 -Z\n{text}")), 2);

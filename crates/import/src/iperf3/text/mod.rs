@@ -62,6 +62,8 @@ pub fn read(text: &str) -> Vec<Imported> {
             server = if serves { told } else { [None; 2] };
         }
         let [version, system] = if serves { server } else { told };
+        // No two tests have the same ports.
+        let ports = run.hit("connected").is_some();
         let mut remarks = Vec::new();
         let test = test(run, version, system, &mut remarks);
         let (host, kernel) = super::system(&test);
@@ -74,7 +76,7 @@ pub fn read(text: &str) -> Vec<Imported> {
         if !host.is_empty() {
             facts.push(("host", host));
         }
-        let Some((builder, against)) = results.of(run, facts) else { continue };
+        let Some((builder, against)) = results.of(run, facts, ports) else { continue };
         for remark in remarks {
             if !builder.remarks.contains(&remark) {
                 builder.remarks.push(remark);
