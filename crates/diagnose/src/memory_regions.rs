@@ -117,9 +117,10 @@ const NEIGHBOUR: Rule = Rule {
     topic: "neighbour",
     about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
             then, moments do.",
-    method: "Near loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, in blocks of half a second; at least ten. A block is slow where \
-             its median lies above the quietest 15 % of all blocks by three standard errors and by 12 %. Named from 20 % of the blocks on, where loads \
-             take 1.2 times as long or more; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
+    method: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
+             sixteen half seconds or more. A look is slow where the median of five (with those next to it) lies above the quietest \
+             15 % of half seconds by three standard errors and by 12 %. Named where 20 % of the time or more is slow and loads take \
+             1.2 times as long or more in it; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
     calm: "no neighbour slowed memory",
     looked_at: "memory regions",
     source: file!(),

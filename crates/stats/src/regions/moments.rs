@@ -74,7 +74,7 @@ const LEAST_OF_REGION: usize = 6;
 /// A look stands for the time to the next one, but for no more than so many usual ones.
 const MOST_GAPS: f64 = 3.0;
 
-/// A look as a logarithm above its region's own level.
+/// A look: the logarithm of its loads, less what its region differs by from the others.
 struct Look {
     at_s: f64,
     level: f64,
@@ -82,7 +82,7 @@ struct Look {
 
 /// Reads moments of visits one after the other; `None` where there are too few.
 pub fn neighbour(visits: &[Vec<Moment>]) -> Option<Neighbour> {
-    let visits: Vec<Vec<Look>> = visits.iter().map(|moments| above_regions(moments)).collect();
+    let visits: Vec<Vec<Look>> = visits.iter().map(|moments| without_regions(moments)).collect();
     let mut levels: Vec<f64> = Vec::new();
     let mut looks: Vec<(f64, usize)> = Vec::new();
     let mut noise: Vec<f64> = Vec::new();
@@ -129,18 +129,20 @@ pub fn neighbour(visits: &[Vec<Moment>]) -> Option<Neighbour> {
     Some(Neighbour { share: time(true) / time(false), slower, blocks })
 }
 
-/// Regions may differ, and a few looks in a row see few of them.
-fn above_regions(moments: &[Moment]) -> Vec<Look> {
+/// Looks of one visit, less what their regions differ by: a few looks in a row see few regions.
+/// What all of them have in common stays, as a neighbour may be there for all of a visit.
+fn without_regions(moments: &[Moment]) -> Vec<Look> {
     let mut regions: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for moment in moments {
         regions.entry(moment.region).or_default().push(moment.load_ns.ln());
     }
     let is_known = regions.values().all(|logs| logs.len() >= LEAST_OF_REGION);
-    let level = |logs: &Vec<f64>| quantile(logs, QUIET).filter(|_| is_known).unwrap_or(0.0);
-    let levels: BTreeMap<usize, f64> = regions.iter().map(|(region, logs)| (*region, level(logs))).collect();
-    let look = |moment: &Moment| Look {
-        at_s: moment.at_s,
-        level: moment.load_ns.ln() - levels.get(&moment.region).unwrap_or(&0.0),
+    let levels: BTreeMap<usize, f64> =
+        regions.iter().filter_map(|(region, logs)| Some((*region, quantile(logs, QUIET)?))).collect();
+    let usual = median(&levels.values().copied().collect::<Vec<f64>>()).unwrap_or(0.0);
+    let look = |moment: &Moment| {
+        let own = levels.get(&moment.region).filter(|_| is_known).map_or(0.0, |level| level - usual);
+        Look { at_s: moment.at_s, level: moment.load_ns.ln() - own }
     };
     moments.iter().map(look).collect()
 }

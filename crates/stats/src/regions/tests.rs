@@ -106,6 +106,13 @@ fn neighbours_by_their_share_of_the_time() {
     assert!(slow.iter().all(|at_s| *at_s < 1.5), "half seconds in their order: {slow:?}");
     let nobody = neighbour(&moments(|_| false, 1.0, 2)).expect("moments");
     assert!(nobody.is_quiet() && !nobody.is_named() && nobody.blocks.len() == 36, "{nobody:?}");
+    // All of every third visit.
+    let visits = (0..9).map(|visit| {
+        let own = &moments(|_| visit % 3 == 0, 1.3, 10 + visit)[0][..100];
+        own.iter().map(|look| Moment { at_s: look.at_s + 10.0 * visit as f64, ..*look }).collect()
+    });
+    let whole = neighbour(&visits.collect::<Vec<_>>()).expect("moments");
+    assert!(whole.is_named() && (whole.share - 0.33).abs() < 0.05, "{whole:?}");
     // Turns that are shorter than half a second.
     let short = neighbour(&moments(|at| at % 1.0 < 0.3, 1.3, 5)).expect("moments");
     assert!(short.is_named() && (short.share - 0.3).abs() < 0.06, "{short:?}");
