@@ -169,6 +169,12 @@ fn tests_of_different_systems_are_results_of_their_own() {
         let other = edited(&with_cookie(&text, "another"), change);
         assert_eq!(read(&(text.clone() + &other)).len(), 2, "{other:.300}");
     }
+    // A test that was stopped does not tell all of it.
+    let stopped = edited(&with_cookie(&text, "another"), |test| {
+        test["end"] = json!({});
+        test["error"] = "interrupt - the client has terminated".into();
+    });
+    assert_eq!(read(&(text.clone() + &stopped)).len(), 1);
     let found = read(&format!("Before:\n{text}After:\n{}", with_cookie(&text, "another")));
     let headings: Vec<&str> = found
         .iter()
