@@ -50,8 +50,8 @@ pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     plain(number).map(|value| value * scale)
 }
 
-/// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things, `Ki`
-/// for 1000, unless it was told to count in thousands (`kb_base=1000`).
+/// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things,
+/// `Ki` for 1000, unless it was told to count in thousands (`kb_base=1000`).
 pub fn asked(text: &str, thousands: bool) -> Option<f64> {
     let lower = text.trim().to_ascii_lowercase();
     let (is_binary, plain) = (lower.contains('i'), lower.replace('i', ""));
