@@ -77,6 +77,17 @@ fn a_block_is_the_bytes_of_an_io() {
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=64000"), "{:?}", keys(&found));
     let found = read_of(json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 65_536_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=65536"), "{:?}", keys(&found));
+    // `kb_base` holds for what stands behind it, and nobody knows the order.
+    for (options, bytes) in [
+        (json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 64_000),
+        (json!({"rw": "randread", "bs": "64k", "kb_base": "1000"}), 65_536),
+        (json!({"rw": "randread", "bs": "64k", "kb_base": "1000"}), 64_000),
+        (json!({"rw": "randread", "bs": "64ki"}), 65_536),
+    ] {
+        let found = read_of(options, bytes * 1000);
+        assert!(rules(&found).is_empty(), "{bytes}: {:?}", found.findings);
+        assert!(keys(&found)[0].contains(&format!("block={bytes}")), "{:?}", keys(&found));
+    }
     // Not told, the bytes say it.
     let found = read_of(json!({"rw": "randread"}), 131_072_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=131072"), "{:?}", keys(&found));
