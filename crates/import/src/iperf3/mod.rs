@@ -122,6 +122,9 @@ fn read(text: &str) -> Vec<Imported> {
         if several {
             builder.fact("heading", &test.heading);
         }
+        if test.data["end"].is_null() && test.data["error"].is_null() {
+            builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
+        }
         if cut && at == last {
             against.interrupted("the file ends in the midst of its JSON");
         } else if !test.whole {

@@ -85,6 +85,7 @@ fn an_end_before_its_time_is_said() {
     assert_eq!(skipped(&found, &key("remote_busy")), "it is not told");
     let cut = one(&text[..text.find("\"end\":\t{\n").expect("an end")]);
     assert!(rules(&cut).contains(&INTERRUPTED));
+    assert!(cut.remarks.iter().any(|remark| remark.contains("no test finished")), "{:?}", cut.remarks);
     assert!(skipped(&cut, &key("bandwidth")).contains("no sum"));
     let refused = one(
         "{\"start\": {\"connected\": [], \"version\": \"iperf 3.12\", \"system_info\": \"Linux a 6.1\"}, \"intervals\": [], \
