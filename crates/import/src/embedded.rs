@@ -14,7 +14,7 @@ const MOST_IN_VAIN: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub struct Embedded<'a> {
     pub documents: Vec<Value>,
-    /// For each document the last line that stands between it and the one before.
+    /// What each is headed by: the last line that stands between it and the one before, as it is.
     pub above: Vec<&'a str>,
     /// The lines that are no part of a document, in order; empty ones are left out.
     pub lines: Vec<&'a str>,
@@ -27,7 +27,8 @@ pub struct Embedded<'a> {
 /// The documents of a text: objects that begin at the begin of a line.
 pub fn embedded(text: &str) -> Embedded<'_> {
     let mut found = Embedded::default();
-    let (mut at, mut in_vain, mut above) = (0, 0, "");
+    let (mut at, mut in_vain) = (0, 0);
+    let mut above = "";
     while at < text.len() {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         let begins = line.trim_start().starts_with('{');

@@ -274,8 +274,14 @@ impl Crew<'_> {
         // What is left out is fio's default.
         let own =
             parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
+        // It counts in thousands from where it was told to: what was moved says which it was.
         let thousands = job.option(&["kb_base"]) == Some("1000");
-        let bytes = numbers::asked(own, thousands).filter(|bytes| *bytes >= 1.0);
+        let sizes = [thousands, !thousands].map(|thousands| numbers::asked(own, thousands));
+        let is_moved = |size: &&Option<f64>| {
+            let each = self.bytes_each(way).zip(**size);
+            each.is_some_and(|(each, size)| (each / size - 1.0).abs() < 0.01)
+        };
+        let bytes = sizes.iter().find(is_moved).unwrap_or(&sizes[0]).filter(|bytes| *bytes >= 1.0);
         bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64))
     }
 
@@ -297,13 +303,18 @@ impl Crew<'_> {
         depth * self.count as f64
     }
 
-    /// What each I/O moved, where it is a size that blocks have.
-    fn moved_each(&self, way: Way) -> Option<i64> {
-        const SECTOR: f64 = 512.0;
+    /// The bytes that went this way over the I/Os.
+    fn bytes_each(&self, way: Way) -> Option<f64> {
         let sum = |of: fn(&super::Side) -> Option<f64>| -> Option<f64> {
             self.jobs.iter().map(|job| of(job.side(way))).sum()
         };
-        let each = sum(|side| side.bytes)? / sum(|side| side.ios)?;
+        Some(sum(|side| side.bytes)? / sum(|side| side.ios)?)
+    }
+
+    /// What each I/O moved, where it is a size that blocks have.
+    fn moved_each(&self, way: Way) -> Option<i64> {
+        const SECTOR: f64 = 512.0;
+        let each = self.bytes_each(way)?;
         (each >= SECTOR && each % SECTOR == 0.0).then_some(each as i64)
     }
 

@@ -50,11 +50,11 @@ pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     plain(number).map(|value| value * scale)
 }
 
-/// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things, `Ki`
-/// for 1000, unless it was told to count in thousands (`kb_base=1000`).
+/// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things,
+/// `KiB` for 1000, unless it was told to count in thousands (`kb_base=1000`).
 pub fn asked(text: &str, thousands: bool) -> Option<f64> {
     let lower = text.trim().to_ascii_lowercase();
-    let (is_binary, plain) = (lower.contains('i'), lower.replace('i', ""));
+    let (is_binary, plain) = (lower.ends_with("ib"), lower.replace('i', ""));
     let unit = plain.trim_end_matches('b');
     let unit =
         if unit.ends_with(|one: char| one.is_ascii_digit()) { unit.to_string() } else { format!("{unit}b") };

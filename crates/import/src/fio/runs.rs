@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::announced::announced;
 use super::text::{self, Run};
-use super::{Job, RUNS_APART, Sheet, complaints, snapshots};
+use super::{RUNS_APART, Sheet, complaints, snapshots};
 use crate::above::{command, heading};
 
 /// More runs than this in one text are a mistake or an attack.
@@ -236,6 +236,13 @@ impl Part<'_> {
     }
 }
 
+/// The value of an option of a command that has it once: `--directory=/srv`.
+fn option(command: &str, name: &str) -> Option<String> {
+    let own = |word: &str| Some(word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('=')?.to_string());
+    let mut all = command.split_whitespace().filter_map(own);
+    all.next().filter(|_| all.next().is_none())
+}
+
 /// The runs of one system as one result.
 fn sheet(parts: Vec<Part>, several: bool) -> Sheet {
     let mut sheet = Sheet::default();
@@ -243,12 +250,19 @@ fn sheet(parts: Vec<Part>, several: bool) -> Sheet {
     let mut lines = Vec::new();
     let mut devices: Vec<String> = Vec::new();
     for (at, Part { lines: own, heading, command, run }) in parts.into_iter().enumerate() {
+        // The text itself does not say where the files of a job are.
+        let places = ["filename", "directory"].map(|name| (name, option(&command, name)));
+        let places = places.into_iter().filter_map(|(name, place)| Some((name.to_string(), place?)));
+        let places: Vec<(String, String)> = places.collect();
         let told = [("heading", heading), ("command", command)].into_iter();
         let told = told.filter(|(_, value)| several && at == 0 && !value.is_empty());
         sheet.facts.extend(told.map(|(label, value)| (label.to_string(), value)));
         let before = at as i64 * RUNS_APART;
-        let jobs = run.jobs.into_iter().map(|job| Job { group: job.group.map(|own| own + before), ..job });
-        sheet.jobs.extend(jobs);
+        for mut job in run.jobs {
+            job.group = job.group.map(|own| own + before);
+            job.options.extend(places.iter().cloned());
+            sheet.jobs.push(job);
+        }
         sheet.facts.extend(run.facts);
         for name in run.disks.names() {
             if !devices.iter().any(|known| known == name) {

@@ -10,7 +10,7 @@ mod figures;
 mod tests;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -69,7 +69,7 @@ impl Test {
 
     /// What is the same of two tests that are measurements of one system.
     fn system(&self) -> String {
-        let (start, end) = (&self.data["start"], &self.data["end"]);
+        let start = &self.data["start"];
         let told = [
             &start["system_info"],
             &start["version"],
@@ -77,7 +77,6 @@ impl Test {
             &start["accepted_connection"]["host"],
             &start["sock_bufsize"],
             &start["test_start"]["tos"],
-            &end["sender_tcp_congestion"],
         ];
         told.iter()
             .map(|value| value.to_string())
@@ -85,6 +84,23 @@ impl Test {
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+/// The system of each test. How a sender answers to congestion stands at the end, which a stopped
+/// test does not have: it tells systems apart only where two are told.
+fn systems(tests: &[Test]) -> Vec<String> {
+    let congestion = |test: &Test| test.data["end"]["sender_tcp_congestion"].as_str().map(str::to_string);
+    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for test in tests {
+        known.entry(test.system()).or_default().extend(congestion(test));
+    }
+    let named = |test: &Test| {
+        let system = test.system();
+        let several = known.get(&system).is_some_and(|known| known.len() > 1);
+        let more = congestion(test).filter(|_| several).unwrap_or_default();
+        format!("{system}\n{more}")
+    };
+    tests.iter().map(named).collect()
 }
 
 /// The results in a text, of its JSON and of what else iperf3 printed.
@@ -112,10 +128,10 @@ fn read_json(found: Embedded) -> Vec<Imported> {
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
     let mut order = Vec::new();
     let last = tests.len().saturating_sub(1);
-    let several = tests.windows(2).any(|two| two[0].system() != two[1].system());
-    for (at, test) in tests.iter().take(MOST_TESTS).enumerate() {
+    let systems = systems(&tests);
+    let several = systems.windows(2).any(|two| two[0] != two[1]);
+    for (at, (test, own)) in tests.iter().zip(systems).take(MOST_TESTS).enumerate() {
         let (host, kernel) = system(&test.data);
-        let own = test.system();
         let (builder, against) = builders.entry(own.clone()).or_insert_with(|| {
             order.push(own);
             let mut builder = Builder::new(FORMAT, &host);
@@ -128,6 +144,9 @@ fn read_json(found: Embedded) -> Vec<Imported> {
         builder.fact("kernel", &kernel);
         if several {
             builder.fact("heading", &test.heading);
+        }
+        if test.data["end"].is_null() && test.data["error"].is_null() {
+            builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
         }
         if cut && at == last {
             against.interrupted("the file ends in the midst of its JSON");

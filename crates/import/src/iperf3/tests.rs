@@ -87,6 +87,7 @@ fn an_end_before_its_time_is_said() {
     assert_eq!(skipped(&found, &key("remote_busy")), "it is not told");
     let cut = one(&text[..text.find("\"end\":\t{\n").expect("an end")]);
     assert!(rules(&cut).contains(&INTERRUPTED));
+    assert!(cut.remarks.iter().any(|remark| remark.contains("no test finished")), "{:?}", cut.remarks);
     assert!(skipped(&cut, &key("bandwidth")).contains("no sum"));
     let refused = one(
         "{\"start\": {\"connected\": [], \"version\": \"iperf 3.12\", \"system_info\": \"Linux a 6.1\"}, \"intervals\": [], \
@@ -171,6 +172,12 @@ fn tests_of_different_systems_are_results_of_their_own() {
         let other = edited(&with_cookie(&text, "another"), change);
         assert_eq!(read(&(text.clone() + &other)).len(), 2, "{other:.300}");
     }
+    // A test that was stopped does not tell all of it.
+    let stopped = edited(&with_cookie(&text, "another"), |test| {
+        test["end"] = json!({});
+        test["error"] = "interrupt - the client has terminated".into();
+    });
+    assert_eq!(read(&(text.clone() + &stopped)).len(), 1);
     let found = read(&format!("Before:\n{text}After:\n{}", with_cookie(&text, "another")));
     let headings: Vec<&str> = found
         .iter()

@@ -77,6 +77,17 @@ fn a_block_is_the_bytes_of_an_io() {
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=64000"), "{:?}", keys(&found));
     let found = read_of(json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 65_536_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=65536"), "{:?}", keys(&found));
+    // `kb_base` holds for what stands behind it, and nobody knows the order.
+    for (options, bytes) in [
+        (json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 64_000),
+        (json!({"rw": "randread", "bs": "64k", "kb_base": "1000"}), 65_536),
+        (json!({"rw": "randread", "bs": "64k", "kb_base": "1000"}), 64_000),
+        (json!({"rw": "randread", "bs": "64ki"}), 65_536),
+    ] {
+        let found = read_of(options, bytes * 1000);
+        assert!(rules(&found).is_empty(), "{bytes}: {:?}", found.findings);
+        assert!(keys(&found)[0].contains(&format!("block={bytes}")), "{:?}", keys(&found));
+    }
     // Not told, the bytes say it.
     let found = read_of(json!({"rw": "randread"}), 131_072_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=131072"), "{:?}", keys(&found));
@@ -313,6 +324,17 @@ fn where_data_were_is_said_in_words_and_in_json_alike() {
             assert!(note.contains("page cache") && note.contains("may have had the data"), "{note}");
         }
     }
+    // The command says where its files are.
+    for (place, word) in [
+        ("--directory=/dev/shm", "in memory (tmpfs)"),
+        ("--filename=/dev/zero", "/dev/zero is no device"),
+        ("--filename=/dev/ram0", "/dev/ram0 is memory"),
+        ("--filename=/dev/nullb0", "/dev/nullb0 is no device"),
+    ] {
+        let note = words("", &format!("$ fio --name=a {place}\n"));
+        assert!(note.contains(word), "{place}: {note}");
+    }
+    assert!(!words("", "$ fio --name=a --filename=/dev/sdb\n").contains("/dev/sdb"));
     // An engine that does nothing.
     let null = announced("a", 0, "randread", "4096B").replace("psync", "null");
     let found = one(&(null + "fio-3.33\n" + &reads("a", 1, 20_000)));
@@ -459,7 +481,7 @@ fn recordings_of_several_modes_are_read() {
     assert!(near(value(disk, &format!("{RANDOM}iops")), 41_794.0 / 2.868));
     assert_eq!(value(disk, &format!("{RANDOM}steady_iops")), 14_500.0);
     assert!(!note(disk, &format!("{RANDOM}iops")).contains("device"));
-    assert!(note(memory, &format!("{RANDOM}iops")).contains("no device is named behind its files"));
+    assert!(note(memory, &format!("{RANDOM}iops")).contains("in memory (tmpfs)"));
     assert!(note(memory, &format!("{}iops", RANDOM.replace("psync", "null"))).contains("no I/O"));
     assert!(told(memory, "command").contains("--directory=/dev/shm"), "{:?}", memory.make_up);
 }
