@@ -32,7 +32,7 @@ Examples:
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
   assay machine --from db7.json.gz --json
   sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
-  assay machine --dmi db7.txt            balanced, and what to move")]
+  assay machine --dmi db7.txt            balanced, and what to move (a sosreport's folder will do)")]
 pub struct Args {
     /// The drawing of its packages, cores and caches, and every fact, behind the first screen
     #[arg(long, conflicts_with = "quiet")]
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", group = "source")]
     cpuid: Option<PathBuf>,
     /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin`
-    /// wrote. Without --from or
+    /// wrote, or a sosreport's folder that holds it. Without --from or
     /// --root nothing else is shown of that machine
     #[arg(long, value_name = "FILE")]
     dmi: Option<PathBuf>,
@@ -140,7 +140,14 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
         false => read_machine(args)?,
     };
     if let Some(path) = &args.dmi {
-        let (name, entry) = dmi_entry(path)?;
+        let (name, entry) = dmi_entry(&dmi_file(path)?)?;
+        snapshot.entries.insert(name.to_string(), entry);
+    } else if let Some(root) = &args.root
+        && snapshot.get(machine::TABLES).is_none()
+        && let Some(path) = printout_below(root)
+        && let Ok((name, entry)) = dmi_entry(&path)
+    {
+        // What a sosreport holds of its machine beside /proc and /sys.
         snapshot.entries.insert(name.to_string(), entry);
     }
     snapshot.blank();
@@ -149,6 +156,39 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
 
 /// A printout or a dump of SMBIOS tables larger than this is none.
 const LARGEST_DMI: u64 = 16 << 20;
+
+/// Where sosreports keep what dmidecode printed.
+const PRINTOUTS: [&str; 2] = ["sos_commands/hardware/dmidecode", "dmidecode"];
+
+/// The file of `--dmi`: itself, or the one in a folder.
+fn dmi_file(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_path_buf());
+    }
+    printout_below(path).with_context(|| {
+        format!(
+            "the folder {} holds neither {} nor {}: name the file with what `sudo dmidecode` prints",
+            path.display(),
+            PRINTOUTS[0],
+            PRINTOUTS[1]
+        )
+    })
+}
+
+/// The printout in a sosreport's folder, or in one that holds a single such folder. Links that lead
+/// out of it are not followed: they would show the host that reads it.
+fn printout_below(folder: &Path) -> Option<PathBuf> {
+    let own = |folder: &Path| -> Option<PathBuf> {
+        let root = folder.canonicalize().ok()?;
+        let files = PRINTOUTS.iter().filter_map(|name| root.join(name).canonicalize().ok());
+        files.into_iter().find(|path| path.starts_with(&root) && path.is_file())
+    };
+    own(folder).or_else(|| {
+        let inner = std::fs::read_dir(folder).ok()?.take(1000).flatten().map(|entry| entry.path());
+        let mut found = inner.filter(|path| !path.is_symlink()).filter_map(|path| own(&path));
+        found.next().filter(|_| found.next().is_none())
+    })
+}
 
 /// What a file of `--dmi` stands for in a snapshot.
 fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {

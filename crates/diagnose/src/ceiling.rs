@@ -267,7 +267,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         );
         return Some((channels.gb_per_s, why, channels.source.to_string()));
     }
-    let populated = dimms.iter().filter(|dimm| dimm.is_filled());
+    let populated = dimms.iter().filter(|dimm| dimm.is_memory());
     let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
     let modules = modules.filter(|modules| !modules.is_empty())?;
     let why = format!(

@@ -371,7 +371,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     let machine = evidence.machine;
     machine.cpus.cores.as_ref()?;
     let mut findings = Vec::new();
-    let about = ["sibling masks", "SMT siblings are"];
+    let about = ["sibling masks", "SMT siblings are", "share a core by the masks", "the masks are taken"];
     if let Some(remark) =
         machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))
     {

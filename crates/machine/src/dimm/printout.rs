@@ -48,56 +48,81 @@ pub(super) fn parse(text: &str) -> Tables {
     tables
 }
 
+/// What a text has of one system.
+#[derive(Default)]
+struct Printed<'a> {
+    /// Its maker and product.
+    name: Option<[&'a str; 2]>,
+    structures: Vec<Structure<'a>>,
+    seen: BTreeSet<Structure<'a>>,
+}
+
+/// More systems in one text are not told apart.
+const SYSTEMS_MOST: usize = 50;
+
+impl<'a> Printed<'a> {
+    /// Adds what is not there yet. Without handles two slots may have the same words, so that only
+    /// what a later part repeats is told twice.
+    fn add(&mut self, part: Vec<Structure<'a>>) {
+        let mut unnumbered = Vec::new();
+        for one in part.into_iter().filter(|one| one.kind != u32::MAX) {
+            if self.seen.contains(&one) {
+                continue;
+            }
+            match one.handle {
+                Some(_) => drop(self.seen.insert(one.clone())),
+                None => unnumbered.push(one.clone()),
+            }
+            self.structures.push(one);
+        }
+        self.seen.extend(unnumbered);
+    }
+
+    fn has_modules(&self) -> bool {
+        self.structures.iter().any(|one| one.kind == 17)
+    }
+}
+
 /// The structures of one system, each once: a text may have its printout twice, and those of other
-/// systems behind it, of which no table has a second structure of these kinds.
+/// systems behind it. No table has a second structure of the firmware or of the system.
 fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<String>) -> Vec<Structure<'a>> {
-    const ONLY: [u32; 2] = [0, 1];
     let mut parts: Vec<Vec<Structure>> = vec![Vec::new()];
     let mut seen: BTreeSet<u32> = BTreeSet::new();
     for one in all.into_iter().filter(|one| !one.fields.is_empty()) {
-        if ONLY.contains(&one.kind) && !seen.insert(one.kind) {
+        if matches!(one.kind, 0 | 1) && !seen.insert(one.kind) {
             seen = [one.kind].into_iter().collect();
             parts.push(Vec::new());
         }
         parts.last_mut().into_iter().for_each(|part| part.push(one.clone()));
     }
-    let mut systems: Vec<(Option<[&str; 2]>, Vec<Structure>)> = Vec::new();
+    let mut systems: Vec<Printed> = Vec::new();
     for part in parts {
         let name = part
             .iter()
             .find(|one| one.kind == 1)
             .map(|one| ["Manufacturer", "Product Name"].map(|field| one.get(&[field]).unwrap_or_default()));
-        let known = systems.iter_mut().find(|(other, _)| name.is_none() || other.is_none() || *other == name);
-        let Some((other, own)) = known else {
-            systems.push((name, without_repeats(&[], part)));
-            continue;
-        };
-        *other = other.or(name);
-        let more = without_repeats(own, part);
-        own.extend(more);
+        let is_same = |system: &Printed| name.is_none() || system.name.is_none() || system.name == name;
+        let at = systems.iter().position(is_same).unwrap_or_else(|| {
+            systems.push(Printed::default());
+            systems.len() - 1
+        });
+        systems[at].name = systems[at].name.or(name);
+        systems[at].add(part);
+        if systems.len() > SYSTEMS_MOST {
+            break;
+        }
     }
-    let has_modules = |(_, own): &&(_, Vec<Structure>)| own.iter().any(|one| one.kind == 17);
-    let others = systems.iter().filter(has_modules).count().saturating_sub(1);
-    let chosen = systems.iter().position(|system| has_modules(&system)).unwrap_or(0);
-    let (name, own) = systems.swap_remove(chosen);
+    let others = systems.iter().filter(|system| system.has_modules()).count().saturating_sub(1);
+    let chosen = systems.iter().position(Printed::has_modules).unwrap_or(0);
+    let chosen = systems.swap_remove(chosen);
     if others > 0 {
         remarks.push(format!(
             "the text has printouts of {} systems: only {} is judged; give each a file of its own",
             others + 1,
-            name.unwrap_or_default().join(" ").chars().take(60).collect::<String>()
+            chosen.name.unwrap_or_default().join(" ").chars().take(60).collect::<String>()
         ));
     }
-    own
-}
-
-/// What of a part is not in `known` and not twice in itself. Without handles two slots may have the
-/// same words, so that only what a whole part repeats is told twice.
-fn without_repeats<'a>(known: &[Structure<'a>], part: Vec<Structure<'a>>) -> Vec<Structure<'a>> {
-    let known: BTreeSet<&Structure> = known.iter().collect();
-    let mut seen: BTreeSet<Structure> = BTreeSet::new();
-    let is_new =
-        |one: &Structure<'a>| !known.contains(one) && (one.handle.is_none() || seen.insert(one.clone()));
-    part.into_iter().filter(is_new).collect()
+    chosen.structures
 }
 
 fn holds(array: &Structure) -> Holds {

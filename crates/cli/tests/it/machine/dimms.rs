@@ -254,13 +254,166 @@ fn printouts_that_were_judged_wrong() {
         remarks(&unknown)
     );
 
-    // Guests say so themselves.
+    // Guests say so themselves, or are sold as such.
     for name in ["ec2", "alibaba", "kubevirt"] {
         let text = read(&format!("dmi-guest-known/{name}.txt"));
-        for text in [text.clone(), text.replace("System is a virtual machine", "UEFI is supported")] {
+        let silent = text.replace("System is a virtual machine", "UEFI is supported");
+        let metal = silent.replace("m5.large", "m5.metal");
+        for text in [text.clone(), silent, metal] {
             let found = judged(&text);
-            let is_told = text.contains("System is a virtual machine") || name == "kubevirt";
+            let is_sold = name == "ec2" && !text.contains("metal");
+            let is_told = text.contains("System is a virtual machine") || name == "kubevirt" || is_sold;
             assert_eq!(found["hypervisor"].is_string(), is_told, "{name}: {}", found["hypervisor"]);
+        }
+    }
+}
+
+/// A board of Dell's as dmidecode prints it: an EPYC 7452 and 16 slots, of which these are filled.
+fn printed(filled: &[u32]) -> String {
+    let mut text = "# dmidecode 3.3\nHandle 0x0100, DMI type 1, 27 bytes\nSystem Information\n\tManufacturer: Dell Inc.\n\
+                    \tProduct Name: PowerEdge R6515\n\nHandle 0x0400, DMI type 4, 48 bytes\nProcessor Information\n\
+                    \tType: Central Processor\n\tVersion: AMD EPYC 7452 32-Core Processor\n\tStatus: Populated, Enabled\n\n\
+                    Handle 0x1000, DMI type 16, 23 bytes\nPhysical Memory Array\n\tUse: System Memory\n\
+                    \tNumber Of Devices: 16\n\n"
+        .to_string();
+    for slot in 1..=16 {
+        let size = if filled.contains(&slot) { "16 GB" } else { "No Module Installed" };
+        text.push_str(&format!(
+            "Handle 0x11{slot:02X}, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x1000\n\tSize: {size}\n\
+             \tForm Factor: DIMM\n\tLocator: A{slot}\n\tType: DDR4\n\tSpeed: 3200 MT/s\n\tPart Number: P\n\
+             \tConfigured Memory Speed: 3200 MT/s\n\n"
+        ));
+    }
+    text + "Handle 0xFEFF, DMI type 127, 4 bytes\nEnd Of Table\n"
+}
+
+#[test]
+fn printouts_however_they_were_passed_on() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let judged = |text: &str| {
+        let path = scratch.path().join("printout");
+        fs::write(&path, text).expect("written");
+        machine("--dmi", &path)
+    };
+    let each = |text: &str, changed: &dyn Fn(&str) -> String| -> String {
+        text.lines().map(|line| changed(line) + "\n").collect()
+    };
+    let plain = printed(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    let right = judged(&plain);
+    assert_eq!(right["dimm_verdict"], "balanced");
+    for (how, text) in [
+        ("quoted", each(&plain, &|line| format!("> {line}"))),
+        ("without indentation", each(&plain, &|line| line.trim().to_string())),
+        ("quoted without it", each(&plain, &|line| format!(">> {}", line.trim()))),
+        ("moved in", each(&plain, &|line| format!("    {line}"))),
+        ("twice", plain.repeat(2)),
+        ("with Windows line ends", plain.replace('\n', "\r\n")),
+    ] {
+        let mut found = judged(&text);
+        found["host"] = right["host"].clone();
+        assert_eq!(found, right, "{how}");
+    }
+    // Cut: what is missing is no empty socket and no empty channel.
+    for rest in ["Handle 0x1105", "Handle 0x1109", "Handle 0x1110"] {
+        let found = judged(&plain[..plain.find(rest).expect("a slot")]);
+        assert_eq!(found["dimm_verdict"], Value::Null, "{rest}");
+        assert!(found["dimm_remarks"].to_string().contains("it is cut"), "{}", found["dimm_remarks"]);
+        assert_eq!(found["dimm_findings"], json!([]), "{rest}");
+    }
+    // Nobody's serial number comes through, quoted or not.
+    let secret =
+        plain.replace("\tPart Number: P\n", "\tSerial Number: 7QK3XW29\n\tPart Number: P 7QK3XW29\n");
+    let found = judged(&each(&secret, &|line| format!("> {line}")));
+    assert!(!found.to_string().contains("7QK3XW29"));
+}
+
+#[test]
+fn a_sosreport_has_its_printout() {
+    let tree = crate::synthetic::Tree::new();
+    let folder = tree.root().join("sosreport-db7");
+    let text = printed(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    tree.file("/sosreport-db7/sos_commands/hardware/dmidecode", &text);
+    tree.file("/sosreport-db7/proc/version", "Linux version 5.14.0-1 (x@y) #1 SMP PREEMPT_DYNAMIC");
+    std::os::unix::fs::symlink("sos_commands/hardware/dmidecode", folder.join("dmidecode")).expect("links");
+    let file = folder.join("dmidecode");
+    for (source, path) in [
+        ("--dmi", tree.root()),
+        ("--dmi", &folder),
+        ("--dmi", &file),
+        ("--root", tree.root()),
+        ("--root", &folder),
+    ] {
+        let found = machine(source, path);
+        assert_eq!(found["dimm_verdict"], "balanced", "{source} {}", path.display());
+        assert_eq!(found["kernel"]["release"].is_string(), source == "--root");
+    }
+    // The printout alone beside other files.
+    let beside = crate::synthetic::Tree::new();
+    beside.file("/dmidecode", &text);
+    assert_eq!(machine("--dmi", beside.root())["dimm_verdict"], "balanced");
+    // A link that leads out of the folder would show another machine.
+    let stray = crate::synthetic::Tree::new();
+    std::os::unix::fs::symlink(&file, stray.root().join("dmidecode")).expect("links");
+    let output = run(&["--dmi", stray.root().to_str().expect("a path")]);
+    let said = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(!output.status.success() && said.contains("sos_commands/hardware/dmidecode"), "{said}");
+}
+
+/// Why placements are not judged: what is really missing.
+#[test]
+fn the_reason_for_not_judging_is_the_true_one() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let plain = printed(&[1, 2, 3, 4]);
+    let without = |title: &str| -> String {
+        let structures = plain.split("\n\n").filter(|one| !one.contains(&format!("\n{title}\n")));
+        structures.collect::<Vec<_>>().join("\n\n")
+    };
+    let other = |from: &str, to: &str| plain.replace(from, to);
+    for (text, words) in [
+        (without("System Information"), "do not name the system:"),
+        (without("Processor Information"), "do not name the processors:"),
+        (other("AMD EPYC 7452 32-Core Processor", "AMD EPYC 1234X"), "the processor \\\"AMD EPYC 1234X"),
+        (other("AMD EPYC 7452 32-Core Processor", "Not Specified"), "do not tell the processors' model"),
+        (
+            other("AMD EPYC 7452 32-Core Processor", "Ampere(R) Altra(R) Q80-30"),
+            "rules are for other processors",
+        ),
+        (other("Locator: A", "Locator: XMM"), "no rule is known on this platform for slots"),
+        (other("Locator: A2\n", "Locator: A1\n"), "\\\"A1\\\" is listed twice"),
+        (other("Locator: A2\n", "Locator: B2\n"), "contradicts the rule"),
+    ] {
+        let path = scratch.path().join("printout");
+        fs::write(&path, &text).expect("written");
+        let found = machine("--dmi", &path);
+        assert_eq!(found["dimm_verdict"], Value::Null, "{words}");
+        let remarks = found["dimm_remarks"].to_string();
+        assert!(remarks.contains(words), "{words}: {remarks}");
+    }
+}
+
+#[test]
+fn regions_of_different_speed_are_those_of_a_source() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let judged = |processor: &str, filled: &[u32]| {
+        let path = scratch.path().join("printout");
+        fs::write(&path, printed(filled).replace("AMD EPYC 7452 32-Core Processor", processor))
+            .expect("written");
+        machine("--dmi", &path)
+    };
+    let five = [1, 2, 3, 4, 5];
+    for (processor, filled, is_claimed, verdict) in [
+        ("AMD EPYC 7452 32-Core Processor", &five[..], true, "unbalanced"),
+        ("AMD EPYC 7543 32-Core Processor", &five, true, "unbalanced"),
+        // EPYC 7003 interleaves over six.
+        ("AMD EPYC 7543 32-Core Processor", &[1, 2, 3, 4, 5, 6], false, "near_balanced"),
+        ("AMD EPYC 7551 32-Core Processor", &five, false, "unbalanced"),
+    ] {
+        let found = judged(processor, filled);
+        let findings = found["dimm_findings"].to_string();
+        assert_eq!(found["dimm_verdict"], verdict, "{processor} {findings}");
+        assert_eq!(findings.contains("regions of different speed"), is_claimed, "{processor}: {findings}");
+        if !is_claimed && verdict == "unbalanced" {
+            assert_eq!(found["dimm_confidence"], "low", "{processor}");
         }
     }
 }

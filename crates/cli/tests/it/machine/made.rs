@@ -230,6 +230,65 @@ fn a_node_with_memory_only_and_one_with_its_cpus_off() {
     assert!(shown.contains("NUMA node 1: all CPUs offline, 64 GiB"), "{shown}");
 }
 
+/// What old kernels call packages of Arm, as a fixture shows it, and as servers did.
+#[test]
+fn clusters_of_arm_are_no_packages() {
+    let folder = testkit::root().join("../shared/fixtures/faults/arm-clusters-as-packages/root");
+    if !folder.is_dir() {
+        return crate::host::skipped(
+            "clusters_of_arm_are_no_packages",
+            format!("{} is missing", folder.display()),
+        );
+    }
+    let machine = machine_of("--root", &folder);
+    check_consistency("two kinds of core", &machine);
+    assert_eq!(machine["summary"]["packages"], 1);
+    assert_eq!(machine["cpus"]["clusters"], json!(["0-1", "2-5"]));
+    assert!(machine["remarks"].to_string().contains("clusters of Arm cores"), "{}", machine["remarks"]);
+    let shown = text("--root", &folder);
+    assert!(shown.contains("1 package, ? NUMA nodes"), "{shown}");
+    // Sixteen groups of four on four nodes: of two sockets, which no id tells.
+    let tree = Tree::new();
+    for cpu in 0..64u32 {
+        let group = cpu / 4;
+        tree.cpu(cpu, "topology/physical_package_id", &(group / 4 * 256 + group % 4).to_string());
+        tree.cpu(cpu, "topology/core_siblings", &mask(&(group * 4..group * 4 + 4).collect::<Vec<_>>(), 2));
+        tree.cpu(cpu, "topology/thread_siblings", &mask(&[cpu], 2));
+    }
+    for node in 0..4u32 {
+        let cpus: Vec<u32> = (node * 16..node * 16 + 16).collect();
+        tree.file(&format!("/sys/devices/system/node/node{node}/cpumap"), &mask(&cpus, 2));
+    }
+    tree.file("/proc/cpuinfo", "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd08\n");
+    tree.file("/proc/version", "Linux version 4.11.0-45.6.1.el7a.aarch64 (x@y) #1 SMP");
+    let machine = machine_of("--root", tree.root());
+    check_consistency("clusters on four nodes", &machine);
+    assert_eq!(machine["summary"]["packages"], Value::Null);
+    assert_eq!((&machine["summary"]["numa_nodes"], &machine["summary"]["cores"]), (&json!(4), &json!(64)));
+    assert!(machine["remarks"].to_string().contains("how many packages there are is unknown"));
+}
+
+#[test]
+fn nodes_that_claim_the_same_cpus_are_one_memory() {
+    for (line, words) in [("quiet", "firmware"), ("numa=off", "firmware")] {
+        let tree = Tree::new();
+        tree.build(
+            Shape { packages: 1, cores: 4, cores_per_l3: 4, threads: 1, first: 0, step: 1, lists: false },
+            1,
+        );
+        let node = "/sys/devices/system/node/node1";
+        tree.file(&format!("{node}/cpumap"), "f");
+        tree.file(&format!("{node}/meminfo"), "Node 1 MemTotal:       16777216 kB");
+        tree.file("/proc/cmdline", line);
+        let machine = machine_of("--root", tree.root());
+        check_consistency("one memory twice", &machine);
+        assert_eq!(machine["summary"]["numa_nodes"], 1);
+        assert_eq!(machine["nodes"][0]["total_bytes"], json!((64u64 + 16) << 30));
+        let remarks = machine["remarks"].to_string();
+        assert!(remarks.contains("claim the same CPUs (0-3)") && remarks.contains(words), "{remarks}");
+    }
+}
+
 #[test]
 fn hybrid_cores() {
     let tree = Tree::new();
