@@ -29,13 +29,13 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
             lines.push(Line::Samples(Box::new(samples(order, &point, metric, seed))));
         }
     }
-    lines.push(Line::Process(ProcessFacts {
+    lines.push(Line::Process(Box::new(ProcessFacts {
         huge_share: bench.id.starts_with("memory.").then_some(1.0),
         remote_share: bench.id.starts_with("memory.").then_some(0.0),
         variant: Some("pretended".to_string()),
         moves: looks_at_regions(&bench.id).then(still),
         ..ProcessFacts::default()
-    }));
+    })));
     lines.push(Line::Done(None));
     lines
 }

@@ -79,7 +79,7 @@ impl Windows {
 #[serde(rename_all = "snake_case")]
 pub enum Line {
     Samples(Box<Samples>),
-    Process(ProcessFacts),
+    Process(Box<ProcessFacts>),
     /// The last line: `None` when all went well and the answer was right.
     Done(Option<Reason>),
 }
@@ -208,7 +208,9 @@ impl<'a> Sampler<'a> {
         for _ in 0..self.windows.warm_up + self.windows.count {
             let before = self.gauge();
             let ns = body(iterations)?;
-            columns.push(&before, &self.gauge(), iterations as f64 * point.work, ns);
+            let after = self.gauge();
+            after.add_pauses(&before, &mut self.facts);
+            columns.push(&before, &after, iterations as f64 * point.work, ns);
             columns.look_at_core(self.clock);
             if self.clock.now() - begin > self.windows.limit_s * 1e9 {
                 break;
@@ -439,7 +441,7 @@ impl<'a> Sampler<'a> {
     /// The last lines of a visit.
     pub fn finish(mut self, reason: Option<Reason>) -> anyhow::Result<()> {
         let facts = std::mem::take(&mut self.facts);
-        self.write(&Line::Process(facts))?;
+        self.write(&Line::Process(Box::new(facts)))?;
         self.write(&Line::Done(reason))
     }
 
@@ -456,9 +458,11 @@ impl<'a> Sampler<'a> {
     }
 
     fn gauge(&mut self) -> Gauge {
+        let at_ns = self.clock.now();
         let usage = clock::own_usage().unwrap_or_default();
         let cpu = affinity::current_cpu();
         Gauge {
+            at_ns,
             cpu,
             usage,
             wait_ns: self.own.wait_ns(),

@@ -1,5 +1,6 @@
 //! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
 
+use super::paused::Paused;
 use super::words::{capital, counted, percent};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
@@ -253,7 +254,12 @@ const QUOTA: Rule = Rule {
     about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
             until the next one: throughput shows the quota, and latencies show the pause.",
     method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
-             the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected.",
+             the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected. Groups above a \
+             control-group namespace or a mounted part of the hierarchy are not seen, nor are their quotas: there it does not apply, \
+             unless tasks stood still. They did where in windows in which the measuring task never slept, with a CPU that no other task \
+             of the case shares, wall time less its CPU time, run-queue delay, interrupts and stolen time is 5 % of the wall time or \
+             more, in 0.3 s at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of others \
+             there tell as well. Such a case is rejected.",
     calm: "CPU quota: none in the way",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
@@ -263,14 +269,16 @@ const QUOTA: Rule = Rule {
 fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     let limits = &evidence.machine.limits;
     let throttled = Evidence::total(evidence.visits(), |c| c.throttled_ms);
-    if throttled.is_none() && limits.cpu_quota.is_none() {
-        return None;
-    }
+    let is_told = throttled.is_some() || limits.cpu_quota.is_some();
     let cpus = evidence.run.header.allowed_cpus.len() as f64;
     let short = limits.cpu_quota.filter(|quota| *quota < cpus);
     let paused = throttled.filter(|total| total.value > 0.0);
     if short.is_none() && paused.is_none() {
-        return Some(Vec::new());
+        // A quota may bind us from where it is not seen.
+        return match is_told && limits.groups_above != Some(true) {
+            true => Some(Vec::new()),
+            false => unseen_quota(evidence).map(|finding| vec![finding]),
+        };
     }
     let mut rejected = Vec::new();
     for (case, _) in evidence.cases() {
@@ -318,6 +326,46 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
         effect: if rejected.is_empty() { Effect::None } else { Effect::Rejects },
         series: rejected,
     }])
+}
+
+/// A quota that shows by nothing but its pauses.
+fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
+    let known = |(case, _): (u32, &Planned)| {
+        let paused = Paused::of(evidence, case)?;
+        Some((case, paused.told_ms()?, paused.awake_ms))
+    };
+    let stopped: Vec<(u32, f64, f64)> = evidence.cases().filter_map(known).collect();
+    let (paused_ms, awake_ms) =
+        stopped.iter().fold((0.0, 0.0), |(paused, awake), one| (paused + one.1, awake + one.2));
+    if stopped.is_empty() {
+        return None;
+    }
+    let seen = match evidence.machine.limits.groups_above {
+        Some(true) => "control groups above this namespace are not visible",
+        _ => "no control group is visible",
+    };
+    Some(Finding {
+        rule: QUOTA.id.into(),
+        severity: Severity::Problem,
+        headline: format!(
+            "Tasks stood still for {} of the time, as under a CPU quota that is not visible here",
+            percent(paused_ms / awake_ms)
+        ),
+        cause: "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
+                control group above stops them in each of its periods."
+            .into(),
+        facts: vec![
+            Fact::new("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others"),
+            Fact::new("of", format!("{awake_ms:.0} ms"), "windows without sleep"),
+            Fact::new("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup"),
+        ],
+        confirm: "cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it".into(),
+        advice:
+            "Look at the quotas of the container, pod or slice on its host; raise them, or measure outside."
+                .into(),
+        series: stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case)).collect(),
+        effect: Effect::Rejects,
+    })
 }
 
 const SWAP: Rule = Rule {

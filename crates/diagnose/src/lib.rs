@@ -34,6 +34,7 @@ mod mix;
 pub mod moved;
 pub mod neighbours;
 mod others;
+mod paused;
 pub mod placed;
 pub mod readiness;
 pub mod readings;
@@ -70,6 +71,7 @@ rules! {
     work
     environment
     sandbox
+    misplaced
     priority
     pressure
     clock

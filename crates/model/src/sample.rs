@@ -261,6 +261,15 @@ pub struct ProcessFacts {
     /// Share of the measured memory that lies on other NUMA nodes than it was meant for, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_share: Option<f64>,
+    /// Wall time of the windows in which the measuring process never went to sleep, ms, and for how
+    /// much of it that had no CPU: others had it, or a CPU quota stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_cpu_ms: Option<f64>,
+    /// Of that, the time in the run queue, in which Linux counts pauses by a quota, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_ms: Option<f64>,
     /// CPU migrations of the measuring task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,

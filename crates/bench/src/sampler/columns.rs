@@ -1,16 +1,35 @@
 //! What is noted around each window, and windows as they come, in columns.
 
-use model::{Covariates, Packed, Params, Samples};
+use model::{Covariates, Packed, Params, ProcessFacts, Samples};
 use sys::clock::{self, Clock};
 
 use super::look::{core_clock_ghz, fetch_cycles};
 
 /// What is noted around a window.
 pub struct Gauge {
+    pub at_ns: f64,
     pub cpu: Option<u32>,
     pub usage: clock::Usage,
     pub wait_ns: Option<f64>,
     pub steal_ms: Option<f64>,
+}
+
+impl Gauge {
+    /// Adds the window since `before`, if this process never slept in it, to the time that it was
+    /// awake, and to that without a CPU.
+    pub fn add_pauses(&self, before: &Gauge, facts: &mut ProcessFacts) {
+        let spent = self.usage.since(before.usage);
+        if spent.voluntary != 0 {
+            return;
+        }
+        let wall_ms = (self.at_ns - before.at_ns) / 1e6;
+        facts.awake_ms = Some(facts.awake_ms.unwrap_or(0.0) + wall_ms);
+        // Several threads may use more than one CPU's time.
+        facts.off_cpu_ms = Some(facts.off_cpu_ms.unwrap_or(0.0) + (wall_ms - spent.cpu_ms).max(0.0));
+        if let (Some(now), Some(then)) = (self.wait_ns, before.wait_ns) {
+            facts.queued_ms = Some(facts.queued_ms.unwrap_or(0.0) + (now - then).max(0.0) / 1e6);
+        }
+    }
 }
 
 /// Windows as they come, in columns.
@@ -84,5 +103,29 @@ impl Columns {
             histograms: Vec::new(),
             linearity,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_awake_is_looked_at_for_pauses() {
+        let at = |ms: f64, cpu_ms: f64, voluntary: i64| Gauge {
+            at_ns: ms * 1e6,
+            cpu: Some(0),
+            usage: clock::Usage { voluntary, cpu_ms, ..clock::Usage::default() },
+            wait_ns: Some(ms * 1e5),
+            steal_ms: None,
+        };
+        let mut facts = ProcessFacts::default();
+        at(10.0, 1.0, 1).add_pauses(&at(0.0, 0.0, 0), &mut facts);
+        assert_eq!((facts.awake_ms, facts.off_cpu_ms), (None, None), "it slept");
+        at(30.0, 5.0, 1).add_pauses(&at(10.0, 1.0, 1), &mut facts);
+        assert_eq!((facts.awake_ms, facts.off_cpu_ms, facts.queued_ms), (Some(20.0), Some(16.0), Some(2.0)));
+        // Two threads.
+        at(40.0, 25.0, 1).add_pauses(&at(30.0, 5.0, 1), &mut facts);
+        assert_eq!((facts.awake_ms, facts.off_cpu_ms), (Some(30.0), Some(16.0)));
     }
 }

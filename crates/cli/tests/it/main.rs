@@ -13,6 +13,7 @@ mod explain;
 mod faults;
 mod golden;
 mod guard;
+mod hidden;
 mod host_share;
 mod import;
 mod junit;

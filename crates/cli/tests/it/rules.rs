@@ -69,6 +69,9 @@ table! {
     sandbox {
         "sandboxed": sandboxes_that_answer_for_the_kernel, containers_and_hosts_of_them;
     }
+    misplaced {
+        "misplaced-task": tasks_that_were_elsewhere, tasks_on_their_seats;
+    }
     priority {
         "higher-priority": tasks_that_go_first, neighbours_that_wait_their_turn;
     }

@@ -12,7 +12,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if visits.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::Table(totals(&visits))];
+    let part_only = diagnosis.machine.limits.groups_above == Some(true);
+    let mut blocks = vec![Block::Table(totals(&visits, part_only))];
     blocks.extend(time_line(diagnosis, &visits).map(Block::from));
     let events: Vec<Vec<_>> = diagnosis
         .run
@@ -47,14 +48,17 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 /// Less is an error of the kernel's ticks.
 const LEAST_SEEN_CPUS: f64 = 5e-4;
 
-fn totals(visits: &[&Visit]) -> Table {
+const THROTTLED: &str = "throttled by a quota";
+
+/// `part_only`: quotas of control groups above are not seen.
+fn totals(visits: &[&Visit], part_only: bool) -> Table {
     type Part = fn(&Conditions) -> Option<f64>;
     let parts: [(&str, &str, Part); 9] = [
         ("others' CPU time", "CPUs", |c| Some(c.busy_ms? - c.own_ms?)),
         ("our own CPU time", "CPUs", |c| c.own_ms),
         ("stolen by the hypervisor", "CPUs", |c| c.steal_ms),
         ("interrupts", "CPUs", |c| c.irq_ms),
-        ("throttled by a quota", "of the time", |c| c.throttled_ms),
+        (THROTTLED, "of the time", |c| c.throttled_ms),
         ("some task waited for memory", "of the time", |c| c.psi_memory_ms),
         ("some task waited for I/O", "of the time", |c| c.psi_io_ms),
         ("pages swapped", "pages", |c| c.swapped_pages),
@@ -68,6 +72,7 @@ fn totals(visits: &[&Visit]) -> Table {
         let (wall, total) = known.iter().fold((0.0, 0.0), |sum, (wall, value)| (sum.0 + wall, sum.1 + value));
         let value = match (known.is_empty(), unit) {
             (true, _) => "not told here".to_string(),
+            _ if label == THROTTLED && part_only && total == 0.0 => "groups above not seen".to_string(),
             // Busy time and our own are read one after the other: a difference may be below zero.
             (_, "CPUs") if total / wall < LEAST_SEEN_CPUS => "none seen".to_string(),
             (_, "CPUs") => format!("{:.3} CPUs", total / wall),

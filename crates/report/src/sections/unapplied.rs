@@ -113,6 +113,7 @@ fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
         "network" if !measured("network.") => "not tested",
         "network" if !diagnosis.series.iter().any(key_figures::is_between_hosts) => "loopback",
         "studies" => "",
+        "other work" if machine.limits.groups_above == Some(true) => "groups above unseen",
         _ => "not measured",
     }
 }

@@ -232,7 +232,7 @@ impl Talk {
                 }
                 self.samples.push(*samples);
             }
-            Line::Process(facts) => self.process = facts,
+            Line::Process(facts) => self.process = *facts,
             Line::Done(reason) => self.done = Some(reason),
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::edited::{Edit, changed, quota};
+use super::edited::{Edit, changed, quota, server};
 use super::live::{Live, Moving, first_seat};
 use super::{Case, case};
 use crate::host::{Group, Hog, skipped, works};
@@ -117,6 +117,44 @@ pub fn no_stolen_time_or_next_to_none() -> Vec<Case> {
     vec![stolen(0.0), stolen(0.004), case("a real run in quiet", Live::steady())]
 }
 
+/// A run in a part of a hierarchy, in which the awake task had no CPU for one share of the time,
+/// was in the run queue for another, and others had its CPU for a third.
+fn stopped(off_cpu: f64, queued: f64, others: f64) -> Case {
+    let tree = server();
+    quota(&tree, "max 100000");
+    let part = "31 23 0:28 /kubepods/pod1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    tree.file("/proc/self/mountinfo", part);
+    let mut run = Edit::of(&format!("--quick --only {STEADY} --pretend 7 --root {}", tree.root().display()));
+    run.each(|_, visit| {
+        visit["process"]["awake_ms"] = json!(90.0);
+        visit["process"]["off_cpu_ms"] = json!(90.0 * off_cpu);
+        visit["process"]["queued_ms"] = json!(90.0 * queued);
+        visit["conditions"]["busy_ms"] = json!(100.0 + 90.0 * others);
+        visit["conditions"]["others_on_seats_ms"] = json!(90.0 * others);
+    });
+    let what = format!("no CPU for {off_cpu} of the time, queued for {queued}, others had {others}");
+    case(what, run.diagnosed())
+}
+
+/// Where groups above are not seen their quotas are not called none, and show by their pauses.
+#[test]
+fn quotas_above_a_namespace_are_unseen_or_seen_by_their_pauses() {
+    let held = stopped(0.6, 0.0, 0.0);
+    assert_verdict(&held, "rejected");
+    let finding = &findings(&held.results, "cpu-quota")[0];
+    assert_eq!(finding["facts"][2]["source"], "/proc/self/cgroup, /proc/self/ns/cgroup", "{finding}");
+    let headline = finding["headline"].as_str().expect("a text");
+    assert!(headline.starts_with("Tasks stood still for 60 % of the time"), "{headline}");
+    // Others took what it had to wait for; short ones are missed by the kernel's ticks.
+    let quiet = [(0.0, 0.0, 0.0), (0.03, 0.0, 0.0), (0.6, 0.6, 0.6), (0.2, 0.18, 0.18), (0.2, 0.2, 0.05)];
+    for (off_cpu, queued, others) in quiet {
+        let quiet = stopped(off_cpu, queued, others);
+        assert!(findings(&quiet.results, "cpu-quota").is_empty(), "{}", quiet.what);
+        let not_applicable = quiet.results["rules_not_applicable"].as_array().expect("a list");
+        assert!(not_applicable.contains(&"cpu-quota".into()), "{}", quiet.what);
+    }
+}
+
 pub fn a_quota_that_throttles_or_would() -> Vec<Case> {
     let throttled = |ms: f64| {
         with_conditions(&format!("throttled {ms} of 100 ms"), |conditions| {
@@ -134,7 +172,10 @@ pub fn a_quota_that_throttles_or_would() -> Vec<Case> {
         (Some("0.50 CPUs of 16"), Some("/sys/fs/cgroup/job"))
     );
     let moving = case("throttling counted in cpu.stat", Moving::run().clone());
+    // By the run queue beside others, and on kernels that count pauses as time in it.
+    let unseen = [stopped(0.6, 0.0, 0.0), stopped(0.6, 0.1, 0.9), stopped(0.6, 0.6, 0.0)];
     let mut cases = vec![little, much, planned, moving];
+    cases.extend(unseen);
     let group = Group::new("cpu").and_then(|group| {
         group.set("cpu.cfs_period_us", 50_000)?;
         group.set("cpu.cfs_quota_us", 25_000)?;

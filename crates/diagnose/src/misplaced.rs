@@ -1,0 +1,150 @@
+//! Tasks that were not on the CPUs that they had been given.
+
+use super::environment::graded;
+use super::words::percent;
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{Case, CpuSet, Effect, Fact, Finding, Packed, Samples, Severity, Visit};
+
+pub const RULES: &[Rule] = &[MISPLACED];
+
+const MISPLACED: Rule = Rule {
+    id: ids::rule::MISPLACED_TASK,
+    title: "A task was not where it had been put",
+    topic: "placement",
+    about: "A placement says on which CPU each task is, and its figures mean nothing anywhere else: two tasks on one CPU take a \
+            twentieth or twenty times of what two CPUs take. Sandboxes (WSL 1, gVisor) accept affinity and do not apply it, CPUs \
+            that are switched off lose their tasks to others, and other programs (numad, taskset, container managers) move \
+            what is not theirs.",
+    method: "The measuring task notes its CPU at both ends of every window. Fires where it was on a CPU that is not among those of its seat \
+             in any counted window; figures with more than 5 % of such windows do not count. Before that, each task that is put on \
+             CPUs reads back its mask and its CPU, and a visit in which one of them is another fails. The partners of the measuring task \
+             are looked at in this second way only.",
+    calm: "tasks where they were put",
+    looked_at: "getcpu",
+    source: file!(),
+    check: misplaced,
+};
+
+/// Share of a case's windows elsewhere from which its figures do not count.
+const REJECTED: f64 = 0.05;
+
+/// Where the counted windows of a case were.
+#[derive(Default)]
+struct Seen {
+    windows: usize,
+    elsewhere: usize,
+    /// CPUs that are not the seat's.
+    cpus: CpuSet,
+}
+
+impl Seen {
+    fn of<'a>(visits: impl Iterator<Item = &'a Visit>, seat: &CpuSet) -> Seen {
+        let mut seen = Seen::default();
+        for samples in visits.flat_map(|visit| &visit.samples) {
+            for window in samples.warm_up..samples.len() {
+                let Some(ends) = ends(samples, window) else { continue };
+                let strange: CpuSet = ends.into_iter().filter(|cpu| !seat.contains(*cpu)).collect();
+                seen.windows += 1;
+                seen.elsewhere += usize::from(!strange.is_empty());
+                seen.cpus = seen.cpus.union(&strange);
+            }
+        }
+        seen
+    }
+
+    fn share(&self) -> f64 {
+        self.elsewhere as f64 / self.windows.max(1) as f64
+    }
+}
+
+/// The CPUs at both ends of a window; `None` where they were not noted, or are damaged.
+fn ends(samples: &Samples, window: usize) -> Option<[u32; 2]> {
+    let cpu = |column: &Option<Packed>| {
+        let number = column.as_ref()?.get(window)?;
+        (number >= 0.0 && number.fract() == 0.0 && number < MOST_CPUS).then_some(number as u32)
+    };
+    Some([cpu(&samples.beside.cpu_start)?, cpu(&samples.beside.cpu_end)?])
+}
+
+/// No machine has so many CPUs.
+const MOST_CPUS: f64 = 65_536.0;
+
+fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let (mut looked, mut told, mut rejected) = (false, Vec::new(), Vec::new());
+    let mut worst = None::<(Seen, &Case, &CpuSet)>;
+    let mut facts = Vec::new();
+    for (case, planned) in evidence.cases() {
+        // The first seat is the measuring task's own, unless that is on another host.
+        let seat = planned.case.placement.seats.first().filter(|seat| seat.host.is_none());
+        let Some(seat) = seat.filter(|seat| !seat.cpus.is_empty()) else { continue };
+        let seen = Seen::of(evidence.visits_of(case), &seat.cpus);
+        looked |= seen.windows > 0;
+        if seen.elsewhere == 0 {
+            continue;
+        }
+        match seen.share() > REJECTED {
+            true => rejected.extend(evidence.keys_of(case)),
+            false => told.extend(evidence.keys_of(case)),
+        }
+        facts.push(Fact::new(
+            planned.case.placement.name.to_string(),
+            where_it_was(&seen, &seat.cpus, &planned.case),
+            planned.case.key(),
+        ));
+        if worst.as_ref().is_none_or(|(most, ..)| seen.share() > most.share()) {
+            worst = Some((seen, &planned.case, &seat.cpus));
+        }
+    }
+    if !looked {
+        return None;
+    }
+    let Some((seen, case, seat)) = worst else { return Some(Vec::new()) };
+    facts.truncate(8);
+    let finding = |effect: Effect, series: Vec<String>| Finding {
+        rule: MISPLACED.id.into(),
+        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
+        headline: format!(
+            "CPU {} ran {} for {}, not CPU {}",
+            first_few(&seen.cpus),
+            evidence.name(case),
+            percent(seen.share()),
+            first_few(seat)
+        ),
+        cause: "The affinity that was asked for did not hold: a sandbox pretends to apply it, a CPU went \
+                offline, or another program moved the task."
+            .into(),
+        facts: facts.clone(),
+        confirm: "taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds".into(),
+        advice:
+            "Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again."
+                .into(),
+        series,
+        effect,
+    };
+    Some(graded(evidence, told, rejected, finding))
+}
+
+/// `62 % of 40 windows on CPU 1, not 0: with its partner, as same-cpu`.
+fn where_it_was(seen: &Seen, seat: &CpuSet, case: &Case) -> String {
+    let with_partner = match case.placement.seats.as_slice() {
+        [_, other] => other.host.is_none() && seen.cpus.is_subset(&other.cpus),
+        _ => false,
+    };
+    let as_what = if with_partner { ": with its partner, as `same-cpu`" } else { "" };
+    format!(
+        "{} of {} windows on CPU {}, not {}{as_what}",
+        percent(seen.share()),
+        seen.windows,
+        first_few(&seen.cpus),
+        first_few(seat)
+    )
+}
+
+/// The set, or the first CPU of many: lines are short.
+fn first_few(cpus: &CpuSet) -> String {
+    match cpus.first() {
+        Some(first) if cpus.len() > 2 => format!("{first} and {} others", cpus.len() - 1),
+        _ => cpus.to_string(),
+    }
+}
