@@ -19,7 +19,7 @@ use report::{imported, text};
 const NAME: usize = 32;
 
 /// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017,
-/// fio, iperf3, sockperf) into series of our own
+/// fio, iperf3, sockperf, sysbench) into series of our own
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,13 +30,13 @@ Examples:
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
   assay import summary.out --reference RUN       read its figures by a run
   assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
-  assay import fio.json iperf3.json sockperf.log what fio (JSON or text), `iperf3 -J` and sockperf printed, with what was said around
+  assay import fio.json iperf3.json sockperf.log what fio and iperf3 (JSON or text) and sockperf printed, with what was said around
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          and in its report")]
 pub struct Args {
     /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
     /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt), of fio (JSON,
-    /// text), iperf3 (JSON) and sockperf
+    /// text), iperf3 (JSON, text), sockperf and sysbench
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Every figure with its key and how it differs, behind the first screen

@@ -13,6 +13,7 @@ mod above;
 mod builder;
 mod embedded;
 mod key;
+mod kit;
 pub mod own;
 pub mod repeats;
 mod unwrap;
@@ -79,6 +80,7 @@ tools! {
     iperf3
     unixbench
     sockperf
+    sysbench
     hackbench
     pub lmbench
 }

@@ -1,4 +1,5 @@
-//! Results of iperf3, its JSON (`-J`, and the lines of `--json-stream`), from either end.
+//! Results of iperf3 from either end: its JSON (`-J`, and the lines of `--json-stream`), and its
+//! text.
 //!
 //! Bits are bits of payload, 10^9 in a Gbit; `cpu_utilization_percent` is iperf3's own CPU time in
 //! per cent of one CPU. What arrived (`sum_received`) is the bandwidth, what was sent stands beside
@@ -7,6 +8,7 @@
 mod figures;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +21,7 @@ use super::own::{Against, short};
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of iperf3 (JSON)",
+    files: "results of iperf3 (JSON and text)",
     json: &["{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"],
     is_one,
     read: |text| Ok(read(text)),
@@ -35,6 +37,10 @@ const MOST_TESTS: usize = 500;
 
 /// Whether a text has a result of iperf3.
 fn is_one(text: &str) -> bool {
+    is_json(text) || text::is_one(text)
+}
+
+fn is_json(text: &str) -> bool {
     text.contains("\"iperf 3") || (text.contains("\"sum_sent\"") && text.contains("\"bits_per_second\""))
 }
 
@@ -97,9 +103,26 @@ fn systems(tests: &[Test]) -> Vec<String> {
     tests.iter().map(named).collect()
 }
 
-/// The results in a text: one for each system that was tested.
+/// The results in a text, of its JSON and of what else iperf3 printed.
 fn read(text: &str) -> Vec<Imported> {
-    let Embedded { documents, above, lines, cut, left_out } = embedded(text);
+    if !is_json(text) {
+        return text::read(text);
+    }
+    let mut found = embedded(text);
+    let beside = found.lines.join("\n");
+    let mut further = Vec::new();
+    if text::has_sums(&beside) {
+        further = text::read(&beside);
+        found.lines.clear();
+    }
+    let mut results = read_json(found);
+    results.append(&mut further);
+    results
+}
+
+/// The results in JSON: one for each system that was tested.
+fn read_json(found: Embedded) -> Vec<Imported> {
+    let Embedded { documents, above, lines, cut, left_out } = found;
     let (tests, repeated) = each_once(tests_of(documents, above));
     let more = tests.len().saturating_sub(MOST_TESTS);
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();

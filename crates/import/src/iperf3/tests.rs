@@ -1,5 +1,7 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
+mod text;
+
 use serde_json::{Value, json};
 
 use crate::Imported;

@@ -14,6 +14,7 @@ mod tests;
 use lines::{Line, Number, command};
 
 use super::builder::{Builder, Meaning};
+use super::kit::headlines;
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
@@ -142,10 +143,7 @@ fn read(text: &str) -> Vec<Imported> {
         }
     }
     let mut imported = Imported { findings: against.findings(), ..builder.finish() };
-    let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
-    let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
-    let headline = ["latency_p50", "sent", "bandwidth"];
-    figures.chain(titles).for_each(|metric| metric.headline = headline.contains(&metric.name.as_ref()));
+    headlines(&mut imported, &["latency_p50", "sent", "bandwidth"]);
     vec![imported]
 }
 

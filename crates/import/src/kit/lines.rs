@@ -1,0 +1,87 @@
+//! Tables of lines: each pattern says what a line is called, what it does to the run that it stands
+//! in, and by named groups what can be read in it.
+
+use regex::{Captures, Regex, RegexSet};
+
+use super::Number;
+
+/// What a line does to the runs of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// It begins a run.
+    Begins,
+    /// It is part of the run that begins next, or has just begun.
+    Ahead,
+    /// A run says it once: said again, it is another run's.
+    Once,
+    /// A run may say it many times.
+    Adds,
+    /// No more of the run comes behind it.
+    Ends,
+    /// It tells nothing.
+    Nothing,
+}
+
+/// A kind of line.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    pub name: &'static str,
+    pub does: Does,
+    /// A regular expression for all of a line.
+    pub regex: &'static str,
+}
+
+/// The lines of a format; the first pattern that fits is a line's.
+#[derive(Debug)]
+pub struct Table {
+    all: RegexSet,
+    patterns: Vec<(Pattern, Regex)>,
+}
+
+impl Table {
+    pub fn new(patterns: &[Pattern]) -> Table {
+        let whole = |pattern: &Pattern| format!(r"^\s*(?:{})\s*$", pattern.regex);
+        let texts: Vec<String> = patterns.iter().map(whole).collect();
+        let regex = |text: &String| Regex::new(text).expect("a pattern that a test tries");
+        Table {
+            all: RegexSet::new(&texts).expect("patterns that a test tries"),
+            patterns: patterns.iter().copied().zip(texts.iter().map(regex)).collect(),
+        }
+    }
+
+    /// The place of the pattern that a line has.
+    #[cfg(test)]
+    pub fn place(&self, line: &str) -> Option<usize> {
+        self.all.matches(line).iter().next()
+    }
+
+    /// What a line is; `None` where no pattern knows it.
+    pub fn hit<'t>(&self, line: &'t str) -> Option<Hit<'t>> {
+        let (pattern, regex) = self.patterns.get(self.all.matches(line).iter().next()?)?;
+        Some(Hit { name: pattern.name, does: pattern.does, found: regex.captures(line)? })
+    }
+}
+
+/// A line that a pattern knows.
+#[derive(Debug)]
+pub struct Hit<'t> {
+    pub name: &'static str,
+    pub does: Does,
+    found: Captures<'t>,
+}
+
+impl<'t> Hit<'t> {
+    pub fn text(&self, field: &str) -> Option<&'t str> {
+        self.found.name(field).map(|found| found.as_str().trim())
+    }
+
+    pub fn number(&self, field: &str) -> Option<Number> {
+        Number::read(self.text(field)?)
+    }
+
+    /// A number whose unit stands in the field `<field>_unit`, in steps of so much.
+    pub fn scaled(&self, field: &str, step: f64) -> Option<Number> {
+        let unit = self.text(&format!("{field}_unit")).unwrap_or_default();
+        Some(self.number(field)?.times(super::scale(unit, step)))
+    }
+}

@@ -1,0 +1,167 @@
+//! The kit, with a format of its own.
+
+use super::*;
+use crate::Format;
+
+const LINES: &[Pattern] = &[
+    Pattern { name: "head", does: Does::Begins, regex: r"tool (?<value>\d+)" },
+    Pattern { name: "before", does: Does::Ahead, regex: r"on (?<value>\S+)" },
+    Pattern { name: "speed", does: Does::Once, regex: r"speed: (?<value>[\d.]+) (?<value_unit>[KM]?)B" },
+    Pattern { name: "part", does: Does::Adds, regex: r"part (?<value>\d+)" },
+    Pattern { name: "end", does: Does::Ends, regex: r"bye" },
+    Pattern { name: "rest", does: Does::Nothing, regex: r"hello .*" },
+];
+
+/// The results of a text: each one's heading, what started it, and its values.
+fn results(text: &str) -> Vec<(String, String, Vec<f64>)> {
+    let log = log(text, "tool", &Table::new(LINES));
+    let mut results = Results::new(Format("tool result"), "a remark");
+    for run in &log.runs {
+        let facts = vec![("kernel", run.text("before").unwrap_or_default().to_string())];
+        let (builder, _) = results.of(run, facts).expect("few results");
+        let meaning = crate::builder::Meaning {
+            keyed: crate::keyed("tool.speed@free#speed").expect("a key"),
+            wording: "speed".into(),
+            unit: "B".into(),
+            better: model::Better::Higher,
+            note: String::new(),
+        };
+        match run.hit("speed").and_then(|hit| hit.scaled("value", 1024.0)) {
+            Some(speed) => builder.value(meaning, speed.value),
+            None => builder.missing(meaning, "none".into()),
+        }
+    }
+    let told = |one: &crate::Imported, name: &str| {
+        let found = one.make_up.iter().find(|(label, _)| label == name);
+        found.map_or(String::new(), |(_, value)| value.clone())
+    };
+    let values = |one: &crate::Imported| {
+        let processes = one.figures[0].judged.series.processes.iter();
+        processes.flat_map(|process| process.values.clone()).collect()
+    };
+    let all = results.finish(&log);
+    all.iter().map(|one| (told(one, "heading"), told(one, "started by"), values(one))).collect()
+}
+
+fn headed(text: &str) -> Vec<(String, Vec<f64>)> {
+    results(text).into_iter().map(|(heading, _, values)| (heading, values)).collect()
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let number = Number::read("12.50").expect("a number");
+    assert_eq!((number.value, number.rounding), (12.5, 0.005));
+    assert_eq!(Number::read("-3").map(|number| (number.value, number.rounding)), Some((-3.0, 0.5)));
+    for wrong in ["", "-", "1.", ".5", "1e5", "nan", "1,5", "1.2.3", "0x1"] {
+        assert_eq!(Number::read(wrong), None, "{wrong}");
+    }
+    let of = |text: &str| Number::read(text).expect("a number");
+    assert!(is_rate(of("27.5"), of("3.2"), of("0.12")), "as far as the digits go");
+    assert!(is_rate(of("1000.00"), of("10012"), of("10.0005")));
+    assert!(!is_rate(of("1100.00"), of("10012"), of("10.0005")));
+    assert!(is_rate(of("300.0"), of("1"), of("0.00")), "a time of 0 is none that can be divided by");
+    assert_eq!(
+        [scale("KBytes", 1024.0), scale("Mbits", 1e3), scale("GiB", 1024.0)],
+        [1024.0, 1e6, 1073741824.0]
+    );
+    assert_eq!([scale("bits", 1e3), scale("Bytes", 1024.0), scale("", 1024.0)], [1.0; 3]);
+}
+
+#[test]
+fn runs_are_told_apart_by_their_heads_and_by_what_is_said_again() {
+    let of = |text: &str| headed(text).into_iter().flat_map(|(_, values)| values).collect::<Vec<_>>();
+    assert_eq!(of("tool 1\nspeed: 5 B\ntool 1\nspeed: 6 KB\n"), [5.0, 6144.0]);
+    assert_eq!(of("speed: 5 B\npart 1\npart 2\nspeed: 6 B\n"), [5.0, 6.0]);
+    assert_eq!(of("tool 1\nbye\nspeed: 6 B\nbye\n"), [6.0], "what stands behind an end is another run's");
+    assert_eq!(of("bye\nhello you\n"), [0.0; 0]);
+}
+
+#[test]
+fn only_runs_of_which_all_is_told_alike_are_repetitions() {
+    let pooled = |values: &[f64]| vec![(String::new(), values.to_vec())];
+    let run = |speed: u32| format!("tool 1\nspeed: {speed} B\nbye\n");
+    let (one, two) = (run(1), run(2));
+    assert_eq!(headed(&format!("{one}{two}")), pooled(&[1.0, 2.0]));
+    // Counting, times of one day, prompts and lines without a word say nothing of a run.
+    for between in
+        ["run 2", "=== Iteration 2 of 5 ===", "2", "12:30:01", "------", "$ sleep 5", "me@box:~$ date", "#2"]
+    {
+        assert_eq!(headed(&format!("{one}{between}\n{two}")), pooled(&[1.0, 2.0]), "{between}");
+    }
+    let apart = |between: &str| headed(&format!("{one}{between}\n{two}"));
+    for between in
+        ["with the patch", "After:", "$ sysctl -w vm.swappiness=1", "Mon Nov  2 2026", "kernel 6.1"]
+    {
+        assert_eq!(apart(between).len(), 2, "{between}");
+    }
+    assert_eq!(apart("After:")[1], ("After".to_string(), vec![2.0]));
+    // A heading holds for the runs below it, up to the next.
+    let text = format!("Before:\n{one}{two}After:\n{}{}", run(3), run(4));
+    assert_eq!(headed(&text), [("Before".into(), vec![1.0, 2.0]), ("After".into(), vec![3.0, 4.0])]);
+    assert_eq!(headed(&format!("on 6.1\n{one}on 6.2\n{two}")).len(), 2, "facts of another system");
+    assert_eq!(headed(&format!("on 6.1\n{one}on 6.1\n{two}")), pooled(&[1.0, 2.0]));
+    assert_eq!(headed(&format!("a@one:~$ tool x\n{one}a@two:~$ tool x\n{two}")).len(), 2, "another host");
+}
+
+#[test]
+fn what_starts_a_run_is_part_of_what_it_is() {
+    let run = "tool 1\nspeed: 1 B\n";
+    let text =
+        format!("$ tool -a\n{run}$ sudo taskset -c 0 ./tool -a | tee x\n{run}# time tool -a > log\n{run}");
+    let found = results(&text);
+    let under: Vec<&str> = found.iter().map(|(_, under, _)| under.as_str()).collect();
+    assert_eq!(under, ["", "taskset -c 0"]);
+    assert_eq!(found[0].2, [1.0, 1.0]);
+    let table = Table::new(LINES);
+    let text = format!("[root@box ~]# tool --size=4K -n 5 -k7 \"--x\"\n{run}");
+    let log = log(&text, "tool", &table);
+    let asked = log.runs[0].asked.as_ref().expect("a command");
+    assert_eq!(log.runs[0].host, "box");
+    assert_eq!(
+        [&["--size"], &["-n"], &["-k"], &["-q"]].map(|names| asked.value(names)),
+        [Some("4K"), Some("5"), Some("7"), None]
+    );
+    assert!(asked.has(&["--x"]) && !asked.has(&["-x"]));
+}
+
+#[test]
+fn what_is_not_read_is_said() {
+    let log = log("tool 1\nwho knows\nand this\nspeed: 1 B\n", "tool", &Table::new(LINES));
+    let mut results = Results::new(Format("tool result"), "a remark");
+    let meaning = crate::builder::Meaning {
+        keyed: crate::keyed("tool.speed@free#speed").expect("a key"),
+        wording: "speed".into(),
+        unit: "B".into(),
+        better: model::Better::Higher,
+        note: String::new(),
+    };
+    results.of(&log.runs[0], Vec::new()).expect("a result").0.value(meaning, 1.0);
+    let remarks = results.finish(&log).remove(0).remarks;
+    assert!(
+        remarks.iter().any(|one| one.contains("2 of its lines") && one.contains("who knows")),
+        "{remarks:?}"
+    );
+}
+
+/// Cut anywhere, a text never has a value that the whole does not have.
+#[test]
+fn what_is_cut_has_no_other_values() {
+    let values = |text: &str| -> Vec<f64> {
+        let all = crate::read(text.as_bytes()).unwrap_or_default();
+        let series = all.iter().flat_map(|one| &one.figures).map(|figure| &figure.judged.series);
+        series.flat_map(|series| &series.processes).flat_map(|process| process.values.clone()).collect()
+    };
+    for name in
+        ["sysbench.txt", "sysbench-old.txt", "iperf3-client.txt", "iperf3-server.txt", "iperf3-verbose.txt"]
+    {
+        let whole = crate::tests::recorded(name);
+        let known = values(&whole);
+        for end in (0..whole.len()).step_by(211) {
+            for value in values(&whole[..end]) {
+                // A percentile of a histogram stands in where that which is printed was cut off.
+                let bucket = whole.contains(&format!("{:.3} |", value / 1e3));
+                assert!(known.contains(&value) || bucket, "{name}, cut after {end} bytes: {value}");
+            }
+        }
+    }
+}
