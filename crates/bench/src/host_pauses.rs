@@ -196,6 +196,10 @@ fn emit_counts(
 ) -> anyhow::Result<()> {
     let own = |times: &[CpuTime]| times.iter().find(|time| time.cpu == cpu).copied();
     let (Some(before), Some(after)) = (own(before), own(after)) else { return Ok(()) };
+    // A sandbox's counters stand still, and count nothing.
+    if after.all() <= before.all() {
+        return Ok(());
+    }
     let percent =
         |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / units_per_second() / (ns / 1e9);
     // Where a host hides stolen time, none was ever counted.

@@ -100,10 +100,11 @@ impl Address {
         if differ(self.node.map(i64::from), other.node.map(i64::from)) {
             return Distance::OtherNode;
         }
-        // Cores must be known: without them the two might be siblings of one core.
-        match (self.core.is_some(), other.core.is_some()) {
-            (true, true) => Distance::OtherLlc,
-            _ => Distance::OtherCpu,
+        // Cores must be known: without them the two might be siblings of one core. So must the
+        // caches of both, which might be one.
+        match [self, other].iter().all(|address| address.core.is_some() && address.llc.is_some()) {
+            true => Distance::OtherLlc,
+            false => Distance::OtherCpu,
         }
     }
 }
@@ -446,6 +447,11 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 1", "other-llc 0-1"]);
         machine.caches.push(cache(3, "0-1"));
         assert_eq!(names(&machine), ["same-cpu 1", "same-llc 0-1"]);
+        // One CPU alone told of its caches: that it shares none with the other is not known.
+        machine.caches = vec![cache(2, "0"), cache(3, "0")];
+        assert_eq!(names(&machine), ["same-cpu 1", "other-cpu 0-1"]);
+        machine.caches.clear();
+        assert_eq!(names(&machine), ["same-cpu 1", "other-cpu 0-1"]);
     }
 
     #[test]
@@ -480,7 +486,7 @@ mod tests {
         let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
         let found: Vec<&str> =
             pairs.iter().filter_map(|(at, pair)| pair.is_ok().then_some(at.name())).collect();
-        assert_eq!(found, ["same-cpu", "other-llc"]);
+        assert_eq!(found, ["same-cpu", "other-cpu"]);
         assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("no more were tried")), "{:?}", pairs[1].1);
     }
 

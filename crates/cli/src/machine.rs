@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{files, output};
 use bench::network_path;
-use machine::{self, Machine, Summary};
+use machine::{self, CPUS, Machine, Summary};
 use model::run_file::{self, Limits};
 use model::vocabulary::{host as ids, network::probe as network};
 use model::{BLANKED, Entry, Header, Severity, Snapshot};
@@ -253,6 +253,11 @@ fn add_probes(snapshot: &mut Snapshot) {
         snapshot.entries.insert(ids::probe::AFFINITY.to_string(), Entry::Text(cpus.to_string()));
     }
     sys::cpuid::probe(snapshot);
+    // Who shares a cache is told by /sys, or else by each CPU itself.
+    if !snapshot.below(CPUS).any(|(path, _)| path.contains("/cache/index")) {
+        let online = Machine::from(&*snapshot).cpus.online;
+        sys::cpuid::probe_each(snapshot, &online);
+    }
 }
 
 fn nothing_read(args: &Args) -> String {

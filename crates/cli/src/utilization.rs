@@ -288,7 +288,10 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
             None if live.stopped() => {
                 output::tell("assay: interrupted before the second look: nothing was seen")
             }
-            None => bail!("/proc/stat shows no CPU over any time: {}", seen.remarks.join("; ")),
+            None => bail!(
+                "what the CPUs do cannot be told here: /proc/stat shows none over any time: {}",
+                seen.remarks.join("; ")
+            ),
         }
         match (live.stopped(), args.watch) {
             (true, false) => return Ok(ExitCode::from(130)),

@@ -101,5 +101,5 @@ fn moments(visit: &Visit) -> Vec<Moment> {
     let loads = listed(visit, metric::LATENCY, Form::TimePerWork { scale: 1.0 });
     let looks = listed(visit, metric::MOMENT, Form::Value).into_iter().zip(loads);
     let known = looks.filter(|(ms, ns)| ms.is_finite() && ns.is_finite() && *ns > 0.0);
-    known.map(|(ms, load_ns)| Moment { at_s: (visit.at_ms + ms) / 1e3, load_ns }).collect()
+    known.map(|(ms, load_ns)| Moment { at_s: (visit.at_ms + ms) / 1e3, region: 0, load_ns }).collect()
 }

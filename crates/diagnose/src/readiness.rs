@@ -50,6 +50,10 @@ const BUSY: f64 = 0.2;
 /// Per cent of the time in which tasks waited for memory or I/O.
 const WAITING: f64 = 1.0;
 
+/// Per cent of the time in which tasks waited for a CPU, beside which no load average says that
+/// nobody works: this program's own start is less.
+const WAITING_FOR_CPU: f64 = 10.0;
+
 /// A core that sleeps this deep, in microseconds, is late at every wake-up.
 const DEEP_US: u64 = 100;
 
@@ -58,6 +62,7 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
     let mut all: Vec<FindingLine> = [
         quota(machine),
         busy(machine),
+        unseen(machine),
         pressure(machine),
         affinity(machine),
         memory_limit(machine),
@@ -90,9 +95,13 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
 pub fn clean(machine: &Machine) -> Vec<&'static str> {
     // Where groups above are not seen, nobody knows that they have none.
     let limits = !machine.limits.versions.is_empty() && machine.limits.groups_above != Some(true);
+    // A load of none beside counters that stand still, or tasks that wait, is no quiet machine.
+    let load = &machine.load;
+    let waits = load.psi_cpu.is_some_and(|share| share > WAITING_FOR_CPU);
+    let others = load.average.is_some() && load.counters_keep_time != Some(false) && !waits;
     let is_known = [
         (limits && quota(machine).is_none(), "no CPU quota"),
-        (machine.load.average.is_some() && busy(machine).is_none(), "no other work"),
+        (others && busy(machine).is_none(), "no other work"),
         (limits && memory_limit(machine).is_none(), "no memory limit"),
         (machine.memory.swap_free_bytes.is_some() && swap(machine).is_none(), "no swap in use"),
     ];
@@ -123,6 +132,14 @@ fn busy(machine: &Machine) -> Option<FindingLine> {
             counted(cpus(machine) as usize, "CPU")
         );
         line(Severity::Warning, "other work", Some(rules::BACKGROUND_LOAD), text)
+    })
+}
+
+/// What others do cannot be seen.
+fn unseen(machine: &Machine) -> Option<FindingLine> {
+    (machine.load.counters_keep_time == Some(false)).then(|| {
+        let text = "What others do cannot be told here: the counters of /proc/stat stand still.";
+        line(Severity::Warning, "other work", Some(rules::BACKGROUND_LOAD), text.to_string())
     })
 }
 
@@ -368,6 +385,23 @@ mod tests {
             machine.load.average = Some([0.1, 3.0, 3.0]);
         });
         assert_eq!(none, (Readiness::Ready, vec![]));
+    }
+
+    #[test]
+    fn a_quiet_machine_has_counters_that_move_and_nobody_who_waits() {
+        let quiet = |keep_time: Option<bool>, psi: Option<f64>| {
+            let mut machine = idle();
+            machine.load.average = Some([0.0, 0.0, 0.0]);
+            machine.load.counters_keep_time = keep_time;
+            machine.load.psi_cpu = psi;
+            (clean(&machine), lines(&machine).len())
+        };
+        assert_eq!(quiet(None, None), (vec!["no other work"], 0));
+        assert_eq!(quiet(Some(true), Some(0.5)), (vec!["no other work"], 0));
+        assert_eq!(quiet(Some(false), None), (vec![], 1));
+        assert_eq!(quiet(Some(true), Some(60.0)), (vec![], 0));
+        let told = of(|machine| machine.load.counters_keep_time = Some(false));
+        assert_eq!(told, (Readiness::WithCare, vec![(Severity::Warning, "other work")]));
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub(super) fn listed(visit: &Visit, metric: MetricId, form: Form) -> Vec<f64> {
 }
 
 /// Loads of each look in the order of time: the visit noted which chunk it looked at when.
-fn moments(visit: &Visit) -> Vec<Moment> {
+pub fn moments(visit: &Visit) -> Vec<Moment> {
     let mut walks = [metric::HOPPING, metric::SCATTERED, metric::NEAR]
         .map(|metric| by_chunk(visit, metric, LATENCY).into_iter().map(Vec::into_iter).collect::<Vec<_>>());
     let chunks = list(visit, metric::CHUNK_IN_TIME);
@@ -162,7 +162,7 @@ fn moments(visit: &Visit) -> Vec<Moment> {
         .filter_map(|(chunk, ms)| {
             let own: Option<Vec<f64>> =
                 walks.iter_mut().map(|walk| walk.get_mut(*chunk as usize)?.next()).collect();
-            Some(Moment { at_s: ms / 1e3, load_ns: mean(&own?)? })
+            Some(Moment { at_s: ms / 1e3, region: *chunk as usize, load_ns: mean(&own?)? })
         })
         .collect()
 }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod above;
 mod builder;
 mod embedded;
 mod key;

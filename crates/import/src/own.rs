@@ -20,21 +20,24 @@ pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "A job's `error` (JSON) or `err=` (text) is not 0, or the text around has lines of fio's own about failed I/O (`io_u error`, \
-         `err=.../file:`) or verification (`verify: ...`, `bad header`, `bad magic`).",
+        "A job's `error` (JSON) or `err=` (text) is not 0, it went on after errors (`total_err`, `errors: total=`), or the text around \
+         has lines of fio's own about failed I/O (`io_u error`, `err=.../file:`, `ENOSPC on laying out`) or verification \
+         (`verify: ...`, `bad header`, `bad magic`).",
     ),
 ];
 
 pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "Figures of an imported file contradict each other: a rate is not its amount over its time, a latency is longer than the \
-         run, or a direction moved data that the job does not have. The file was edited, or put together from two.",
+        "Figures of an imported file contradict each other: a rate is not its amount over its time, a block is not the bytes of an \
+         I/O, a latency is longer than the run, or a direction moved data that the job does not have. The file was edited, or put \
+         together from two.",
     ),
     (
         "When it fires",
         "A printed rate and the printed amount over the printed time are more than 2 % apart, and more than the last digit of the time \
-         (1 ms) allows; a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
+         (1 ms) allows; the bytes over the I/Os of a job are more than 2 % from the only block size that it asks for, and from what was \
+         in flight at its ends (fio's JSON); a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
          writes reads back in fio's verify phase is no such thing: `verify` is set, or the text, which does not tell of it, has as many \
          reads as writes (fewer where the job failed).",
     ),
@@ -164,23 +167,33 @@ impl Against {
 enum Failure {
     Refused,
     Missing,
+    Busy,
+    Limit,
     Permission,
     Space,
     Device,
 }
 
 /// Errors by their number and their words (errno, strerror).
-const FAILURES: [(Failure, &[&str]); 12] = [
+const FAILURES: [(Failure, &[&str]); 20] = [
     (Failure::Refused, &["22", "Invalid argument"]),
     (Failure::Refused, &["25", "Inappropriate ioctl for device"]),
     (Failure::Refused, &["95", "Operation not supported"]),
     (Failure::Refused, &["38", "Function not implemented"]),
+    (Failure::Refused, &["524", "Unknown error 524"]),
+    (Failure::Refused, &["21", "Is a directory"]),
+    (Failure::Busy, &["16", "Device or resource busy"]),
+    (Failure::Busy, &["26", "Text file busy"]),
+    (Failure::Limit, &["11", "Resource temporarily unavailable"]),
+    (Failure::Limit, &["12", "Cannot allocate memory"]),
+    (Failure::Limit, &["24", "Too many open files"]),
     (Failure::Missing, &["2", "No such file or directory"]),
     (Failure::Missing, &["20", "Not a directory"]),
     (Failure::Permission, &["13", "Permission denied"]),
     (Failure::Permission, &["1", "Operation not permitted"]),
     (Failure::Permission, &["30", "Read-only file system"]),
     (Failure::Space, &["28", "No space left on device"]),
+    (Failure::Space, &["28", "ENOSPC"]),
     (Failure::Space, &["122", "Disk quota exceeded"]),
     (Failure::Space, &["27", "File too large"]),
 ];
@@ -207,6 +220,14 @@ impl Failure {
             Failure::Missing => {
                 ["The file or folder that the job names is not there.", "Name one that is, or make it first."]
             }
+            Failure::Busy => [
+                "What the job was to work on is in use by somebody else.",
+                "Unmount it, or end who uses it, and run the job again.",
+            ],
+            Failure::Limit => [
+                "A limit of memory, of locked memory, of I/Os in flight or of open files was reached.",
+                "Raise it (ulimit -l, ulimit -n, fs.aio-max-nr), or ask for fewer jobs, files or a smaller depth.",
+            ],
             Failure::Permission => [
                 "Whoever ran it may not do that there, or what it is on is mounted read-only.",
                 "Run it as somebody who may, or on another file.",

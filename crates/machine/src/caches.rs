@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{CpuSet, Snapshot};
 
 use super::cpuid;
-use super::text::{CPUS, SetText, folder, named_set, size_bytes};
+use super::text::{CPUS, SetText, contradict, folder, named_set, size_bytes};
 use super::topology::{Cache, CacheKind};
 
 pub(super) const MAP: &[(&str, &str)] = &[("shared_cpu_map", "shared_cpu_list")];
@@ -20,12 +20,15 @@ type Key<'a> = (u32, CacheKind, SetText<'a>);
 /// simply appear in none.
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Cache> {
     let mut folders: BTreeMap<Key, String> = BTreeMap::new();
-    let mut without_map = CpuSet::default();
+    let (mut without_map, mut differing) = (CpuSet::default(), CpuSet::default());
     for cpu in online.iter() {
         for index in 0..INDEXES {
             let place = format!("{CPUS}/cpu{cpu}/cache/index{index}");
             let place = folder(snapshot, &place);
             let Some((level, kind)) = level_and_kind(snapshot, place) else { continue };
+            if contradict(snapshot, place, MAP).is_some() {
+                differing.insert(cpu);
+            }
             match named_set(snapshot, place, MAP) {
                 Some(map) => drop(folders.entry((level, kind, map)).or_insert_with(|| place.to_string())),
                 None => without_map.insert(cpu),
@@ -34,6 +37,11 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
     }
     if !without_map.is_empty() {
         remarks.push(format!("caches of CPUs {without_map} are left out: who shares them is not told"));
+    }
+    if !differing.is_empty() {
+        remarks.push(format!(
+            "caches of CPUs {differing}: the maps of who shares them and the lists contradict each other; the maps are taken"
+        ));
     }
     let mut caches: BTreeMap<(u32, CacheKind, CpuSet), Cache> = BTreeMap::new();
     for ((level, kind, map), place) in folders {
@@ -44,7 +52,7 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
         caches.entry((level, kind, cpus)).or_insert(cache);
     }
     let mut caches: Vec<Cache> = match caches.is_empty() {
-        true => cpuid::caches(snapshot, online),
+        true => cpuid::caches(snapshot, online, remarks),
         false => caches.into_values().collect(),
     };
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));

@@ -19,7 +19,8 @@ pub struct Place {
     /// A version 1 cpuset mounted with `cpuset_v2_mode`: its effective sets may be smaller than the
     /// configured ones.
     pub effective: bool,
-    /// Only a part of the hierarchy is mounted: limits of the groups above it are not seen.
+    /// Groups of this process are not seen, and neither are their limits: only a part of the
+    /// hierarchy is mounted, or the process's own group lies outside of its namespace.
     pub is_part: bool,
 }
 
@@ -97,16 +98,15 @@ fn place(mount: &Mount, memberships: &[(Vec<String>, String)]) -> Option<Place> 
         folders: folders(&mount.point, below(&mount.root, path)),
         noprefix: option("noprefix"),
         effective: option("cpuset_v2_mode"),
-        is_part: mount.root != "/",
+        is_part: mount.root != "/" || leads_out(path),
     })
 }
 
 /// The part of a group's path below what is mounted: a container often sees only its own part of
 /// the hierarchy.
 fn below<'a>(root: &str, path: &'a str) -> &'a str {
-    // Outside of the visible part ("/../..", or another subtree) the mount point is the nearest
-    // that is seen.
-    if path.split('/').any(|part| part == "..") {
+    // Outside of the visible part the mount point is the nearest that is seen.
+    if leads_out(path) {
         return "";
     }
     let root = root.trim_end_matches('/');
@@ -114,6 +114,11 @@ fn below<'a>(root: &str, path: &'a str) -> &'a str {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest.trim_matches('/'),
         _ => "",
     }
+}
+
+/// Whether a group's path goes up and out of the namespace of who asks ("/../..").
+fn leads_out(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
 }
 
 fn folders(point: &str, path: &str) -> Vec<String> {

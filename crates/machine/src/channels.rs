@@ -32,7 +32,7 @@ pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
 /// The populated channels; `None` where neither a rule, the names of all modules nor EDAC tell, or
 /// a speed is unknown.
 pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
-    let populated: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.is_filled()).collect();
+    let populated: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.is_memory()).collect();
     by_rule(&populated).or_else(|| by_names(&populated)).or_else(|| by_edac(&populated, snapshot))
 }
 

@@ -6,9 +6,9 @@ use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
-use super::text::{CPUS, field, groups, named_set};
+use super::text::{CPUS, contradict, field, groups, named_set};
 use super::topology::{Core, Cpus, Numbers, Package};
-use super::{arm, cpuid, kinds};
+use super::{arm, cpuid, kinds, packages};
 
 /// The (mask, list) names that sysfs has used for the same set, the newer first.
 pub const CORE: &[(&str, &str)] =
@@ -17,6 +17,9 @@ pub const PACKAGE: &[(&str, &str)] =
     &[("package_cpus", "package_cpus_list"), ("core_siblings", "core_siblings_list")];
 pub const DIE: &[(&str, &str)] = &[("die_cpus", "die_cpus_list")];
 pub const CLUSTER: &[(&str, &str)] = &[("cluster_cpus", "cluster_cpus_list")];
+/// Levels above packages, of s390.
+pub const BOOK: &[(&str, &str)] = &[("book_siblings", "book_siblings_list")];
+pub const DRAWER: &[(&str, &str)] = &[("drawer_siblings", "drawer_siblings_list")];
 
 pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> Cpus {
     let (online, offline) = online(snapshot, info, remarks);
@@ -31,10 +34,10 @@ pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<Strin
         ..Cpus::default()
     };
     identify(&mut cpus, snapshot, info);
-    cpus.packages = packages(snapshot, info, &cpus.online, remarks);
+    remark_contradictions(snapshot, &cpus.online, remarks);
+    (cpus.packages, cpus.clusters) = packages::parse(snapshot, info, &cpus.online, remarks);
     cpus.cores = cores(snapshot, &cpus, remarks).or_else(|| cores_of_cpuinfo(info, &cpus, remarks));
     cpus.dies = dies(snapshot, &cpus);
-    cpus.clusters = sets(snapshot, &cpus.online, CLUSTER);
     if cpus.cores.is_none() && cpus.packages.is_none() {
         cpuid::complete_cpus(&mut cpus, snapshot, remarks);
     }
@@ -136,56 +139,30 @@ fn architecture(cpus: &Cpus, snapshot: &Snapshot, info: &CpuInfo) -> Option<&'st
     cpus.model.as_deref().is_some_and(|model| model.contains("Loongson")).then_some("loongarch64")
 }
 
-fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
+pub(super) fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
     snapshot.number(&format!("{CPUS}/cpu{cpu}/topology/{file}"))
 }
 
-/// Packages by id; -1 is the kernel's "unknown". The sibling masks are not asked: kernels before
-/// 4.x cut them down to a NUMA node under Cluster-on-Die.
-fn packages(
-    snapshot: &Snapshot,
-    info: &CpuInfo,
-    online: &CpuSet,
-    remarks: &mut Vec<String>,
-) -> Option<Vec<Package>> {
-    let mut by_id: BTreeMap<i64, CpuSet> = BTreeMap::new();
-    let mut told = false;
-    for cpu in online.iter() {
-        let id = number(snapshot, cpu, "physical_package_id");
-        told |= id.is_some();
-        if let Some(id) = id.filter(|id| *id >= 0) {
-            by_id.entry(id).or_default().insert(cpu);
-        }
-    }
-    if !told {
+/// Says where a mask and a list of one set differ; the masks are taken.
+fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) {
+    for names in [CORE, PACKAGE, DIE, CLUSTER, BOOK, DRAWER] {
+        let (mut differing, mut files) = (CpuSet::default(), None);
         for cpu in online.iter() {
-            let id = info.of(cpu, "physical id").and_then(|id| id.parse().ok());
-            if let Some(id) = id.filter(|id: &i64| *id >= 0) {
-                by_id.entry(id).or_default().insert(cpu);
+            if let Some(pair) = contradict(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names) {
+                differing.insert(cpu);
+                files = Some(pair);
             }
         }
+        if let Some((mask, list)) = files {
+            remarks.push(format!(
+                "CPUs {differing}: {mask} and {list} contradict each other; the masks are taken"
+            ));
+        }
     }
-    if by_id.is_empty() {
-        return None;
-    }
-    let packages: Vec<Package> = by_id.into_iter().map(|(id, cpus)| Package { id, cpus }).collect();
-    let by_mask = sets(snapshot, online, PACKAGE).map_or(packages.len(), |sets| sets.len());
-    if by_mask != packages.len() {
-        remarks.push(format!(
-            "package ids give {} packages, sibling masks {by_mask}: the ids are taken (old kernels cut the masks to a \
-             NUMA node)",
-            packages.len()
-        ));
-    }
-    let unknown = online.difference(&CpuSet::union_of(packages.iter().map(|package| &package.cpus)));
-    if !unknown.is_empty() {
-        remarks.push(format!("the package of CPUs {unknown} is unknown"));
-    }
-    Some(packages)
 }
 
 /// Groups of online CPUs that a topology file forms; `None` where no CPU has it.
-fn sets(snapshot: &Snapshot, online: &CpuSet, names: &[(&str, &str)]) -> Option<Vec<CpuSet>> {
+pub(super) fn sets(snapshot: &Snapshot, online: &CpuSet, names: &[(&str, &str)]) -> Option<Vec<CpuSet>> {
     let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
     let mut sets: Vec<CpuSet> = groups.into_values().collect();
     sets.sort();
@@ -202,10 +179,22 @@ fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<
     }
     let core = |members: CpuSet| {
         let of = |file| members.first().and_then(|cpu| number(snapshot, cpu, file)).filter(|id| *id >= 0);
-        Core { package: of("physical_package_id"), die: of("die_id"), core_id: of("core_id"), cpus: members }
+        let package = |one: &&Package| members.first().is_some_and(|cpu| one.cpus.contains(cpu));
+        let package = cpus.packages.iter().flatten().find(package).map(|one| one.id);
+        Core { package, die: of("die_id"), core_id: of("core_id"), cpus: members }
     };
     let mut cores: Vec<Core> = groups.into_values().map(core).collect();
     cores.sort_by_key(|core| core.cpus.first());
+    let parted = |core: &&Core| {
+        let holders = cpus.packages.iter().flatten().filter(|one| !one.cpus.is_disjoint(&core.cpus));
+        holders.count() > 1
+    };
+    if let Some(core) = cores.iter().find(parted) {
+        remarks.push(format!(
+            "CPUs {} share a core by the masks of siblings and are in different packages by their ids",
+            core.cpus
+        ));
+    }
     let unknown = cpus.online.difference(&CpuSet::union_of(cores.iter().map(|core| &core.cpus)));
     if !unknown.is_empty() {
         remarks.push(format!("the SMT siblings of CPUs {unknown} are unknown"));
@@ -306,6 +295,26 @@ mod tests {
         let (a, b) = (topology(0, "physical_package_id"), topology(0, "core_siblings"));
         let (cpus, _) = parsed(&[(&a, "-1"), (&b, "1")]);
         assert_eq!(cpus.packages, None);
+    }
+
+    #[test]
+    fn masks_lists_and_ids_that_contradict_each_other_give_one_answer() {
+        let cpu = |cpu: u32, file: &str| topology(cpu, file);
+        let (mask, list) = (cpu(0, "thread_siblings"), cpu(0, "thread_siblings_list"));
+        let other = cpu(1, "thread_siblings");
+        let (cpus, remarks) = parsed(&[(&mask, "1"), (&list, "0-1"), (&other, "2")]);
+        assert_eq!(cpus.cores.map(|cores| cores.len()), Some(2));
+        assert!(remarks[0].contains("thread_siblings and thread_siblings_list contradict"), "{remarks:?}");
+        // A mask that cannot be read leaves the list.
+        let (cpus, remarks) = parsed(&[(&mask, "?"), (&list, "0-1"), (&other, "3")]);
+        assert_eq!((cpus.cores.map(|cores| cores.len()), remarks), (Some(1), vec![]));
+        // Siblings of one core in two packages.
+        let (a, b) = (cpu(0, "physical_package_id"), cpu(1, "physical_package_id"));
+        let (cpus, remarks) = parsed(&[(&mask, "3"), (&other, "3"), (&a, "0"), (&b, "1")]);
+        assert_eq!(cpus.packages.map(|packages| packages.len()), Some(2));
+        assert!(remarks.iter().any(|remark| remark.contains("CPUs 0-1 share a core")), "{remarks:?}");
+        let (_, remarks) = parsed(&[(&mask, "3"), (&list, "0-1"), (&other, "3"), (&a, "0"), (&b, "0")]);
+        assert_eq!(remarks, [""; 0]);
     }
 
     #[test]

@@ -187,7 +187,13 @@ pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut V
 }
 
 /// Caches where sysfs told none, in no order.
-pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet) -> Vec<Cache> {
+pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Cache> {
+    let answered = cpus(snapshot).intersection(online);
+    if !answered.is_empty() && answered != *online {
+        remarks.push(format!(
+            "CPUs {answered} alone were asked for their caches, so whether they share them with others is unknown"
+        ));
+    }
     let mut caches: BTreeMap<(u32, CacheKind, u32, u32), Cache> = BTreeMap::new();
     for (cpu, place) in places(snapshot, online) {
         for shared in place.caches {

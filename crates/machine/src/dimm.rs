@@ -51,9 +51,9 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
-    /// `DIMM`, `CXL FLEXBUS 1.0`, ... by a printout.
+    /// What its array holds.
     #[serde(skip)]
-    pub(crate) form: String,
+    pub(crate) holds: Holds,
     /// Nothing says whether there is a module in it: the size has no line.
     #[serde(skip)]
     pub is_untold: bool,
@@ -84,6 +84,17 @@ impl Dimm {
     pub fn name(&self) -> &str {
         if self.locator.is_empty() { &self.bank } else { &self.locator }
     }
+}
+
+/// What an array's devices are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Holds {
+    #[default]
+    Modules,
+    /// Memory on cards behind CXL.
+    Cxl,
+    /// Video memory, flash, caches: no memory of the system.
+    Others,
 }
 
 /// A processor socket (SMBIOS type 4).
@@ -127,6 +138,8 @@ pub(crate) struct Tables {
     pub arrays: Vec<MemoryArray>,
     pub ranges: Vec<MappedRange>,
     pub dimms: Vec<Dimm>,
+    /// Slots that a printout's arrays have and its text does not list: it is cut.
+    pub missing: u32,
     /// What of the lists is no module, or cannot be, as sentences.
     pub remarks: Vec<String>,
 }
@@ -179,6 +192,23 @@ pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
 /// for.
 pub fn is_printout(text: &str) -> bool {
     printout::parse(text) != Tables::default()
+}
+
+/// Whether a slot's name, or its module's, says that nothing is in it; some firmware writes so
+/// where others write a size of nothing.
+fn says_empty(text: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "no dimm",
+        "nodimm",
+        "no module",
+        "no module installed",
+        "not installed",
+        "module not installed",
+        "not present",
+        "empty",
+        "[empty]",
+    ];
+    WORDS.contains(&text.trim().to_lowercase().as_str())
 }
 
 /// What firmware writes where it has nothing to say; dmidecode's own words among it.

@@ -13,6 +13,7 @@ mod arm;
 mod caches;
 pub mod cgroup;
 mod channels;
+mod claims;
 mod cpu;
 mod cpuid;
 mod cpuinfo;
@@ -32,6 +33,7 @@ mod memory;
 pub mod network;
 pub mod nexmark;
 mod numa;
+mod packages;
 mod summary;
 mod text;
 mod topology;
@@ -45,7 +47,7 @@ use model::{CpuSet, Snapshot};
 
 pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
-pub use cpu::{CLUSTER, CORE, DIE, PACKAGE};
+pub use cpu::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
 pub use dimm::{is_printout, table_of};
 pub use directory::Directory;
@@ -134,7 +136,7 @@ impl From<&Snapshot> for Machine {
             idle_states: frequency::idle_states(snapshot, &cpus.online),
             dimms,
             population,
-            load: load::parse(snapshot),
+            load: load::parse(snapshot, &cpus.online),
             directory: directory::parse(snapshot),
             disk: disk::parse(snapshot),
             network: network::parse(snapshot),

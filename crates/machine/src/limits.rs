@@ -258,6 +258,15 @@ mod tests {
         assert_eq!(above(&[("/proc/self/ns/cgroup", "cgroup:[4026532210]")]), Some(true));
         let part = ("/proc/self/mountinfo", "31 23 0:28 /kubepods/x /cg rw - cgroup2 cgroup2 rw\n");
         assert_eq!(above(&[part, first]), Some(true));
+        // The process was moved out of its namespace's own groups; kernels before 4.6 tell no
+        // namespace.
+        let moved = |groups| [("/proc/self/cgroup", groups), V2[1]];
+        assert_eq!(above(&moved("0::/../other\n")), Some(true));
+        assert_eq!(above(&[&moved("0::/..\n"), &[first][..]].concat()), Some(true));
+        assert_eq!(above(&moved("0::/a..b\n")), None);
+        let version_1 = ("/proc/self/mountinfo", "2 1 0:2 / /cg/cpu rw - cgroup cgroup rw,cpu\n");
+        assert_eq!(above(&[version_1, ("/proc/self/cgroup", "1:cpu:/../..\n"), first]), Some(true));
+        assert_eq!(above(&[version_1, ("/proc/self/cgroup", "1:cpu:/rp/leaf\n"), first]), Some(false));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use model::{CpuSet, Entry, Snapshot};
 
 use super::memory::{HugePages, Memory, huge_pages};
 use super::text::{CPUS, SetText, kilobytes, size_bytes};
+use super::{claims, kernel};
 
-const NODES: &str = "/sys/devices/system/node";
+pub(super) const NODES: &str = "/sys/devices/system/node";
 
 /// One NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -75,8 +76,8 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
             node.distances.clear();
         }
     }
-    remark_overlaps(&nodes, remarks);
-    nodes
+    let is_pretended = kernel::parse(snapshot).command_line.is_some_and(|line| line.contains("numa=fake"));
+    claims::settle(nodes, &links, is_pretended, remarks)
 }
 
 /// Says so where the nodes' memory is not the machine's: firmware or a lazy kernel hides part of
@@ -93,19 +94,6 @@ pub(super) fn compare(memory: &Memory, nodes: &[Node], remarks: &mut Vec<String>
             sum as f64 / GIB,
             total as f64 / GIB
         ));
-    }
-}
-
-fn remark_overlaps(nodes: &[Node], remarks: &mut Vec<String>) {
-    let (mut seen, mut twice) = (CpuSet::default(), CpuSet::default());
-    for node in nodes {
-        for cpu in node.cpus.iter() {
-            let set = if seen.contains(cpu) { &mut twice } else { &mut seen };
-            set.insert(cpu);
-        }
-    }
-    if !twice.is_empty() {
-        remarks.push(format!("nodes contradict each other: CPUs {twice} are in more than one"));
     }
 }
 
@@ -224,15 +212,21 @@ mod tests {
 
     #[test]
     fn nodes_that_share_cpus() {
-        let nodes = "/sys/devices/system/node";
-        let (zero, one) = (format!("{nodes}/node0/cpulist"), format!("{nodes}/node1/cpulist"));
-        let remarks = |second: &str| {
+        let (zero, one) = (format!("{NODES}/node0/cpulist"), format!("{NODES}/node1/cpulist"));
+        let parsed = |second: &str, line: &str| {
             let mut remarks = Vec::new();
-            parse(&tree(&[(&zero, "0-3"), (&one, second)]), &(0..8).collect(), &mut remarks);
-            remarks
+            let files = [(zero.as_str(), "0-3"), (&one, second), ("/proc/cmdline", line)];
+            (parse(&tree(&files), &(0..8).collect(), &mut remarks).len(), remarks.concat())
         };
-        assert_eq!(remarks("4-7"), Vec::<String>::new());
-        assert_eq!(remarks("2-7"), ["nodes contradict each other: CPUs 2-3 are in more than one"]);
+        assert_eq!(parsed("4-7", ""), (2, String::new()));
+        for (second, line, count, words) in [
+            ("2-7", "", 2, "CPUs 2-3 are in more than one"),
+            ("0-3", "", 1, "firmware"),
+            ("0-3", "quiet numa=fake=2", 1, "numa=fake"),
+        ] {
+            let (nodes, remarks) = parsed(second, line);
+            assert!(nodes == count && remarks.contains(words), "{second}: {nodes} {remarks}");
+        }
     }
 
     #[test]

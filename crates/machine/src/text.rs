@@ -27,7 +27,11 @@ pub(super) enum SetText<'a> {
 impl<'a> SetText<'a> {
     pub fn find(snapshot: &'a Snapshot, mask: &str, list: &str) -> Option<SetText<'a>> {
         let mask = snapshot.text(mask).filter(|text| !text.is_empty()).map(SetText::Mask);
-        mask.or_else(|| snapshot.text(list).map(SetText::List))
+        match (mask, snapshot.text(list).map(SetText::List)) {
+            // A mask that cannot be read leaves the list.
+            (Some(mask), Some(list)) if mask.parse().is_none() && list.parse().is_some() => Some(list),
+            (mask, list) => mask.or(list),
+        }
     }
 
     pub fn parse(self) -> Option<CpuSet> {
@@ -75,6 +79,20 @@ pub(super) fn named_set<'a>(
     names.iter().find_map(|(mask, list)| {
         SetText::find(snapshot, &format!("{folder}/{mask}"), &format!("{folder}/{list}"))
     })
+}
+
+/// Whether the mask and the list of one set, under the first of `names` that is there, say
+/// different things: then their names.
+pub(super) fn contradict<'a>(
+    snapshot: &Snapshot,
+    folder: &str,
+    names: &[(&'a str, &'a str)],
+) -> Option<(&'a str, &'a str)> {
+    let text = |file: &str| snapshot.text(&format!("{folder}/{file}")).filter(|text| !text.is_empty());
+    let told = |(mask, list): &&(&str, &str)| text(mask).is_some() || text(list).is_some();
+    let (mask, list) = names.iter().find(told)?;
+    let sets = CpuSet::parse_mask(text(mask)?).zip(CpuSet::parse_list(text(list)?));
+    sets.is_some_and(|(by_mask, by_list)| by_mask != by_list).then_some((*mask, *list))
 }
 
 /// Bytes from a size with a binary suffix as the kernel writes it: `32K`, `11264K`, `8M`,

@@ -176,6 +176,24 @@ const CLOUDS: &[&str] = &[
     "Nutanix",
 ];
 
+/// Products of clouds that only guests have, by maker and product (a beginning of it). Amazon's
+/// whole machines have `metal` in the name of their kind.
+const GUESTS: &[(&str, &str)] = &[
+    ("Amazon EC2", ""),
+    ("", "OpenStack"),
+    ("DigitalOcean", "Droplet"),
+    ("Hetzner", "vServer"),
+    ("Nutanix", "AHV"),
+];
+
+/// Whether maker and product are those of a guest, whatever the processor says.
+fn is_sold_as_guest(dmi: &Dmi) -> bool {
+    let Some(product) = dmi.product.as_deref() else { return false };
+    let vendor = dmi.vendor.as_deref().unwrap_or("");
+    let is_own = |(maker, kind): &(&str, &str)| vendor.starts_with(maker) && product.starts_with(kind);
+    GUESTS.iter().any(is_own) && !product.contains("metal")
+}
+
 fn firmware_says(dmi: &Dmi, flag: Option<bool>) -> Option<&'static str> {
     let product = dmi.product.as_deref().unwrap_or("");
     let vendor = dmi.vendor.as_deref().unwrap_or("");
@@ -194,7 +212,7 @@ fn firmware_says(dmi: &Dmi, flag: Option<bool>) -> Option<&'static str> {
     let cloud = || {
         let of_cloud = |text: &String| CLOUDS.iter().any(|part| text.contains(part));
         let found = strings.iter().copied().flatten().any(of_cloud);
-        (found && flag == Some(true)).then_some("kvm")
+        (found && flag == Some(true) || flag.is_none() && is_sold_as_guest(dmi)).then_some("kvm")
     };
     sure.copied().or_else(cloud).or(named.first().copied())
 }
@@ -277,6 +295,27 @@ mod tests {
             judged(&[("/proc/sysinfo", "LPAR Number: 1\nVM00 Control Program: z/VM 6")]).0,
             guest("z/vm")
         );
+    }
+
+    #[test]
+    fn guests_by_vendor_and_product_alone() {
+        for (vendor, product, name) in [
+            ("Amazon EC2", "m5.large", Some("kvm")),
+            ("Amazon EC2", "m7g.metal", None),
+            ("Amazon EC2", "m7i.metal-24xl", None),
+            ("OpenStack Foundation", "OpenStack Nova", Some("kvm")),
+            ("DigitalOcean", "Droplet", Some("kvm")),
+            ("Hetzner", "vServer", Some("kvm")),
+            ("Nutanix", "AHV", Some("kvm")),
+            ("Nutanix", "NX-3060-G6", None),
+            ("Alibaba Cloud", "Alibaba Cloud ECS", None),
+        ] {
+            let files = [(VENDOR, vendor), (PRODUCT, product)];
+            assert_eq!(judged(&files).0.name(), name, "{vendor} {product}");
+            // A processor that tells of no hypervisor is believed.
+            let bare = [BARE, (VENDOR, vendor), (PRODUCT, product)];
+            assert_eq!(judged(&bare).0, Hypervisor::None, "{vendor} {product}");
+        }
     }
 
     #[test]

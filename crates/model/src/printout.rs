@@ -1,6 +1,6 @@
 //! What dmidecode prints, cut into structures: with handles or without (`-q`), from any version
 //! since 2.7, as people pass it on: behind a shell's prompt, with a byte order mark, Windows line
-//! ends or blanks for tabs, cut short.
+//! ends or blanks for tabs, quoted in a mail, moved in or without its indentation, cut short.
 
 /// Structures that matter, by number and by the title that stands above their fields.
 pub const TITLES: [(u32, &str); 9] = [
@@ -16,6 +16,7 @@ pub const TITLES: [(u32, &str); 9] = [
 ];
 
 /// Fields of one structure, in order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Structure<'a> {
     /// Of one that has no title of ours: `u32::MAX`.
     pub kind: u32,
@@ -32,29 +33,114 @@ impl<'a> Structure<'a> {
 }
 
 pub fn structures(text: &str) -> Vec<Structure<'_>> {
+    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().map(unquoted).collect();
+    let heads = lines.iter().filter(|line| is_head(line));
+    let base = heads.map(|line| indentation(line)).min().unwrap_or(0);
+    let is_flat = is_flat(&lines, base);
     let mut found: Vec<Structure> = Vec::new();
     let mut handle = None;
-    for line in text.trim_start_matches('\u{feff}').lines() {
+    // Whether a structure may begin here in a text without indentation.
+    let mut is_new = true;
+    for line in lines {
         let words = line.trim();
-        if let Some(at) = words.find("Handle 0x").filter(|_| words.contains("DMI type")) {
+        let was_new = std::mem::replace(&mut is_new, words.is_empty());
+        if let Some(at) = handle_in(words) {
             handle = words[at + 7..].split(',').next();
+            is_new = true;
             continue;
         }
         if let Some((kind, _)) = TITLES.iter().find(|(_, title)| *title == words) {
             found.push(Structure { kind: *kind, handle: handle.take(), fields: Vec::new() });
             continue;
         }
-        let indented = line.starts_with([' ', '\t']);
+        let indented = match is_flat {
+            true => !was_new || words.contains(':'),
+            false => indentation(line) > base,
+        };
         match (words.split_once(':'), found.last_mut()) {
             (Some((name, value)), Some(last)) if indented => last.fields.push((name.trim(), value.trim())),
             // A word alone of a list: a characteristic.
             (None, Some(last)) if indented && !words.is_empty() => last.fields.push((words, "")),
             // Another structure's title: what follows is not the last one's.
             (_, Some(_)) if !indented && !words.is_empty() => {
-                found.push(Structure { kind: u32::MAX, handle: None, fields: Vec::new() });
+                found.push(Structure { kind: u32::MAX, handle: handle.take(), fields: Vec::new() });
             }
             _ => {}
         }
     }
     found
+}
+
+/// A line without the marks of a mail's quotation.
+pub(super) fn unquoted(line: &str) -> &str {
+    let mut line = line;
+    while let Some(rest) = line.trim_start().strip_prefix('>') {
+        line = rest.strip_prefix(' ').unwrap_or(rest);
+    }
+    line
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+fn handle_in(words: &str) -> Option<usize> {
+    words.find("Handle 0x").filter(|_| words.contains("DMI type"))
+}
+
+/// Whether a structure begins with this line.
+fn is_head(line: &str) -> bool {
+    let words = line.trim();
+    handle_in(words).is_some() || TITLES.iter().any(|(_, title)| *title == words)
+}
+
+/// Whether most fields stand where titles do: what copies from a page may lose is the beginning of
+/// lines.
+fn is_flat(lines: &[&str], base: usize) -> bool {
+    let inside = lines.iter().skip_while(|line| !is_head(line)).skip(1);
+    let mut fields = inside.filter(|line| line.contains(':') && !is_head(line));
+    let (flat, all) = fields
+        .by_ref()
+        .fold((0, 0), |(flat, all), line| (flat + usize::from(indentation(line) <= base), all + 1));
+    2 * flat > all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Handle 0x0100, DMI type 1, 27 bytes\nSystem Information\n\tManufacturer: Dell Inc.\n\n\
+        Handle 0x0700, DMI type 7, 27 bytes\nCache Information\n\tSocket Designation: L1\n\tVersion: none\n\n\
+        Handle 0x0000, DMI type 0, 26 bytes\nBIOS Information\n\tVendor: X\n\tCharacteristics:\n\t\tPCI is supported\n\
+        \t\tSystem is a virtual machine\n\nHandle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tSize: 16 GB\n\tLocator: A1\n";
+
+    fn each(text: &str, changed: impl Fn(&str) -> String) -> String {
+        text.lines().map(|line| changed(line) + "\n").collect()
+    }
+
+    #[test]
+    fn a_printout_however_it_was_copied() {
+        let plain = structures(TEXT);
+        assert_eq!(plain.len(), 4);
+        assert_eq!(plain[3].get(&["Locator"]), Some("A1"));
+        assert!(
+            plain[2].get(&["System is a virtual machine"]).is_some() && plain[0].get(&["Version"]).is_none()
+        );
+        for (how, text) in [
+            ("quoted", each(TEXT, |line| format!("> {line}"))),
+            ("quoted twice, closely", each(TEXT, |line| format!(">>{line}"))),
+            ("without indentation", each(TEXT, |line| line.trim().to_string())),
+            ("quoted without it", each(TEXT, |line| format!("> {}", line.trim()))),
+            ("as code, moved in", each(TEXT, |line| format!("    {}", line.replace('\t', "    ")))),
+            (
+                "behind a prompt",
+                format!("$ sudo dmidecode\n  note: mine\n{}", each(TEXT, |line| line.trim().to_string())),
+            ),
+        ] {
+            assert_eq!(structures(&text), plain, "{how}");
+        }
+        let quiet = TEXT.lines().filter(|line| !line.starts_with("Handle")).collect::<Vec<_>>().join("\n");
+        let flat = each(&quiet, |line| line.trim().to_string());
+        assert_eq!(structures(&flat), structures(&quiet));
+    }
 }

@@ -378,7 +378,7 @@ fn json_of(command: &mut Command) -> Result<Value, String> {
 }
 
 /// The run's file in a folder.
-fn run_file_of(folder: &Path) -> Result<PathBuf, String> {
+pub fn run_file_of(folder: &Path) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     let mut entries = entries.flatten().map(|entry| entry.path());
     let file = entries.find(|path| path.to_string_lossy().ends_with(run_file::EXTENSION));

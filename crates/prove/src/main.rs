@@ -16,6 +16,7 @@ mod few;
 mod held_back;
 mod kills;
 mod memmap;
+mod neighbours_planted;
 mod network;
 mod pauses;
 mod peers;
@@ -53,6 +54,7 @@ const SECTIONS: &[&[Section]] = &[
     memmap::SECTIONS,
     regions::SECTIONS,
     regions_planted::SECTIONS,
+    neighbours_planted::SECTIONS,
     network::SECTIONS,
     pauses::SECTIONS,
     sweep::SECTIONS,

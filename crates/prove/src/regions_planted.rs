@@ -1,15 +1,13 @@
-//! The tables on slow memory of this host: maps with causes planted in regions, maps beside a
-//! neighbour that uses memory by turns, and walks beside chains of another kind.
+//! The tables on slow memory of this host: maps with causes planted in regions, and walks beside
+//! chains of another kind.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kernels::{Chain, LINE_BYTES, Op, Visits, streams, walk_together};
+use kernels::{Chain, LINE_BYTES, Visits};
 use model::{CpuSet, Pages};
-use prove::proof::{NEIGHBOUR_FALSE_MOST, Named, REGION_FALSE_MOST, REGION_NAMED_LEAST, Rate};
+use prove::proof::{Named, REGION_FALSE_MOST, REGION_NAMED_LEAST, Rate};
 use serde_json::Value;
 use stats::order::{median, median_interval};
 use stats::regions::Cause;
@@ -22,7 +20,6 @@ use super::{Section, option, table};
 pub const SECTIONS: &[Section] = &[
     Section { name: "regions-planted", title: "Causes of slow memory, planted", run: planted },
     Section { name: "regions-clean", title: "Causes of slow memory where none is planted", run: clean },
-    Section { name: "neighbours-planted", title: "Neighbours in memory, planted", run: neighbours },
     Section { name: "walks-beside", title: "What a translation costs, beside chains", run: beside_chains },
 ];
 
@@ -128,13 +125,13 @@ pub fn progress(trial: usize, trials: usize) {
 
 /// What the host itself does to this guest's memory is there in every trial, and neither right nor
 /// wrong: causes that two of three large maps name.
-fn own_causes() -> Vec<Cause> {
+pub fn own_causes() -> Vec<Cause> {
     let maps: Vec<Vec<Cause>> = (0..3).filter_map(|_| map("8G", "")).map(|seen| causes(&seen)).collect();
     let is_own = |cause: &Cause| maps.iter().filter(|own| own.contains(cause)).count() >= 2;
     Cause::ALL.into_iter().filter(is_own).collect()
 }
 
-fn of_host(held_back: &HeldBack, own: &[Cause]) -> String {
+pub fn of_host(held_back: &HeldBack, own: &[Cause]) -> String {
     let named = match own {
         [] => "Maps of 8 GiB of the rest name no cause.\n\n".to_string(),
         own => format!("Maps of 8 GiB of the rest name {own:?}.\n\n"),
@@ -142,9 +139,14 @@ fn of_host(held_back: &HeldBack, own: &[Cause]) -> String {
     format!("{}{named}", held_back.words())
 }
 
+/// Where the results of the last command lie.
+pub fn folder() -> PathBuf {
+    testkit::root().join("target/tmp/planted")
+}
+
 /// Results of a command of this program; `None` where there are none.
 pub fn results(words: &[&str]) -> Option<Value> {
-    let folder = testkit::root().join("target/tmp/planted");
+    let folder = folder();
     let _ = std::fs::remove_dir_all(&folder);
     let mut command = Command::new(testkit::program());
     command.args(words).args(["--new", "--force", "--json", "--out"]).arg(&folder);
@@ -154,7 +156,7 @@ pub fn results(words: &[&str]) -> Option<Value> {
 
 /// What a map of so much memory says of its regions of 64 MiB, with this planted; `None` where it
 /// was not valid.
-fn map(most: &str, plant: &str) -> Option<Value> {
+pub fn map(most: &str, plant: &str) -> Option<Value> {
     regions_of("64M", most, plant)
 }
 
@@ -168,7 +170,7 @@ fn regions_of(chunk: &str, most: &str, plant: &str) -> Option<Value> {
 }
 
 /// The causes that it names.
-fn causes(seen: &Value) -> Vec<Cause> {
+pub fn causes(seen: &Value) -> Vec<Cause> {
     let cause = |found: &Value| match found["cause"].as_str() {
         Some("translation") => Some(Cause::Translation),
         Some("distance") => Some(Cause::Distance),
@@ -177,142 +179,6 @@ fn causes(seen: &Value) -> Vec<Cause> {
     };
     let all = seen["differences"].as_array();
     all.into_iter().flatten().filter(|found| found["named"] == true).filter_map(cause).collect()
-}
-
-/// What a neighbour does with memory.
-#[derive(Clone, Copy)]
-enum Use {
-    Write,
-    Chase,
-}
-
-/// A thread of this process that uses memory by turns.
-struct Neighbour {
-    over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Neighbour {
-    const BYTES: usize = 256 << 20;
-    const PIECE: usize = 1 << 20;
-    const CHAINS: usize = 12;
-
-    fn on(cpu: u32, what: Use, busy_s: f64, idle_s: f64) -> Neighbour {
-        let over = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&over);
-        let thread = std::thread::spawn(move || {
-            sys::affinity::pin(&CpuSet::one(cpu)).expect("a CPU that may be used");
-            let mut memory =
-                Mapping::private(Self::BYTES, Pages::Huge, &CpuSet::default()).expect("256 MiB of memory");
-            let stream = |op: Op, memory: &mut Mapping| {
-                let words = memory.words_mut().chunks_mut(Self::PIECE / 8);
-                words.for_each(|piece| _ = streams(op)[0].run(piece, 1, 1));
-            };
-            stream(Op::Write, &mut memory);
-            match what {
-                Use::Write => by_turns(&flag, busy_s, idle_s, || stream(Op::WriteNt, &mut memory)),
-                Use::Chase => {
-                    let mut chains = Chain::random_parts(memory.words_mut(), LINE_BYTES, Self::CHAINS, 1);
-                    by_turns(&flag, busy_s, idle_s, || walk_together(&mut chains, 10_000));
-                }
-            }
-        });
-        Neighbour { over, thread: Some(thread) }
-    }
-}
-
-fn by_turns(over: &AtomicBool, busy_s: f64, idle_s: f64, mut work: impl FnMut()) {
-    let turn = |seconds: f64, work: &mut dyn FnMut()| {
-        let begin = Instant::now();
-        while begin.elapsed().as_secs_f64() < seconds && !over.load(Ordering::Relaxed) {
-            work();
-        }
-    };
-    while !over.load(Ordering::Relaxed) {
-        turn(busy_s, &mut work);
-        turn(idle_s, &mut || std::thread::sleep(Duration::from_millis(5)));
-    }
-}
-
-impl Drop for Neighbour {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-/// What a neighbour does for how long of every two and a half seconds.
-const NEIGHBOURS: [(Use, f64, &str); 3] = [
-    (Use::Write, 1.0, "writes past the caches, 40 % of the time"),
-    (Use::Write, 0.2, "writes past the caches, 8 % of the time"),
-    (Use::Chase, 1.0, "follows 12 chains at once, 40 % of the time"),
-];
-const CYCLE_S: f64 = 2.5;
-/// A map of this had 18 to 21 half seconds of looks, of which sixteen are needed.
-const BESIDE: &str = "3G";
-
-/// Maps beside a neighbour on another CPU, kinds in turn. How much slower loads become is the
-/// machine's: what one CPU can take of its memory.
-fn neighbours() -> String {
-    let cpus = testkit::host::allowed_cpus();
-    let Some(cpu) = cpus.iter().rfind(|_| cpus.len() > 1) else {
-        return "A neighbour needs a second CPU.\n".to_string();
-    };
-    let held_back = HeldBack::new();
-    let own = own_causes();
-    let trials = trials();
-    let mut told = [[Rate::default(); 4]; NEIGHBOURS.len()];
-    let mut slower: [Vec<f64>; NEIGHBOURS.len()] = Default::default();
-    for trial in 0..trials {
-        for (((what, busy_s, words), told), slower) in NEIGHBOURS.iter().zip(&mut told).zip(&mut slower) {
-            let neighbour = Neighbour::on(cpu, *what, *busy_s, CYCLE_S - busy_s);
-            let seen = map(BESIDE, "");
-            drop(neighbour);
-            let Some(seen) = seen else { continue };
-            let found = &seen["neighbour"];
-            for (count, says) in told.iter_mut().zip(["named", "cannot_tell", "quiet"]) {
-                count.count(found["says"] == says);
-            }
-            let is_wrong =
-                seen["far_times"].is_number() || causes(&seen).iter().any(|cause| !own.contains(cause));
-            told[3].count(is_wrong);
-            slower.extend(found["slower"].as_f64());
-            if trial == 0 {
-                eprintln!("{words}: {found}");
-            }
-        }
-        progress(trial, trials);
-    }
-    let rows: Vec<Vec<String>> = NEIGHBOURS
-        .iter()
-        .zip(&told)
-        .zip(&slower)
-        .map(|(((.., words), told), slower)| {
-            let slower = median(slower).map_or("–".to_string(), |times| format!("{times:.2}"));
-            [words.to_string(), told[0].of.to_string(), slower]
-                .into_iter()
-                .chain(told.iter().map(Rate::to_string))
-                .collect()
-        })
-        .collect();
-    [
-        of_host(&held_back, &own),
-        table(
-            &[
-                "neighbour",
-                "trials",
-                "times slower, median",
-                "named",
-                "cannot tell",
-                "quiet",
-                "a cause beside it",
-            ],
-            &rows,
-        ),
-        at_least("Neighbours that write for 40 % of the time named", &[told[0][0]], REGION_NAMED_LEAST),
-        at_most("Neighbours of 8 % of the time named", &[told[1][0]], NEIGHBOUR_FALSE_MOST),
-    ]
-    .concat()
 }
 
 /// Memory that chains lead through, and pages of a group of the chain that stays near.

@@ -341,7 +341,7 @@ fn tasks(pauses: &Pauses) -> HostRow {
     let steal = match pauses.found.cpus.iter().filter_map(|cpu| cpu.stolen).reduce(f64::max) {
         _ if pauses.guest == Some(false) => String::new(),
         Some(stolen) => format!("; steal {}", percent(stolen)),
-        None => "; no steal".to_string(),
+        None => "; steal not counted".to_string(),
     };
     let reading = format!("{} of CPU {}{steal}", percent(most.by_tasks), most.cpu);
     HostRow::new("other tasks", grade, word, reading)

@@ -73,7 +73,8 @@ pub enum OutputCause {
 pub struct OutputNeighbour {
     /// `named`, `quiet`, or `cannot_tell`.
     pub says: &'static str,
-    /// Share of the half seconds in which loads took longer, 0..1, and how many were seen.
+    /// Share of the time of looks in which loads took longer, 0..1, and how many half seconds were
+    /// seen.
     pub share: f64,
     pub half_seconds: usize,
     /// How many times longer.

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use model::{CpuSet, Entry, Snapshot};
 
 use machine::cgroup;
-use machine::{CLUSTER, CORE, CPUS, DIE, PACKAGE};
+use machine::{BOOK, CLUSTER, CORE, CPUS, DIE, DRAWER, PACKAGE};
 use tree::Tree;
 
 /// Plain files, as patterns: `*` stands for any name, `#` for a number, `{a,b}` at the end for
@@ -370,7 +370,7 @@ fn list(numbers: &[u32]) -> Entry {
 
 fn topology(tree: &mut Tree, folder: &str) {
     let mut content = files(tree, folder, IDS);
-    for names in [CORE, PACKAGE, DIE, CLUSTER] {
+    for names in [CORE, PACKAGE, DIE, CLUSTER, BOOK, DRAWER] {
         content.extend(set(tree, folder, names));
     }
     for (name, entry) in content {

@@ -8,10 +8,26 @@ use model::CpuSet;
 /// EINVAL.
 const FIRST_TRY_CPUS: usize = 8192;
 
-/// Restricts the calling thread to `cpus`. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of
-/// our own length.
+/// Restricts the calling thread to `cpus`, and reads back where it is then: sandboxes accept the
+/// call and do nothing. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of our own length.
 pub fn pin(cpus: &CpuSet) -> io::Result<()> {
-    pin_task(0, cpus)
+    pin_task(0, cpus)?;
+    match misplaced(cpus, allowed().ok().as_ref(), current_cpu()) {
+        None => Ok(()),
+        Some(where_it_is) => Err(io::Error::other(where_it_is)),
+    }
+}
+
+/// What contradicts that a thread was moved to `cpus`: the mask that the kernel gives back, or the
+/// CPU that the thread is on; either may be unknown. CPUs that are offline or outside of the cpuset
+/// are rightly missing in the mask.
+fn misplaced(cpus: &CpuSet, mask: Option<&CpuSet>, on: Option<u32>) -> Option<String> {
+    let claim = "the kernel or a sandbox in its place says that it moved the task and did not";
+    match (mask, on) {
+        (Some(mask), _) if !mask.is_subset(cpus) => Some(format!("{claim}: it may run on CPUs {mask}")),
+        (_, Some(cpu)) if !cpus.contains(cpu) => Some(format!("{claim}: it is on CPU {cpu}")),
+        _ => None,
+    }
 }
 
 /// Does something on these CPUs and lets the calling thread run where it did before; an error says
@@ -19,10 +35,9 @@ pub fn pin(cpus: &CpuSet) -> io::Result<()> {
 /// chooses its own CPUs.
 pub fn on<T>(cpus: &CpuSet, work: impl FnOnce() -> T) -> io::Result<T> {
     let before = allowed()?;
-    pin(cpus)?;
-    let done = work();
+    let done = pin(cpus).map(|()| work());
     let _ = pin(&before);
-    Ok(done)
+    done
 }
 
 /// Restricts another task to `cpus`; 0 is the calling one.
@@ -50,7 +65,12 @@ pub fn allowed() -> io::Result<CpuSet> {
         if bytes >= 0 {
             let words = bytes as usize / 8;
             let bits = (0..words * 64).filter(|bit| mask[bit / 64] & (1 << (bit % 64)) != 0);
-            return Ok(bits.map(|bit| bit as u32).collect());
+            let cpus: CpuSet = bits.map(|bit| bit as u32).collect();
+            // A sandbox may claim success and write nothing.
+            return match cpus.is_empty() {
+                true => Err(io::Error::other("the kernel names no CPU that this task may use")),
+                false => Ok(cpus),
+            };
         }
         let error = io::Error::last_os_error();
         if error.raw_os_error() != Some(libc::EINVAL) || mask.len() > 1 << 12 {
@@ -99,5 +119,22 @@ mod tests {
         assert_eq!(allowed().expect("readable"), before, "restored");
         let done = on(&CpuSet::one(8000), || panic!("done elsewhere"));
         assert!(done.is_err());
+    }
+
+    #[test]
+    fn a_task_that_was_not_moved_is_seen_by_its_mask_or_its_cpu() {
+        let set = |list: &str| CpuSet::parse_list(list).expect("a list");
+        let seen = |cpus: &str, mask: &str, on: Option<u32>| {
+            misplaced(&set(cpus), CpuSet::parse_list(mask).as_ref(), on).unwrap_or_default()
+        };
+        assert_eq!(seen("1", "1", Some(1)), "");
+        assert_eq!(seen("0-7", "0-7", Some(3)), "");
+        // CPU 7 is offline, or outside of the cpuset.
+        assert_eq!(seen("6-7", "6", Some(6)), "");
+        assert_eq!(seen("1", "unknown", None), "", "nothing is known, nothing is claimed");
+        assert!(seen("1", "0-1", Some(1)).contains("may run on CPUs 0-1"), "by chance on its CPU");
+        assert!(seen("1", "0-1", None).contains("0-1"));
+        assert!(seen("1", "1", Some(0)).contains("is on CPU 0"), "the mask is pretended, too");
+        assert!(seen("1", "unknown", Some(0)).contains("is on CPU 0"));
     }
 }

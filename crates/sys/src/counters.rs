@@ -81,7 +81,6 @@ pub struct Counters {
     group_pressure: Gauge,
     thermal: Vec<Gauge>,
     stat_pulse: Pulse,
-    vmstat_pulse: Pulse,
     buffer: Vec<u8>,
     ms_per_tick: f64,
 }
@@ -106,13 +105,14 @@ impl Pulse {
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     at: Option<std::time::Instant>,
-    /// Whether `/proc/stat` and `/proc/vmstat` have been seen to move.
+    /// Whether `/proc/stat` has been seen to move.
     stat_alive: bool,
-    vmstat_alive: bool,
+    /// Page faults of all tasks: the start of a process makes some.
+    faults: Option<f64>,
     /// Time of all CPUs together, busy or not, ms.
     all_ms: Option<f64>,
-    /// Busy time per CPU, ms, by CPU number.
-    busy_ms: Vec<(u32, f64)>,
+    /// By CPU number: busy time, and all time, ms.
+    spent: Vec<(u32, f64, f64)>,
     /// Absent where none was ever counted: a host that hides stolen time looks the same.
     steal_ms: Option<f64>,
     irq_ms: Option<f64>,
@@ -173,7 +173,6 @@ impl Counters {
                 .filter(|gauge| gauge.0.is_some())
                 .collect(),
             stat_pulse: Pulse::default(),
-            vmstat_pulse: Pulse::default(),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }
@@ -187,7 +186,7 @@ impl Counters {
         }
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
             let value = |name| field(text, name);
-            reading.vmstat_alive = self.vmstat_pulse.beats(value("pgfault"));
+            reading.faults = value("pgfault");
             reading.swapped = value("pswpin").and_then(|pages_in| Some(pages_in + value("pswpout")?));
             reading.numa_migrated = value("numa_pages_migrated");
             // One a zone, and one in all before Linux 4.8.
@@ -219,20 +218,21 @@ impl Reading {
             (Some(now), Some(then)) => (now - then).as_secs_f64() * 1e3,
             _ => 0.0,
         };
-        let known = self.stat_alive && !self.busy_ms.is_empty() && !earlier.busy_ms.is_empty();
+        let alive = self.stat_alive && self.keeps_time(earlier, wall_ms);
+        let known = alive && !self.spent.is_empty() && !earlier.spent.is_empty();
         let busy_on = |wanted: &dyn Fn(u32) -> bool| -> f64 {
-            let then = |cpu| earlier.busy_ms.iter().find(|(other, _)| *other == cpu).map(|(_, ms)| *ms);
-            let both = self.busy_ms.iter().filter(|(cpu, _)| wanted(*cpu));
-            // A CPU that came online in between has no earlier total, one that was re-plugged may
-            // start again at 0.
-            both.filter_map(|(cpu, ms)| Some((ms - then(*cpu)?).max(0.0))).sum()
+            self.grown(earlier).filter(|(cpu, ..)| wanted(*cpu)).map(|(_, busy, _)| busy).sum()
         };
         let minus = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
-        let of_stat = |now: Option<f64>, then| minus(now.filter(|_| self.stat_alive), then);
-        let of_vmstat = |now: Option<f64>, then| minus(now.filter(|_| self.vmstat_alive), then);
+        let of_stat = |now: Option<f64>, then| minus(now.filter(|_| alive), then);
+        let faulted = minus(self.faults, earlier.faults).is_some_and(|faults| faults > 0.0);
+        let of_vmstat = |now: Option<f64>, then| minus(now.filter(|_| faulted), then);
+        // No pressure at all is believed beside counters that move.
+        let pressure =
+            |kind: usize| minus(self.psi_ms[kind], earlier.psi_ms[kind]).filter(|ms| alive || *ms > 0.0);
         Conditions {
             wall_ms,
-            cpus: self.busy_ms.len() as u32,
+            cpus: self.spent.len() as u32,
             busy_ms: known.then(|| busy_on(&|_| true)),
             own_ms: Some(own_ms),
             // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add
@@ -241,9 +241,9 @@ impl Reading {
                 .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
             steal_ms: of_stat(self.steal_ms, earlier.steal_ms),
             irq_ms: of_stat(self.irq_ms, earlier.irq_ms),
-            psi_cpu_ms: minus(self.psi_ms[0], earlier.psi_ms[0]),
-            psi_memory_ms: minus(self.psi_ms[1], earlier.psi_ms[1]),
-            psi_io_ms: minus(self.psi_ms[2], earlier.psi_ms[2]),
+            psi_cpu_ms: pressure(0),
+            psi_memory_ms: pressure(1),
+            psi_io_ms: pressure(2),
             throttled_ms: minus(self.throttled_ms, earlier.throttled_ms),
             swapped_pages: of_vmstat(self.swapped, earlier.swapped),
             numa_migrated_pages: of_vmstat(self.numa_migrated, earlier.numa_migrated),
@@ -256,7 +256,28 @@ impl Reading {
             neighbours: None,
         }
     }
+
+    /// By CPU what it was busy for since `earlier`, and all of its time, ms. A CPU that came online
+    /// in between has no earlier total, one that was re-plugged may start again at 0.
+    fn grown<'r>(&'r self, earlier: &'r Reading) -> impl Iterator<Item = (u32, f64, f64)> + 'r {
+        self.spent.iter().filter_map(|(cpu, busy, all)| {
+            let (_, busy_then, all_then) = earlier.spent.iter().find(|(other, ..)| other == cpu)?;
+            Some((*cpu, (busy - busy_then).max(0.0), (all - all_then).max(0.0)))
+        })
+    }
+
+    /// Whether the CPUs' busy and idle time grew with the time that passed: counters that moved
+    /// once may stand still now. Too short a time says nothing, as the kernel counts in ticks.
+    fn keeps_time(&self, earlier: &Reading, wall_ms: f64) -> bool {
+        let (cpus, all) = self.grown(earlier).fold((0.0f64, 0.0), |(n, sum), (.., all)| (n + 1.0, sum + all));
+        wall_ms < JUDGED_MS || all >= LEAST_COUNTED * wall_ms * cpus.max(1.0)
+    }
 }
+
+/// A tick of 10 ms is little of so long a time.
+const JUDGED_MS: f64 = 100.0;
+/// Lost ticks of a guest whose host gives it little time leave more than this share of it.
+const LEAST_COUNTED: f64 = 0.1;
 
 /// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. Guest
 /// time is part of user time already; steal is nobody's work.
@@ -275,7 +296,7 @@ fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
         match (cpu, rest.starts_with(' ')) {
             (Some(cpu), false) => {
                 let busy = [0, 1, 2, 5, 6].into_iter().filter_map(ms).sum();
-                reading.busy_ms.push((cpu, busy));
+                reading.spent.push((cpu, busy, (0..8).filter_map(ms).sum()));
             }
             (None, true) => {
                 reading.all_ms = Some((0..8).filter_map(ms).sum());

@@ -1,7 +1,7 @@
 //! What the CPU says of itself, as text in the snapshot: for the hypervisor's name and what the
 //! kernel does not pass on.
 
-use model::Snapshot;
+use model::{CpuSet, Snapshot};
 
 /// Adds the leaves of the CPU that we happen to be on as `probe:cpuid/N`, a line each:
 /// `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal; mask bit 0: eax is significant, bit
@@ -14,6 +14,17 @@ pub fn probe(snapshot: &mut Snapshot) {
     let text = x86::dump();
     let cpu = super::affinity::current_cpu().unwrap_or(0);
     snapshot.entries.insert(format!("probe:cpuid/{cpu}"), model::Entry::Text(text));
+}
+
+/// The same of each of these CPUs, on itself: for who shares a cache, where no file tells. A CPU
+/// that the calling thread cannot be moved to is left out.
+#[cfg(target_arch = "x86_64")]
+pub fn probe_each(snapshot: &mut Snapshot, cpus: &CpuSet) {
+    for cpu in cpus.iter() {
+        if let Ok(text) = super::affinity::on(&CpuSet::one(cpu), x86::dump) {
+            snapshot.entries.insert(format!("probe:cpuid/{cpu}"), model::Entry::Text(text));
+        }
+    }
 }
 
 /// Whether [`trap`] does anything on this architecture.
@@ -32,6 +43,9 @@ pub fn trap() -> u32 {
 /// Other architectures tell their identity in /proc/cpuinfo and /sys alone.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn probe(_: &mut Snapshot) {}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn probe_each(_: &mut Snapshot, _: &CpuSet) {}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -80,6 +94,13 @@ mod tests {
     fn the_probe_is_one_well_formed_text() {
         let mut snapshot = Snapshot::default();
         probe(&mut snapshot);
+        let cpus = crate::affinity::allowed().expect("affinity");
+        let known = snapshot.entries.len();
+        probe_each(&mut snapshot, &cpus);
+        // All of this architecture's CPUs answer, or on others none.
+        let answered = snapshot.below("probe:cpuid").count();
+        assert_eq!(answered, if TRAPS { cpus.len() } else { known });
+        assert_eq!(crate::affinity::allowed().expect("affinity"), cpus, "restored");
         for (path, _) in snapshot.below("probe:cpuid") {
             let text = snapshot.text(path).expect("text");
             assert!(text.lines().skip(1).all(|line| line.contains(" => ")), "{text}");

@@ -120,7 +120,7 @@ mod tests {
         let machine = machine(&["0-1", "2-3", "4-5"]);
         assert_eq!(beside(&machine, "one-cpu").as_deref(), Ok("3"));
         assert_eq!(beside(&machine, "same-cpu").as_deref(), Ok("3 3"));
-        assert_eq!(beside(&machine, "other-llc").as_deref(), Ok("3 1"));
+        assert_eq!(beside(&machine, "other-cpu").as_deref(), Ok("3 1"));
         assert!(beside(&machine, "smt-sibling").is_err_and(|why| why.contains("has a task of the case")));
         assert!(beside(&machine, "free").is_err_and(|why| why.contains("not pinned")));
         assert_eq!(second_threads(&machine).to_string(), "1,3,5");

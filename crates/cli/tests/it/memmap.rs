@@ -99,9 +99,10 @@ fn a_map_of_this_machine_has_an_answer() {
     assert!(chunks * map["chunk_bytes"].as_u64().expect("bytes") <= 160 << 20);
     let page = std::fs::read_to_string(dir.path().join("report.html")).expect("a page");
     assert!(page.contains("memory-map-allocation"), "no picture");
-    // Chunks stand in the map, not in the table of results.
-    let text = &ended.out;
-    assert!(text.contains("Map of the memory") && !text.contains("chunk 7"), "{text}");
+    // Chunks stand in the map, not in the table of results; the median one may have 7 GB/s.
+    let said: Vec<&str> = ended.out.split_whitespace().collect();
+    let text = said.join(" ").replace("Median chunk ", "");
+    assert!(text.contains("Map of the memory") && !text.contains("chunk 7"), "{}", ended.out);
 }
 
 /// The plan of one node on the recorded machine, with these files changed.

@@ -338,11 +338,13 @@ pub fn quiet_tree() -> Tree {
     tree
 }
 
-/// /proc/stat of this machine's CPUs with so many ticks idle and stolen, always of one length.
+/// /proc/stat of this machine's CPUs, each with so many ticks idle, and with so many stolen from all
+/// together; always of one length.
 pub fn stat(idle: u64, stolen: u64) -> String {
     let cpus = crate::host::allowed_cpus();
-    let mut lines = vec![format!("cpu  100 0 100 {idle:010} 0 0 0 {stolen:010} 0 0")];
-    lines.extend(cpus.iter().map(|cpu| format!("cpu{cpu} 50 0 50 500 0 0 0 0000000000 0 0")));
+    let all = idle * cpus.len() as u64;
+    let mut lines = vec![format!("cpu  100 0 100 {all:010} 0 0 0 {stolen:010} 0 0")];
+    lines.extend(cpus.iter().map(|cpu| format!("cpu{cpu} 50 0 50 {idle:010} 0 0 0 0000000000 0 0")));
     lines.join("\n")
 }
 

@@ -14,15 +14,32 @@ fn failed(line: &str) -> bool {
         || line.contains("bad header ")
         || (line.contains("err=") && line.contains("/file:"))
         || (line.starts_with("fio: pid=") && line.contains("error="))
+        || line.contains("ENOSPC on laying out")
 }
+
+/// What lines say of where data were, and what that means.
+const HINTS: [(&str, &str); 3] = [
+    ("cache invalidation of", "the page cache could not be emptied before: it may have had the data"),
+    (
+        "Cache flush bypassed",
+        "the page cache was not emptied before, as only root may: it may have had the data",
+    ),
+    ("not support direct=1", "the file system takes no direct I/O"),
+];
 
 /// Notes what the lines around results say; those that are results are not among them, or are
 /// passed over.
 pub fn read(lines: &[&str], sheet: &mut Sheet) {
     let (mut quoted, mut more) = (Vec::new(), 0);
+    let mut hints: Vec<&str> = Vec::new();
     for line in lines.iter().map(|line| line.trim()) {
         if line.contains("(groupid=") {
             continue;
+        }
+        for (sign, hint) in HINTS {
+            if line.contains(sign) && !hints.contains(&hint) {
+                hints.push(hint);
+            }
         }
         if failed(line) {
             sheet.against.failed("says", line, "the file");
@@ -34,6 +51,9 @@ pub fn read(lines: &[&str], sheet: &mut Sheet) {
                 false => more += 1,
             }
         }
+    }
+    for job in &mut sheet.jobs {
+        job.hints.extend(hints.iter().map(|hint| hint.to_string()));
     }
     sheet.remarks.append(&mut quoted);
     if more > 0 {

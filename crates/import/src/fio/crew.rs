@@ -1,6 +1,6 @@
 //! Jobs of one kind that ran at once, and how their case is named.
 
-use super::{Job, SEVERAL, Way, numbers};
+use super::{Job, SEVERAL, Way, disks, numbers};
 use crate::own::short;
 use model::vocabulary::disk as ids;
 use model::{Params, Value};
@@ -33,6 +33,24 @@ const ALTERS: [(&str, &[&str]); 21] = [
 /// Values of those that change nothing.
 pub const OFF: [&str; 4] = ["0", "none", "", "1:1"];
 
+/// fio's own, bytes.
+const DEFAULT_BLOCK: i64 = 4096;
+
+/// Options by which blocks have other sizes than `bs`.
+const OTHER_SIZES: [&str; 7] = [
+    "bsrange",
+    "blocksize_range",
+    "bssplit",
+    "bs_unaligned",
+    "blocksize_unaligned",
+    "bs_is_seq_rand",
+    "read_iolog",
+];
+
+/// What is said of files behind which no device is named.
+const UNNAMED: &str = "no device is named behind its files: memory (tmpfs), an overlay on it, a network's file system, or fio was not \
+                       to look (disk_util=0)";
+
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
@@ -52,8 +70,18 @@ pub struct Crew<'a> {
     pub merged: bool,
     /// Other jobs ran at the same time.
     pub among: Vec<&'a str>,
-    /// Of several hosts, which.
-    pub client: Option<&'a str>,
+}
+
+/// The directions of a pattern.
+pub fn ways_of(pattern: &str) -> &'static [Way] {
+    let pattern = pattern.split(':').next().unwrap_or_default();
+    match pattern.trim_start_matches("rand") {
+        "read" => &[Way::Read],
+        "write" => &[Way::Write],
+        "trim" => &[Way::Trim],
+        "trimwrite" => &[Way::Write, Way::Trim],
+        _ => &[Way::Read, Way::Write],
+    }
 }
 
 pub fn text(value: &str) -> Value {
@@ -120,9 +148,10 @@ impl Crew<'_> {
             }
         }
         // Ours are seven reads to three writes.
-        let share = job.option(&["rwmixread"]).unwrap_or("50");
-        if op == "mixed" && share != "70" {
-            put("read_share", share);
+        if op == "mixed"
+            && let Some(share) = self.read_share().filter(|share| share != "70")
+        {
+            put("read_share", &share);
         }
         if self.rw().contains(':') || job.untold {
             put("rw", self.rw());
@@ -142,10 +171,32 @@ impl Crew<'_> {
         if !self.among.is_empty() || job.untold {
             put("job", &job.name);
         }
-        if let Some(client) = self.client {
-            put("client", client);
-        }
         params
+    }
+
+    /// Reads of a hundred I/Os, as an option asks for them, or as they were done where that is not
+    /// told, or another one's; none of jobs that do not read and write.
+    fn read_share(&self) -> Option<String> {
+        if self.ways() != [Way::Read, Way::Write] {
+            return None;
+        }
+        let job = self.job();
+        let number = |name: &str| job.option(&[name]).and_then(numbers::plain);
+        let told = number("rwmixread").or(number("rwmixwrite").map(|writes| 100.0 - writes));
+        let told = told.or((!job.direct_untold).then_some(50.0)).filter(|_| !self.merged);
+        let sum = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
+        let (reads, writes) = (sum(Way::Read), sum(Way::Write));
+        let (done, count) = (100.0 * reads / (reads + writes), reads + writes);
+        if reads == 0.0 || writes == 0.0 {
+            return Some(told.map_or("untold".to_string(), |told| told.to_string()));
+        }
+        // Each I/O is drawn.
+        let noise = 3.0 * (done * (100.0 - done) / count).sqrt();
+        let near = |share: &f64| (share - done).abs() <= noise;
+        let five = Some((done / 5.0).round() * 5.0);
+        let round = five.filter(|share| (share - done).abs() <= noise + 0.25);
+        let share = told.filter(|told| near(told) || (told - done).abs() <= 3.0).or(round);
+        Some(share.unwrap_or(done.round()).clamp(1.0, 99.0).to_string())
     }
 
     pub fn cache(&self) -> &'static str {
@@ -184,13 +235,7 @@ impl Crew<'_> {
                 [_, false, false] => &[Way::Read],
             };
         }
-        match self.pattern().trim_start_matches("rand") {
-            "read" => &[Way::Read],
-            "write" => &[Way::Write],
-            "trim" => &[Way::Trim],
-            "trimwrite" => &[Way::Write, Way::Trim],
-            _ => &[Way::Read, Way::Write],
-        }
+        ways_of(self.rw())
     }
 
     pub fn bench(&self) -> &'static str {
@@ -218,13 +263,38 @@ impl Crew<'_> {
         if job.untold {
             return self.moved_each(way).map_or_else(|| text("untold"), Value::Int);
         }
-        let block = job.option(&["bs", "blocksize"]).unwrap_or("4k");
+        let Some(block) = job.option(&["bs", "blocksize"]) else {
+            // Where no size is asked for it is fio's default, unless the bytes say otherwise.
+            return match job.option(&["bsrange", "blocksize_range", "bssplit"]) {
+                Some(several) => text(several),
+                None => Value::Int(self.moved_each(way).unwrap_or(DEFAULT_BLOCK)),
+            };
+        };
         let parts: Vec<&str> = block.split(',').collect();
         // What is left out is fio's default.
         let own =
             parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
-        let bytes = numbers::amount(own, 1024.0).filter(|bytes| *bytes >= 1.0);
+        let thousands = job.option(&["kb_base"]) == Some("1000");
+        let bytes = numbers::asked(own, thousands).filter(|bytes| *bytes >= 1.0);
         bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64))
+    }
+
+    /// The size of the blocks that a job asks for, bytes, where each of its I/Os has to be one.
+    pub fn asked(&self, way: Way) -> Option<f64> {
+        let job = self.job();
+        let fixed = job.option(&["bs", "blocksize"]).is_some() && job.option(&OTHER_SIZES).is_none();
+        let is_io = self.engine().is_none_or(|engine| disks::OF_FILES.contains(&engine));
+        let told = fixed && is_io && !self.merged && !job.untold && job.error == 0;
+        match self.block(way) {
+            Value::Int(bytes) if told && self.ways().contains(&way) => Some(bytes as f64),
+            _ => None,
+        }
+    }
+
+    /// I/Os that a job may have in flight at its ends.
+    pub fn in_flight(&self) -> f64 {
+        let depth = self.job().option(&["iodepth"]).and_then(numbers::plain).unwrap_or(1.0);
+        depth * self.count as f64
     }
 
     /// What each I/O moved, where it is a size that blocks have.
@@ -253,25 +323,27 @@ impl Crew<'_> {
         Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])
     }
 
-    /// Why its figures are none of a device, as far as its options tell.
+    /// Why its figures are none of a device, as far as the file tells.
     fn no_device(&self) -> Option<String> {
         let job = self.job();
-        let place = job.option(&["filename", "directory"]).unwrap_or_default();
-        let is_below = |folder: &str| place == folder || place.starts_with(&format!("{folder}/"));
-        match () {
-            () if self.engine() == Some("null") => Some("the null engine does no I/O".to_string()),
-            () if ["/dev/zero", "/dev/null", "/dev/full"].contains(&place) => {
-                Some(format!("{place} is no device: nothing is stored there"))
-            }
-            () if ["/dev/shm", "/run/shm"].into_iter().any(is_below) => {
-                Some("its files are in memory (tmpfs): no disk".to_string())
-            }
-            () if self.cache() == "buffered" => Some(
-                "through the page cache: memory, as far as that had the data (direct=1 asks the device)"
-                    .to_string(),
-            ),
-            () => None,
+        let places = job.option(&["filename", "directory"]).unwrap_or_default();
+        let place = |begins: &[&str]| {
+            let is_below = |place: &&str| begins.iter().any(|begin| place.starts_with(begin));
+            places.split(':').find(is_below)
+        };
+        if self.engine() == Some("null") {
+            return Some("the null engine does no I/O".to_string());
         }
+        if let Some(place) = place(&["/dev/zero", "/dev/null", "/dev/full"]) {
+            return Some(format!("{} is no device: nothing is stored there", short(place)));
+        }
+        if place(&["/dev/shm", "/run/shm"]).is_some() {
+            return Some("its files are in memory (tmpfs): no disk".to_string());
+        }
+        if let Some(place) = place(&["/dev/ram", "/dev/zram"]) {
+            return Some(format!("{} is memory: no disk", short(place)));
+        }
+        job.no_device_named.then(|| UNNAMED.to_string())
     }
 
     /// What is to be known of all its figures.
@@ -284,7 +356,23 @@ impl Crew<'_> {
                 false => "what it did is not told: this version of fio leaves its options out".to_string(),
             });
         }
-        notes.extend(self.no_device());
+        let no_device = self.no_device();
+        if self.cache() == "buffered" && no_device.as_ref().is_none_or(|why| why == UNNAMED) {
+            notes.push(
+                "through the page cache: memory, as far as that had the data (direct=1 asks the device)"
+                    .to_string(),
+            );
+        }
+        notes.extend(no_device);
+        notes.extend(job.hints.iter().cloned());
+        match &job.steady {
+            Some(steady) if steady.attained => notes.push(
+                "of the whole run; what its steady state gave stands beside (steady_iops, steady_bandwidth)"
+                    .to_string(),
+            ),
+            Some(_) => notes.push("it waited for a steady state and reached none".to_string()),
+            None => {}
+        }
         match self.engine() {
             _ if job.untold => {}
             Some("libaio") => notes.push("by libaio, ours by io_uring".to_string()),
@@ -316,6 +404,9 @@ impl Crew<'_> {
         }
         if job.error != 0 {
             notes.push(format!("the job ended with error {}", job.error));
+        }
+        if !job.passed_over.is_empty() {
+            notes.push(job.passed_over.clone());
         }
         notes
     }

@@ -8,6 +8,7 @@
 
 use super::crew::{Crew, OFF, ONE_IN_FLIGHT, text};
 use super::latencies::{check, latencies, percentiles};
+use super::recount::is_of;
 use super::{Job, Side, Way};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, short};
@@ -17,7 +18,6 @@ use model::{Beside, Better, Case, Pages, Params, Placement};
 
 /// The series of all jobs.
 pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
-    let hosts: std::collections::BTreeSet<&str> = jobs.iter().map(|job| job.host.as_str()).collect();
     let alike = |a: &Job, b: &Job| {
         a.name == b.name
             && a.group == b.group
@@ -29,13 +29,7 @@ pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
     for job in jobs {
         match crews.iter_mut().find(|crew| alike(crew.jobs[0], job) && job.group.is_some()) {
             Some(crew) => crew.jobs.push(job),
-            None => crews.push(Crew {
-                jobs: vec![job],
-                count: 1,
-                merged: false,
-                among: Vec::new(),
-                client: (hosts.len() > 1).then_some(job.host.as_str()),
-            }),
+            None => crews.push(Crew { jobs: vec![job], count: 1, merged: false, among: Vec::new() }),
         }
     }
     let names: Vec<(Option<i64>, &str, &str)> = crews
@@ -117,10 +111,16 @@ impl Crew<'_> {
                     "the job",
                 );
             }
+            if !job.passed_over.is_empty() {
+                against.failed(&short(&job.name), &job.passed_over, "the job");
+            }
         }
         let ways = self.ways();
+        self.steady(builder);
+        // Some reports have both directions as one beside each of them.
+        let is_split = self.jobs.iter().any(|job| job.sides.iter().any(|side| !side.is_empty()));
         let unified: Vec<&Side> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
-        if !unified.is_empty() {
+        if !unified.is_empty() && !is_split {
             let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
             self.direction(ways[0], op, false, &unified, builder, against);
             return self.synced(builder);
@@ -240,8 +240,17 @@ impl Crew<'_> {
             builder.missing(headline("iops"), why.clone());
             return builder.missing(headline("bandwidth"), why);
         }
+        let asked = self.asked(way).filter(|_| !self.job().verifies() && (one_of_both || op != "mixed"));
         for side in sides {
             check(&name, way, side, against);
+            if let Some(block) = asked.filter(|block| !is_of(side, *block, self.in_flight())) {
+                let each = side.bytes.zip(side.ios).map_or(0.0, |(bytes, ios)| bytes / ios);
+                against.disagree(
+                    &format!("{} {}", short(&name), way.word()),
+                    format!("its blocks are of {block:.0} bytes; its bytes over its I/Os are {each:.0}"),
+                    "the job",
+                );
+            }
         }
         let whole = |of: fn(&Side) -> Option<f64>| -> Result<f64, String> {
             let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
@@ -275,6 +284,33 @@ impl Crew<'_> {
         let synchronous = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
         for side in sides {
             latencies(&name, synchronous, side, &notes, &us, builder, against);
+        }
+    }
+
+    /// What a steady state gave, where one was waited for and reached.
+    fn steady(&self, builder: &mut Builder) {
+        let ways = self.ways();
+        let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
+        for job in &self.jobs {
+            let Some(steady) = &job.steady else { continue };
+            let figures = [
+                ("steady_iops", "1/s", steady.iops),
+                ("steady_bandwidth", "GB/s", steady.bandwidth.map(|rate| rate / 1e9)),
+            ];
+            for (metric, unit, value) in figures {
+                let keyed = Keyed {
+                    case: case(self.bench(), self.place(), self.params(op)),
+                    point: self.point(ways[0]),
+                    metric: metric.to_string(),
+                };
+                let wording = format!("{} {metric}", short(&job.name));
+                let note = "the mean of its steady state, of both directions".to_string();
+                let meaning = Meaning { keyed, wording, unit: unit.into(), better: Better::Higher, note };
+                match value.filter(|_| steady.attained) {
+                    Some(value) => builder.value(meaning, value),
+                    None => builder.missing(meaning, "no steady state was reached".to_string()),
+                }
+            }
         }
     }
 

@@ -3,25 +3,25 @@
 
 use serde_json::Value;
 
-use super::{Job, MOST_DEVICES, Side, Spread, Way, busy_device, numbers};
-use crate::own::short;
+use super::disks::Disks;
+use super::{Job, Side, Spread, Steady, Way, numbers};
 
 /// Names of the latency members by unit, ns.
 const UNITS: [(&str, f64); 4] = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("", 1e3)];
 
 type Read = (Vec<Job>, Vec<(String, String)>, Vec<String>);
 
-/// The jobs of a document, what it tells beside them, and remarks.
-pub fn jobs(document: &Value) -> Read {
+/// The jobs of a document that is whole or cut, what it tells beside them, and remarks.
+pub fn jobs(document: &Value, is_cut: bool) -> Read {
     let mut remarks = Vec::new();
     let version = document["fio version"].as_str().unwrap_or_default();
     let global = options(&document["global options"]);
     let mut facts = vec![("fio".to_string(), version.trim_start_matches("fio-").to_string())];
     let text = |name: &str| document[name].as_str().map(str::to_string);
     facts.extend(text("time").map(|time| ("ran".to_string(), time)));
-    let (names, busy) = disks(&document["disk_util"]);
-    facts.extend((!names.is_empty()).then(|| ("device".to_string(), names.join(", "))));
-    remarks.extend(busy);
+    let disks = Disks::of_json(&document["disk_util"], is_cut);
+    facts.extend((!disks.is_empty()).then(|| ("device".to_string(), disks.names().join(", "))));
+    remarks.extend(disks.remarks());
     let lists = [&document["jobs"], &document["client_stats"]];
     let all: Vec<&Value> = lists.into_iter().filter_map(Value::as_array).flatten().collect();
     // A client's list ends with the sum of all.
@@ -35,7 +35,8 @@ pub fn jobs(document: &Value) -> Read {
             "the histograms of json+ were not read: the percentiles of them are printed beside".to_string(),
         );
     }
-    let jobs = own.into_iter().map(|one| job(one, &global, version)).collect();
+    let mut jobs: Vec<Job> = own.into_iter().map(|one| job(one, &global, version)).collect();
+    disks.tell(&mut jobs);
     (jobs, facts, remarks)
 }
 
@@ -43,19 +44,6 @@ fn options(value: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
     let list = value.as_object().into_iter().flatten();
     list.map(|(name, value)| (name.clone(), text(value))).collect()
-}
-
-/// The devices, and how busy each was: two runs on one device are on one device, however busy it
-/// was.
-fn disks(value: &Value) -> (Vec<String>, Vec<String>) {
-    let list = value.as_array().map(Vec::as_slice).unwrap_or_default().iter().take(MOST_DEVICES);
-    let named = list.filter_map(|one| Some((short(one["name"].as_str()?), one["util"].as_f64())));
-    let (mut names, mut busy) = (Vec::new(), Vec::new());
-    for (name, share) in named {
-        busy.extend(share.map(|share| busy_device(&name, share)));
-        names.push(name);
-    }
-    (names, busy)
 }
 
 fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
@@ -70,6 +58,11 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
     let counted = sync.n.or(value["sync"]["total_ios"].as_f64()).filter(|count| *count > 0.0);
     let sync = Spread { n: counted, ..sync };
     let sides = Way::ALL.map(|way| side(&value[way.word()], version));
+    // With `continue_on_error` a job's own error is 0.
+    let passed_over = number("total_err").filter(|count| *count > 0.0).map(|count| {
+        let first = &value["first_error"];
+        format!("{count:.0} errors were passed over, the first error {first}")
+    });
     Job {
         name: value["jobname"].as_str().unwrap_or_default().to_string(),
         host: value["hostname"].as_str().unwrap_or_default().to_string(),
@@ -83,6 +76,8 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
         // Version 2 tells no options.
         untold: is_untold,
         unified: value["mixed"].is_object().then(|| side(&value["mixed"], version)),
+        passed_over: passed_over.unwrap_or_default(),
+        steady: steady(&value["steadystate"]),
         ..Job::default()
     }
 }
@@ -98,15 +93,24 @@ fn side(value: &Value, version: &str) -> Side {
     Side {
         ios: number("total_ios"),
         bytes,
-        bytes_carry: 0.0,
         runtime_ms: number("runtime"),
         iops: number("iops"),
         bandwidth: number("bw_bytes").or(number("bw").map(|kib| kib * 1024.0)),
-        rounded: String::new(),
         slat: latency(value, "slat"),
         clat: latency(value, "clat"),
         lat: latency(value, "lat"),
+        ..Side::default()
     }
+}
+
+/// What is said of a steady state that was asked for.
+fn steady(value: &Value) -> Option<Steady> {
+    let mean = |name: &str| value["data"][name].as_f64().filter(|mean| *mean > 0.0);
+    Some(Steady {
+        attained: value["attained"].as_i64()? != 0,
+        iops: mean("iops_mean"),
+        bandwidth: mean("bw_mean"),
+    })
 }
 
 fn latency(value: &Value, name: &str) -> Spread {

@@ -71,11 +71,32 @@ pub fn percentiles(
             builder.missing(us(&metric), "what it prints is no number".to_string());
             continue;
         };
-        match too_few_beyond(at, observations, &format!("{} µs", value / 1e3)) {
+        let why = too_few_beyond(at, observations, &format!("{} µs", value / 1e3));
+        match why.or_else(|| at_ceiling(*value, spread.max)) {
             Some(why) => builder.missing(us(&metric), why),
             None => builder.value(us(&metric), value / 1e3),
         }
     }
+}
+
+/// The last bucket of fio's histograms: its begin, its middle, which is printed, and where it would
+/// end, ns. What is longer is counted in it. Of version 3, and of version 2, which counted in us.
+const LAST_BUCKETS: [[f64; 3]; 2] = [
+    [17_045_651_456.0, 17_112_760_320.0, 17_179_869_184.0],
+    [16_646_144_000.0, 16_711_680_000.0, 16_777_216_000.0],
+];
+
+/// Why a percentile is one only from below: it is in the last bucket, and longer ones are, too.
+fn at_ceiling(value: f64, max: Option<f64>) -> Option<String> {
+    let is_last = |[_, middle, end]: &&[f64; 3]| {
+        (value / middle - 1.0).abs() < 5e-5 && max.is_none_or(|max| max > *end)
+    };
+    let [begin, ..] = LAST_BUCKETS.iter().find(is_last)?;
+    Some(format!(
+        "at least {:.2} s: it prints {:.0} µs, the last step of its histogram, which counts all that took longer",
+        begin / 1e9,
+        value / 1e3
+    ))
 }
 
 /// Whether rates are amounts over the time: 2 %, and the last digit of the time and of what is
@@ -83,12 +104,16 @@ pub fn percentiles(
 pub fn check(name: &str, way: Way, side: &Side, against: &mut Against) {
     let Some(ms) = side.runtime_ms.filter(|ms| *ms > 0.0) else { return };
     let tolerance = 0.02 + 1.0 / ms;
-    let rates = [("iops", side.iops, side.ios, 1.0), ("bandwidth", side.bandwidth, side.bytes, 1e6)];
-    for (what, printed, amount, scale) in rates {
+    let carried = side.bytes_carry * 1e3 / ms;
+    let rates = [
+        ("iops", side.iops, side.ios, 1.0, (0.0, side.iops_carry)),
+        ("bandwidth", side.bandwidth, side.bytes, 1e6, (carried, 0.0)),
+    ];
+    for (what, printed, amount, scale, (missing, lost)) in rates {
         let (Some(printed), Some(amount)) = (printed, amount) else { continue };
         let found = amount * 1e3 / ms;
-        let carried = if scale > 1.0 { side.bytes_carry * 1e3 / ms } else { 0.0 };
-        if printed > found && printed < found + carried {
+        // Either may lack what a carry lost.
+        if printed > found && printed < found + missing || found > printed && found < printed + lost {
             continue;
         }
         if (printed - found).abs() > tolerance * printed.max(found) + 1.0 {

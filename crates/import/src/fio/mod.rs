@@ -5,18 +5,22 @@
 //! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the
 //! text each line names its own. A `k` in a size is 1024.
 
+mod announced;
 mod complaints;
 mod crew;
+mod disks;
 mod figures;
 mod json;
 mod latencies;
 mod numbers;
 mod recount;
+mod runs;
 mod snapshots;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use super::above::{command, heading};
 use super::builder::Builder;
 use super::embedded::embedded;
 use super::own::Against;
@@ -37,12 +41,11 @@ const MOST_JOBS: usize = 200;
 /// What `numjobs` is where a text tells only that there are several.
 const SEVERAL: &str = "several";
 
-/// Devices that are told of.
-const MOST_DEVICES: usize = 8;
+/// Groups are numbered anew in each run of a text.
+const RUNS_APART: i64 = 1 << 20;
 
-fn busy_device(name: &str, percent: f64) -> String {
-    format!("the device {name} was busy for {:.0} % of the time", percent.clamp(0.0, 1e6))
-}
+/// More results than this in one file are a mistake or an attack.
+const MOST_RESULTS: usize = 500;
 
 /// The way data went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +87,8 @@ struct Side {
     bytes_carry: f64,
     runtime_ms: Option<f64>,
     iops: Option<f64>,
+    /// As much may be missing of `iops`.
+    iops_carry: f64,
     /// bytes/s.
     bandwidth: Option<f64>,
     /// How `iops` and `bandwidth` are printed, where that is with few digits.
@@ -103,6 +108,15 @@ impl Side {
     }
 }
 
+/// What fio says of a steady state that it was asked to wait for.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Steady {
+    attained: bool,
+    iops: Option<f64>,
+    /// bytes/s.
+    bandwidth: Option<f64>,
+}
+
 /// One job, or the jobs that one report is of.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Job {
@@ -115,6 +129,8 @@ struct Job {
     jobs: Option<u64>,
     error: i64,
     error_words: String,
+    /// Errors after which it went on, in words.
+    passed_over: String,
     sides: [Side; 3],
     /// fsync and its like.
     sync: Spread,
@@ -133,6 +149,11 @@ struct Job {
     unified: Option<Side>,
     /// Half of the last digit of a block size as it is printed, bytes.
     block_rounding: f64,
+    steady: Option<Steady>,
+    /// Its files are on a device, and the report names none.
+    no_device_named: bool,
+    /// What else is to be known of its figures.
+    hints: Vec<String>,
 }
 
 impl Job {
@@ -157,23 +178,43 @@ fn is_one(text: &str) -> bool {
     text.contains("\"fio version\"") || text.lines().any(text::begins)
 }
 
-/// The results in a text, one for each document, or one for all of its words.
+/// The results in a text: one for each document and host, or one for each run of its words that is
+/// another one's.
 fn read(text: &str) -> Vec<Imported> {
     let found = embedded(text);
-    let ours: Vec<&serde_json::Value> =
-        found.documents.iter().filter(|one| one.get("fio version").is_some()).collect();
+    let ours: Vec<(&serde_json::Value, &str)> = found
+        .documents
+        .iter()
+        .zip(&found.above)
+        .filter(|(one, _)| one.get("fio version").is_some())
+        .map(|(one, above)| (one, *above))
+        .collect();
+    if ours.is_empty() {
+        return runs::sheets(text).into_iter().map(Sheet::imported).collect();
+    }
     let mut results: Vec<Imported> = Vec::new();
-    let mut passed = 0;
-    for (at, document) in ours.iter().enumerate() {
-        if ours.get(at + 1).is_some_and(|next| snapshots::is_earlier(document, next)) {
+    let (mut passed, mut repeated, mut left_out) = (0, 0, found.left_out);
+    let mut known = std::collections::BTreeSet::new();
+    for (at, (document, above)) in ours.iter().enumerate() {
+        let is_last = at + 1 == ours.len();
+        if ours.get(at + 1).is_some_and(|(next, _)| snapshots::is_earlier(document, next)) {
             passed += 1;
             continue;
         }
-        let (jobs, facts, remarks) = json::jobs(document);
+        if !known.insert(document.to_string()) {
+            repeated += 1;
+            continue;
+        }
+        let is_cut = found.cut && is_last;
+        let (jobs, facts, remarks) = json::jobs(document, is_cut);
         let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
         sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
-        if at + 1 == ours.len() && found.left_out > 0 {
-            sheet.remarks.push(format!("{} reports were left out: the file has too many", found.left_out));
+        if ours.len() > 1 {
+            let called = command(above, "fio").map(|command| ("command", command));
+            let said =
+                || heading(above).filter(|_| !runs::is_noise(above)).map(|heading| ("heading", heading));
+            let told = called.or_else(said).map(|(label, value)| (label.to_string(), value));
+            sheet.facts.extend(told);
         }
         // What stands around is said once, with the first.
         if results.is_empty() {
@@ -182,17 +223,21 @@ fn read(text: &str) -> Vec<Imported> {
                 sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());
             }
         }
-        if found.cut && at + 1 == ours.len() {
+        if is_cut {
             sheet.against.interrupted("the file ends in the midst of its JSON");
         }
-        results.extend(sheet.imported());
+        for sheet in sheet.hosts() {
+            match results.len() < MOST_RESULTS {
+                true => results.push(sheet.imported()),
+                false => left_out += 1,
+            }
+        }
     }
-    if ours.is_empty() {
-        let lines: Vec<&str> = text.lines().collect();
-        let (jobs, facts, remarks) = text::jobs(&lines);
-        let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
-        complaints::read(&lines, &mut sheet);
-        results.extend(sheet.imported());
+    if let Some(last) = results.last_mut() {
+        last.remarks.extend(snapshots::repeated(repeated));
+        if left_out > 0 {
+            last.remarks.push(format!("{left_out} reports were left out: the file has too many"));
+        }
     }
     results
 }
@@ -207,7 +252,32 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn imported(mut self) -> Option<Imported> {
+    /// One for each host: a client's report has the jobs of all its servers.
+    fn hosts(mut self) -> Vec<Sheet> {
+        let mut names: Vec<String> = Vec::new();
+        for job in &self.jobs {
+            if !names.contains(&job.host) {
+                names.push(job.host.clone());
+            }
+        }
+        if names.len() < 2 {
+            return vec![self];
+        }
+        let jobs = std::mem::take(&mut self.jobs);
+        let (facts, remarks) = (self.facts.clone(), self.remarks.clone());
+        let mut sheets: Vec<Sheet> = vec![self];
+        let more = |_| Sheet { facts: facts.clone(), remarks: remarks.clone(), ..Sheet::default() };
+        sheets.extend((1..names.len()).map(more));
+        let others = names.len() - 1;
+        for mut job in jobs {
+            let Some(at) = names.iter().position(|name| *name == job.host) else { continue };
+            job.hints.extend(runs::among(others));
+            sheets[at].jobs.push(job);
+        }
+        sheets
+    }
+
+    fn imported(mut self) -> Imported {
         if self.jobs.len() > MOST_JOBS {
             let more = self.jobs.len() - MOST_JOBS;
             self.remarks.push(format!("{more} jobs were left out: the file has more than {MOST_JOBS}"));
@@ -230,6 +300,6 @@ impl Sheet {
         }
         let mut imported = Imported { findings: self.against.findings(), ..builder.finish() };
         figures::headlines(&mut imported);
-        Some(imported)
+        imported
     }
 }

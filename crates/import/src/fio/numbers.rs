@@ -50,17 +50,30 @@ pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     plain(number).map(|value| value * scale)
 }
 
-/// fio before 3.26 lost a carry: 11.97 was printed as 11.0. What may be missing of such an amount.
-pub fn carry(text: &str) -> f64 {
+/// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things, `Ki`
+/// for 1000, unless it was told to count in thousands (`kb_base=1000`).
+pub fn asked(text: &str, thousands: bool) -> Option<f64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (is_binary, plain) = (lower.contains('i'), lower.replace('i', ""));
+    let unit = plain.trim_end_matches('b');
+    let unit =
+        if unit.ends_with(|one: char| one.is_ascii_digit()) { unit.to_string() } else { format!("{unit}b") };
+    amount(&unit, if is_binary == thousands { 1024.0 } else { 1000.0 })
+}
+
+/// fio before 3.26 lost a carry: 11.97 was printed as 11.0. What may be missing of such a number,
+/// as it is read.
+pub fn carry(text: &str, read: &dyn Fn(&str) -> Option<f64>) -> f64 {
     let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.split('/').next().unwrap_or_default();
-    if number.ends_with(".0") { amount(&format!("1{unit}"), 1000.0).unwrap_or(0.0) } else { 0.0 }
+    let behind = number.split_once('.').map_or("", |(_, behind)| behind);
+    let is_whole = !behind.is_empty() && behind.bytes().all(|digit| digit == b'0');
+    is_whole.then(|| read(&format!("1{unit}"))).flatten().unwrap_or(0.0)
 }
 
-/// Whether a rate lacks what the same in other units has.
-pub fn is_carried(text: Option<&str>, printed: f64, again: f64) -> bool {
-    let most = text.map_or(0.0, carry);
+/// Whether a rate lacks what the same in other units has: at most so much.
+pub fn is_carried(most: f64, printed: f64, again: f64) -> bool {
     again > printed * 1.01 && again < (printed + most) * 1.01
 }
 
@@ -97,6 +110,13 @@ mod tests {
         assert_eq!((amount("4X", 1024.0), amount("k", 1024.0)), (None, None));
         assert_eq!((amount("8Gibit", 1000.0), amount("8Gbit", 1000.0)), (Some(1024f64.powi(3)), Some(1e9)));
         assert_eq!((amount("16kbit", 1000.0), amount("8bit", 1000.0)), (Some(2000.0), Some(1.0)));
+        let sizes = ["4k", "4kb", "4KiB", "1m", "512", "512B"];
+        let of = |thousands: bool| sizes.map(|size| asked(size, thousands).unwrap_or(0.0));
+        assert_eq!(of(false), [4096.0, 4096.0, 4000.0, 1_048_576.0, 512.0, 512.0]);
+        assert_eq!(of(true), [4000.0, 4000.0, 4096.0, 1e6, 512.0, 512.0]);
+        let lost = |text: &str| carry(text, &|text| amount(text, 1000.0));
+        assert_eq!((lost("11.0MiB"), lost("11.5MiB"), lost("11MiB")), (1_048_576.0, 0.0, 0.0));
+        assert_eq!((carry("11.0k", &decimal), lost("10.000GB/s")), (1000.0, 1e9));
         assert_eq!(named("min=  12, max=914, avg=51.87", "avg"), Some("51.87"));
     }
 }

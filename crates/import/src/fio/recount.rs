@@ -1,7 +1,9 @@
-//! What a text prints with few digits, by what it counts.
+//! What a text prints with few digits, by what it counts; and whether amounts are those of what
+//! was announced.
 
+use super::crew::ways_of;
 use super::numbers::plain;
-use super::{Job, Side};
+use super::{Job, Side, Way};
 
 /// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell,
 /// where it rounds to what is printed. Blocks are powers of two mostly, and multiples of a sector
@@ -26,11 +28,12 @@ pub fn sharpen(job: &mut Job) {
 /// Rates from counts and times, where the printed ones have fewer digits and agree.
 pub fn recount(job: &mut Job) {
     let block = job.option(&["bs"]).and_then(plain);
-    for side in &mut job.sides {
+    for side in job.sides.iter_mut().chain(&mut job.unified) {
         let counted =
             side.ios.zip(side.runtime_ms).filter(|(_, time)| *time > 0.0).map(|(ios, ms)| ios * 1e3 / ms);
         if let (Some(counted), Some(printed)) = (counted, side.iops)
-            && (counted / printed - 1.0).abs() < 0.01
+            && ((counted / printed - 1.0).abs() < 0.01
+                || counted > printed && counted < printed + side.iops_carry)
         {
             side.iops = Some(counted);
             let bandwidth = block.map(|block| block * counted);
@@ -46,4 +49,34 @@ pub fn recount(job: &mut Job) {
             side.bytes = Some(moved);
         }
     }
+}
+
+/// Whether what a job did can be what these options ask for: one of its directions, in blocks of
+/// its size.
+pub fn fits(job: &Job, options: &[(String, String)]) -> bool {
+    let told =
+        |name: &str| options.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str());
+    let ways = ways_of(told("rw"));
+    let mut went = Way::ALL.into_iter().filter(|way| !job.side(*way).is_empty()).peekable();
+    if went.peek().is_none() || job.error != 0 {
+        return true;
+    }
+    let mut meant = went.filter(|way| ways.contains(way)).peekable();
+    let sizes: Vec<&str> = told("bs").split(',').collect();
+    let in_flight = plain(told("iodepth")).unwrap_or(1.0) * job.jobs.unwrap_or(1) as f64;
+    meant.peek().is_some()
+        && meant.all(|way| {
+            let size = sizes.get(way as usize).or(sizes.last()).and_then(|size| plain(size));
+            size.is_none_or(|block| is_of(job.side(way), block, in_flight))
+        })
+}
+
+/// Whether what went this way are I/Os of this block: bytes over I/Os, or bandwidth over IOPS where
+/// the former are not told, within 2 %, what was in flight at the ends, and a carry.
+pub fn is_of(side: &Side, block: f64, in_flight: f64) -> bool {
+    let amounts = side.bytes.zip(side.ios).or(side.bandwidth.zip(side.iops));
+    let Some((bytes, ios)) = amounts.filter(|(bytes, ios)| *bytes > 0.0 && *ios > 0.0) else { return true };
+    let wanted = ios * block;
+    let is_carried = wanted > bytes && wanted < bytes + side.bytes_carry;
+    is_carried || (wanted - bytes).abs() <= 0.02 * wanted.max(bytes) + (in_flight + 1.0) * block
 }

@@ -56,3 +56,9 @@ pub fn remark(passed: usize) -> Option<String> {
         format!("{reports} of the run while it went on (--status-interval) were passed over: the last one has all of it")
     })
 }
+
+/// What is said of results that stand in a file again.
+pub fn repeated(count: usize) -> Option<String> {
+    let results = if count == 1 { "a result stands".to_string() } else { format!("{count} results stand") };
+    (count > 0).then(|| format!("{results} in it once more: it counts once"))
+}

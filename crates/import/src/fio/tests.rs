@@ -6,6 +6,7 @@ use crate::tests::{figure, only, recorded, rules, skipped, values};
 use crate::{Imported, read};
 
 mod kinds;
+mod told;
 
 fn value(one: &Imported, key: &str) -> f64 {
     let values = values(one, key);
@@ -72,7 +73,7 @@ fn words_say_the_same_with_fewer_digits() {
     assert!(near(value(&found, &format!("{both}latency_max")), 4216.0));
     // Of 2 s of CPU time 24.9 %.
     assert!(near(value(&found, &format!("{both}cpu_per_io")), 0.249 * 2.002e6 / 62382.0));
-    let mixed = "disk.random@one-cpu?cache=untold&direction=write&op=mixed&read_share=50/block=4096&depth=8#";
+    let mixed = "disk.random@one-cpu?cache=untold&direction=write&op=mixed/block=4096&depth=8#";
     assert!(near(value(&found, &format!("{mixed}iops")), 20027.0 / 1.001));
     // `max=3508.1k` ns, and percentiles in us.
     assert!(near(value(&found, &format!("{mixed}latency_max")), 3508.1));
@@ -207,7 +208,7 @@ fn the_collected_results_are_read() {
     let Some(found) = collected("bensonjohnson_seqread_sigint_prefix_fio-3.33.json") else { return };
     assert_eq!(rules(&found), [INTERRUPTED]);
     // Six jobs in one report (job_runtime 288990 over 48170 ms), whose name and options are one's.
-    let key = "disk.sequential@free?cache=direct&direction=write&jobs=6&of=several-kinds&op=mixed&read_share=50/block=4096&depth=16#";
+    let key = "disk.sequential@free?cache=direct&direction=write&jobs=6&of=several-kinds&op=mixed&read_share=16/block=4096&depth=16#";
     assert!(near(value(&found, &format!("{key}iops")), 39338.066766));
     assert!(near(value(&found, &format!("{key}latency_p9999")), 95944.704));
 
@@ -255,7 +256,7 @@ fn the_collected_results_are_read() {
     let facts = &found.findings[0].facts;
     assert!(facts[0].value.starts_with("verify: bad header numberio 3932, wanted 0 at file"), "{facts:?}");
     assert_eq!(facts.last().map(|fact| fact.value.as_str()), Some("123 more such lines"), "{facts:?}");
-    let key = "disk.random@free?cache=untold&direction=read&jobs=several&op=mixed&read_share=50/block=65536&depth=16#iops";
+    let key = "disk.random@free?cache=untold&direction=read&jobs=several&op=mixed&read_share=untold/block=65536&depth=16#iops";
     assert!(skipped(&found, key).contains("no result"));
 }
 
@@ -271,10 +272,6 @@ fn of_more_jobs_than_any_run_has_the_first_are_read() {
         text += "  read: IOPS=100, BW=400KiB/s (410kB/s)(400KiB/1000msec)\n";
     }
     let lines: Vec<&str> = text.lines().collect();
-    let (jobs, _, remarks) = super::text::jobs(&lines);
-    assert_eq!(jobs.len(), 5000);
-    assert!(
-        remarks.iter().any(|remark| remark.contains("2000 lines") && remark.contains("5000 jobs")),
-        "{remarks:?}"
-    );
+    let run = super::text::run(&lines);
+    assert_eq!((run.jobs.len(), run.left_out), (5000, 2000));
 }

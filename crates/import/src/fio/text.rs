@@ -5,138 +5,81 @@
 //! three or four digits: with the counts of the line `issued rwts` and the time it is computed
 //! again.
 
+use super::announced::{Announced, announced};
+use super::disks::{Disk, Disks};
 use super::numbers::{amount, carry, decimal, is_carried, named, nanoseconds, plain};
-use super::recount::{recount, sharpen};
-use super::{Job, MOST_DEVICES, SEVERAL, Side, Spread, Way, busy_device, snapshots};
+use super::recount::{fits, recount, sharpen};
+use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Steady, Way};
 use crate::own::short;
-
-/// Groups are numbered anew in each run of a text.
-const RUNS_APART: i64 = 1 << 20;
 
 /// No run has as many jobs, nor a file as many runs.
 const MOST_JOBS: usize = 5000;
 
+/// Announcements above the nearest one in which a job's own is looked for.
+const MOST_TRIED: usize = 20;
+
+/// The first version that loses no carry where it rounds.
+const CARRIES_FROM: (u32, u32) = (3, 26);
+
+/// What is said of a result that no announcement fits.
+const OF_ANOTHER: &str = "what is announced above it is another job: other directions or blocks";
+
 /// Whether a line is one of fio's own: a job announced, or its result.
 pub fn begins(line: &str) -> bool {
-    announced(line).is_some() || (line.contains("(groupid=") && line.contains("err="))
+    announced(line).is_some() || is_result(line)
 }
 
-/// A job that is announced: its name and options.
-#[derive(Clone, Debug)]
-struct Announced {
-    name: String,
-    group: Option<i64>,
-    options: Vec<(String, String)>,
-    /// A line of dots follows: there are several.
-    several: bool,
-    done: bool,
-    /// Half of the last digit of its block size, bytes.
-    block_rounding: f64,
+/// Whether a line begins the result of a job.
+pub fn is_result(line: &str) -> bool {
+    line.contains("(groupid=") && line.contains("err=")
 }
 
-/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`
-fn announced(line: &str) -> Option<Announced> {
-    let (name, rest) = line.split_once(": (g=")?;
-    let (group, rest) = rest.split_once("): ")?;
-    let own = |name: &str| Some((name.to_string(), named(rest, name)?.to_string()));
-    let mut options: Vec<(String, String)> =
-        [own("ioengine"), own("iodepth")].into_iter().flatten().collect();
-    let rw = named(rest, "rw")?;
-    options.push(("rw".to_string(), rw.to_string()));
-    options.extend(blocks(rest, rw).map(|size| ("bs".to_string(), size)));
-    Some(Announced {
-        name: name.trim().to_string(),
-        group: group.parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1)),
-        options,
-        several: false,
-        done: false,
-        block_rounding: rounding(rest),
-    })
+/// The version in a line that says nothing else: `fio-3.33`.
+pub fn version(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("fio-").filter(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
 }
 
-/// Half of the last digit of the first block size: `65.5kB` is 65 450 to 65 550 bytes.
-fn rounding(rest: &str) -> f64 {
-    let text = rest
-        .split_once("bs=")
-        .map_or("", |(_, text)| text)
-        .trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']);
-    let text = text.split(['-', '/', ',']).next().unwrap_or_default().trim();
-    let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let behind = number.split_once('.').map_or(0, |(_, digits)| digits.len().min(9));
-    match size(&format!("1{unit}")) {
-        Some(scale) if scale > 1.0 => scale * 0.5 / 10f64.powi(behind as i32),
-        _ => 0.0,
-    }
+/// What the text of one run holds.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub jobs: Vec<Job>,
+    pub facts: Vec<(String, String)>,
+    pub disks: Disks,
+    /// Of each job that has a result its process.
+    pub processes: Vec<String>,
+    /// The first line that could not be understood, and how many there are.
+    pub unknown: Option<(String, usize)>,
+    /// Reports while it went on that were passed over.
+    pub passed: usize,
+    /// Lines that begin a job beyond the most that are read.
+    pub left_out: usize,
 }
-
-/// A size of a block, bytes. `kB` are 1000 (`--kb_base=1000`), `KB` what version 2 called 1024.
-fn size(text: &str) -> Option<f64> {
-    let kilo = if text.contains("KB") { 1024.0 } else { 1000.0 };
-    amount(text, kilo).filter(|bytes| *bytes >= 1.0)
-}
-
-/// The sizes of blocks as an option would say them: one, a range, or one a direction with commas.
-fn blocks(rest: &str, rw: &str) -> Option<String> {
-    let text = rest.split_once("bs=")?.1;
-    let text = text.split_once(", ioengine").map_or(text, |(text, _)| text);
-    let ranges: Vec<&str> = match text.contains("(R)") {
-        true => text
-            .split(',')
-            .map(|part| part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
-            .collect(),
-        false => text.split('/').map(str::trim).collect(),
-    };
-    let size = |text: &str| size(text).map(|bytes| format!("{bytes:.0}"));
-    let range = |range: &&str| -> Option<String> {
-        let (low, high) = range.split_once('-').unwrap_or((range, range));
-        let (low, high) = (size(low)?, size(high)?);
-        Some(if low == high { low } else { format!("{low}-{high}") })
-    };
-    let all: Vec<String> = ranges.iter().map(range).collect::<Option<_>>()?;
-    // What a direction that is not used would have had says nothing.
-    let (reads, writes) =
-        (rw.contains("read") || rw.contains("rw"), rw.contains("write") || rw.contains("rw"));
-    match (all.as_slice(), reads, writes) {
-        ([read, write, ..], true, true) if read != write => Some(format!("{read},{write}")),
-        ([_, write, ..], false, true) => Some(write.clone()),
-        ([.., trim], false, false) => Some(trim.clone()),
-        ([first, ..], ..) => Some(first.clone()),
-        _ => None,
-    }
-}
-
-type Read = (Vec<Job>, Vec<(String, String)>, Vec<String>);
 
 /// Where the lines that follow belong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Within {
     Nothing,
     Side(Way),
+    Unified,
     Sync,
 }
 
-/// The jobs of a text, what it tells beside them, and remarks.
-pub fn jobs(lines: &[&str]) -> Read {
+/// What a text of one run holds.
+pub fn run(lines: &[&str]) -> Run {
     let mut reader = Reader::default();
     for line in lines {
         reader.take(line);
     }
-    let Reader { mut jobs, mut facts, mut remarks, announced, unknown, devices, passed, left_out, .. } =
-        reader;
-    if left_out > 0 {
-        remarks.push(format!(
-            "only the first {MOST_JOBS} jobs were read; {left_out} lines that begin another one were left out: cut the file into parts"
-        ));
-    }
+    reader.settle();
+    let Reader {
+        mut jobs, facts, announced, unknown, mut disks, passed, left_out, seen, summed, listed, ..
+    } = reader;
     for job in &mut jobs {
         sharpen(job);
         recount(job);
     }
-    let names: Vec<&str> = devices.iter().map(|(name, _)| name.as_str()).collect();
-    facts.extend((!names.is_empty()).then(|| ("device".to_string(), names.join(", "))));
-    remarks.extend(devices.iter().filter_map(|(name, busy)| Some(busy_device(name, (*busy)?))));
-    remarks.extend(snapshots::remark(passed));
+    disks.is_without = summed && !listed;
+    disks.tell(&mut jobs);
     let unfinished = announced.into_iter().filter(|one| !one.done);
     jobs.extend(unfinished.map(|one| Job {
         name: one.name,
@@ -151,45 +94,45 @@ pub fn jobs(lines: &[&str]) -> Read {
         ),
         ..Job::default()
     }));
-    if let Some((first, count)) = unknown {
-        let lines = if count == 1 { "a line".to_string() } else { format!("{count} lines") };
-        remarks.push(format!("{lines} of results could not be understood; the first of them: {first:?}"));
-    }
-    (jobs, facts, remarks)
+    let processes = seen.into_iter().map(|seen| seen.process).collect();
+    Run { jobs, facts, disks, processes, unknown, passed, left_out }
+}
+
+/// Where a job's result comes from.
+#[derive(Debug)]
+struct Seen {
+    process: String,
+    /// In which report it stands; a report ends with the sums of its groups.
+    report: usize,
+    /// The place of its announcement.
+    announced: Option<usize>,
 }
 
 #[derive(Default)]
 struct Reader {
     jobs: Vec<Job>,
     facts: Vec<(String, String)>,
-    remarks: Vec<String>,
     announced: Vec<Announced>,
     within: Option<Within>,
     /// Unit and kind of the percentiles that follow.
     percentiles: Option<(&'static str, f64)>,
     /// 1024 where KB is that.
     kilo: f64,
+    /// This version rounds without losing a carry.
+    carries: bool,
     unknown: Option<(String, usize)>,
-    /// A result was read since the last job was announced; and fio said its version, which it does
-    /// behind all announcements.
-    ended: bool,
-    started: bool,
-    /// What the numbers of groups in this run begin with.
-    before: i64,
     /// The job that the lines at hand are of.
     current: usize,
-    /// Of each job its process, and in which report it stands; a report ends with the sums of its
-    /// groups.
-    seen: Vec<(String, usize)>,
+    seen: Vec<Seen>,
     report: usize,
     summed: bool,
+    /// A list of devices has begun.
+    listed: bool,
     /// The last report that had a job again, and how many there were.
     again: Option<usize>,
     passed: usize,
-    /// Lines that begin a job beyond the most that are read.
     left_out: usize,
-    /// Devices, and how busy each was, per cent.
-    devices: Vec<(String, Option<f64>)>,
+    disks: Disks,
 }
 
 impl Reader {
@@ -204,40 +147,31 @@ impl Reader {
             self.left_out += 1;
             return;
         }
-        if let Some(version) =
-            trimmed.strip_prefix("fio-").filter(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
-        {
+        if let Some(version) = version(line) {
             self.facts.push(("fio".to_string(), short(version)));
             self.kilo = if version.starts_with(['1', '2']) { 1024.0 } else { 1000.0 };
-            self.started = !self.announced.is_empty();
+            let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+            let version = parts.next().map(|major| (major, parts.next().unwrap_or(0)));
+            self.carries = version.is_some_and(|version| version >= CARRIES_FROM);
         } else if let Some(one) = announced(line) {
             self.within = None;
-            // After results, or where fio has started since, another run begins, whose groups are
-            // others: the last one may have been stopped.
-            let (ended, started) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.started));
-            if ended || started {
-                self.before += RUNS_APART;
-            }
-            self.announced.push(Announced { group: one.group.map(|group| group + self.before), ..one });
+            self.announced.push(one);
         } else if trimmed == "..." {
             if let Some(last) = self.announced.last_mut() {
                 last.several = true;
             }
-        } else if line.contains("(groupid=") && line.contains("err=") {
+        } else if is_result(line) {
             self.begin(line);
         } else if trimmed.starts_with("Run status group") || trimmed.starts_with("Disk stats") {
             self.within = None;
             self.summed = true;
+            self.listed |= trimmed.starts_with("Disk stats");
         } else if self.within.is_some() && !trimmed.is_empty() {
             self.within(trimmed);
-        } else if let Some((device, rest)) = trimmed.split_once(": ios=").filter(|_| line.starts_with(' ')) {
-            let busy = named(rest, "util").and_then(|text| plain(text.trim_end_matches('%')));
-            let device = short(device);
-            if let Some(known) = self.devices.iter_mut().find(|(name, _)| *name == device) {
-                known.1 = busy;
-            } else if self.devices.len() < MOST_DEVICES {
-                self.devices.push((device, busy));
-            }
+        } else if line.starts_with(' ')
+            && let Some(disk) = Disk::of_line(trimmed)
+        {
+            self.disks.put(disk);
         }
     }
 
@@ -253,25 +187,25 @@ impl Reader {
             self.facts.push(("ran".to_string(), ran.1.trim().to_string()));
         }
         let name = name.trim().to_string();
-        let group = group.trim().parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1) + self.before);
-        self.ended = true;
+        let group = group.trim().parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1));
         let jobs: Option<u64> = named(jobs, "jobs").and_then(|jobs| jobs.parse().ok());
         self.report += usize::from(std::mem::take(&mut self.summed));
-        let pid = rest.split_once("pid=").map(|(_, rest)| rest.split(':').next().unwrap_or_default().trim());
-        let pid = pid.unwrap_or_default().to_string();
+        let process =
+            rest.split_once("pid=").map(|(_, rest)| rest.split(':').next().unwrap_or_default().trim());
+        let process = process.unwrap_or_default().to_string();
         // The same process in an earlier report: that one was of the run while it went on.
         let mut numbered = self.jobs.iter().zip(&self.seen);
-        let earlier = numbered.position(|(job, (known, report))| {
+        let earlier = numbered.position(|(job, seen)| {
             job.name == name
                 && job.group == group
-                && !pid.is_empty()
-                && *known == pid
-                && *report < self.report
+                && !process.is_empty()
+                && seen.process == process
+                && seen.report < self.report
         });
-        let same =
-            |one: &&mut Announced| one.name == name && (one.group == group || group.is_none()) && !one.done;
+        let same = |one: &Announced| one.name == name && (one.group == group || group.is_none()) && !one.done;
         // Of several alike each has a block of its own, unless they are reported as one.
-        let known = self.announced.iter_mut().filter(|_| earlier.is_none()).find(same).map(|one| {
+        let place = self.announced.iter().position(same).filter(|_| earlier.is_none());
+        let known = place.and_then(|place| self.announced.get_mut(place)).map(|one| {
             one.done = true;
             (one.options.clone(), one.block_rounding)
         });
@@ -304,12 +238,12 @@ impl Reader {
         self.current = earlier.unwrap_or(self.jobs.len());
         match self.jobs.get_mut(self.current).zip(self.seen.get_mut(self.current)) {
             Some((known, seen)) => {
-                (*known, seen.1) = (job, self.report);
+                (*known, seen.report) = (job, self.report);
                 self.passed += usize::from(self.again.replace(self.report) != Some(self.report));
             }
             None => {
                 self.jobs.push(job);
-                self.seen.push((pid, self.report));
+                self.seen.push(Seen { process, report: self.report, announced: place });
             }
         }
         self.within = Some(Within::Nothing);
@@ -323,6 +257,55 @@ impl Reader {
             self.announced.iter_mut().filter(|one| one.group == group).collect();
         all.iter_mut().for_each(|one| one.done = true);
         all.windows(2).any(|two| two[0].options != two[1].options)
+    }
+
+    /// Results belong to the announcements of their name that are nearest above them, unless their
+    /// directions or blocks are those of another one; where they are nobody's, nothing is told.
+    fn settle(&mut self) {
+        let alone = |job: &Job| !job.merged && job.jobs.unwrap_or(1) == 1;
+        let mut names: Vec<(String, Option<i64>)> =
+            self.jobs.iter().filter(|job| alone(job)).map(|job| (job.name.clone(), job.group)).collect();
+        names.sort();
+        names.dedup();
+        for (name, group) in names {
+            let is_named = |job: &Job| job.name == name && job.group == group;
+            let own: Vec<usize> = (0..self.announced.len())
+                .filter(|at| {
+                    let one = &self.announced[*at];
+                    one.name == name && (one.group == group || group.is_none())
+                })
+                .collect();
+            let jobs: Vec<usize> = (0..self.jobs.len())
+                .filter(|at| is_named(&self.jobs[*at]) && self.seen[*at].announced.is_some())
+                .collect();
+            if own.is_empty() || !jobs.iter().all(|at| alone(&self.jobs[*at])) {
+                continue;
+            }
+            let mut free: Vec<usize> = own[..own.len().saturating_sub(jobs.len())].to_vec();
+            let nearest = &own[own.len().saturating_sub(jobs.len())..];
+            for (job, near) in jobs.iter().zip(nearest) {
+                let mut told = *near;
+                let is_its = |at: &usize| fits(&self.jobs[*job], &self.announced[*at].options);
+                let far = free.len().saturating_sub(MOST_TRIED);
+                if !is_its(&told)
+                    && let Some(other) = free[far..].iter().rposition(is_its)
+                {
+                    std::mem::swap(&mut free[far + other], &mut told);
+                }
+                let one = &mut self.announced[told];
+                one.done = true;
+                self.jobs[*job].options.clone_from(&one.options);
+                self.jobs[*job].block_rounding = one.block_rounding;
+            }
+            free.iter().for_each(|at| self.announced[*at].done = false);
+        }
+        for job in self.jobs.iter_mut().filter(|job| !job.merged && !job.untold) {
+            if !fits(job, &job.options) {
+                job.options.retain(|(name, _)| name == "numjobs");
+                job.untold = true;
+                job.hints.push(OF_ANOTHER.to_string());
+            }
+        }
     }
 
     fn within(&mut self, line: &str) {
@@ -343,8 +326,14 @@ impl Reader {
             "read" | "write" | "trim" => {
                 let way = Way::ALL.into_iter().find(|way| way.word() == kind).unwrap_or(Way::Read);
                 self.within = Some(Within::Side(way));
-                job.sides[way as usize] = side(rest, kilo);
+                job.sides[way as usize] = side(rest, kilo, self.carries);
             }
+            // Both directions as one (unified_rw_reporting).
+            "mixed" => {
+                self.within = Some(Within::Unified);
+                job.unified = Some(side(rest, kilo, self.carries));
+            }
+            "steadystate" => job.steady = steady(rest, kilo),
             "fsync/fdatasync/sync_file_range" => self.within = Some(Within::Sync),
             // Shares of ranges, which percentiles tell better, begin with a number.
             "lat" if rest.contains('%') => {}
@@ -369,7 +358,17 @@ impl Reader {
             }
             "issued" | "issued rwt" | "issued rwts" | "issued rwtf" => issued(job, rest),
             // Samples of half a second, depths, and what nobody compares.
-            "bw" | "iops" | "IO depths" | "submit" | "complete" | "latency" | "zone resets" | "errors" => {}
+            "bw" | "iops" | "IO depths" | "submit" | "complete" | "latency" | "zone resets" => {}
+            // With `continue_on_error` a job's own error is 0.
+            "errors" => {
+                let count = named(rest, "total").and_then(plain).unwrap_or(0.0);
+                if count > 0.0 {
+                    job.passed_over = format!(
+                        "{count:.0} errors were passed over, the first {}",
+                        named(rest, "first_error").map_or("untold".to_string(), short)
+                    );
+                }
+            }
             _ => {
                 let text = short(line);
                 self.unknown.get_or_insert((text, 0)).1 += 1;
@@ -378,17 +377,19 @@ impl Reader {
     }
 }
 
+fn of<'a>(side: &'a mut Side, kind: &str) -> &'a mut Spread {
+    match kind {
+        "slat" => &mut side.slat,
+        "clat" => &mut side.clat,
+        _ => &mut side.lat,
+    }
+}
+
 fn spread<'a>(job: &'a mut Job, within: Option<Within>, kind: &str) -> Option<&'a mut Spread> {
     match (within?, kind) {
         (_, "sync") | (Within::Sync, _) => Some(&mut job.sync),
-        (Within::Side(way), kind) => {
-            let side = &mut job.sides[way as usize];
-            match kind {
-                "slat" => Some(&mut side.slat),
-                "clat" => Some(&mut side.clat),
-                _ => Some(&mut side.lat),
-            }
-        }
+        (Within::Side(way), kind) => Some(of(&mut job.sides[way as usize], kind)),
+        (Within::Unified, kind) => job.unified.as_mut().map(|side| of(side, kind)),
         (Within::Nothing, _) => None,
     }
 }
@@ -403,14 +404,20 @@ fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
     line.split("],").filter_map(|part| one(part.trim())).collect()
 }
 
-fn side(rest: &str, kilo: f64) -> Side {
+fn side(rest: &str, kilo: f64, carries: bool) -> Side {
+    let lost = |text: Option<&str>, read: &dyn Fn(&str) -> Option<f64>| {
+        text.filter(|_| !carries).map_or(0.0, |text| carry(text, read))
+    };
+    let bytes = |text: &str| amount(text, kilo);
     let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
     // Version 2: everything by name.
     if let Some(io) = named(rest, "io") {
         return Side {
             bytes: amount(io, kilo),
+            bytes_carry: lost(Some(io), &bytes),
             bandwidth: named(rest, "bw").and_then(rate),
             iops: named(rest, "iops").and_then(decimal),
+            iops_carry: lost(named(rest, "iops"), &decimal),
             runtime_ms: named(rest, "runt").and_then(|time| plain(time.trim_end_matches("msec"))),
             rounded: String::new(),
             ..Side::default()
@@ -427,12 +434,14 @@ fn side(rest: &str, kilo: f64) -> Side {
         .and_then(|text| text.split_once('(')?.1.split_once("/s"))
         .and_then(|(text, _)| amount(text, 1000.0));
     let printed = bandwidth.and_then(rate);
-    let carried = printed.zip(again).filter(|(printed, again)| is_carried(bandwidth, *printed, *again));
+    let most = lost(bandwidth, &bytes);
+    let carried = printed.zip(again).filter(|(printed, again)| is_carried(most, *printed, *again));
     Side {
         iops: iops.and_then(decimal),
+        iops_carry: lost(iops, &decimal),
         bandwidth: carried.map(|(_, again)| again).or(printed),
         bytes: of.and_then(|(bytes, _)| amount(bytes, 1000.0)),
-        bytes_carry: of.map_or(0.0, |(bytes, _)| carry(bytes)),
+        bytes_carry: lost(of.map(|(bytes, _)| bytes), &bytes),
         runtime_ms: of.and_then(|(_, time)| plain(time.trim_end_matches("msec"))),
         rounded: format!(
             "it prints IOPS={}, BW={}",
@@ -450,12 +459,27 @@ fn issued(job: &mut Job, rest: &str) {
         Some((totals, _)) => totals,
         None => totals.split(", short").next().unwrap_or_default(),
     };
-    for (at, count) in totals.trim().split([',', '/']).take(4).enumerate() {
-        let count = count.rsplit('=').next().and_then(plain);
-        match job.sides.get_mut(at) {
-            Some(side) => side.ios = count,
+    let counts = totals.trim().split([',', '/']).map(|count| count.rsplit('=').next().and_then(plain));
+    let is_split = job.sides.iter().any(|side| side.bytes.is_some());
+    for (at, count) in counts.take(4).enumerate() {
+        match (job.sides.get_mut(at), &mut job.unified) {
+            // All of them stand in the first place.
+            (Some(_), Some(unified)) if !is_split => {
+                unified.ios = Some(unified.ios.unwrap_or(0.0) + count.unwrap_or(0.0));
+            }
+            (Some(side), _) => side.ios = count,
             // The fourth are syncs.
-            None => job.sync.n = count.filter(|count| *count > 0.0),
+            (None, _) => job.sync.n = count.filter(|count| *count > 0.0),
         }
     }
+}
+
+/// `attained=yes, bw=25.6MiB/s (26.8MB/s), iops=6543, iops mean dev=0.123%`
+fn steady(rest: &str, kilo: f64) -> Option<Steady> {
+    let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
+    Some(Steady {
+        attained: named(rest, "attained")? == "yes",
+        iops: named(rest, "iops").and_then(decimal),
+        bandwidth: named(rest, "bw").and_then(rate),
+    })
 }

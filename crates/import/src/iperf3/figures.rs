@@ -13,6 +13,10 @@ use model::{Beside, Better, Case, Pages, Params, Placement, Value as Of};
 const MOST_INTERVALS: usize = 200;
 /// No segment carries less where more is to be sent (Linux, tcp_min_snd_mss), bytes.
 const SMALLEST_SEGMENT: f64 = 48.0;
+/// A shorter transfer is what the buffers of sockets take, and no rate, s.
+const SHORTEST: f64 = 0.05;
+/// Counters of 32 bits that say more are below zero.
+const WRAPPED: f64 = 2_147_483_648.0;
 /// An end is busy from here on, a share of a CPU.
 const BUSY: f64 = 0.95;
 
@@ -34,6 +38,22 @@ struct Test<'a> {
 
 fn positive(value: &Value) -> Option<f64> {
     value.as_f64().filter(|value| *value > 0.0)
+}
+
+/// Bits a second, where it went on for long enough.
+fn rate(one: &Value) -> Option<f64> {
+    positive(&one["bits_per_second"])
+        .filter(|_| positive(&one["seconds"]).is_none_or(|time| time >= SHORTEST))
+}
+
+/// Why a sum has no rate; `None` where it says none.
+fn no_rate(one: &Value) -> Option<String> {
+    let (bytes, seconds) = (one["bytes"].as_f64()?, positive(&one["seconds"])?);
+    if bytes < 0.0 || one["bits_per_second"].as_f64().is_some_and(|bits| bits < 0.0) {
+        return Some(format!("a counter that wrapped around: it says {bytes:.0} bytes"));
+    }
+    (bytes > 0.0 && seconds < SHORTEST)
+        .then(|| format!("{bytes:.0} bytes in {:.1} ms are what buffers take, and no rate", seconds * 1e3))
 }
 
 /// The series of a test.
@@ -196,28 +216,43 @@ impl Test<'_> {
         for (name, one) in [("sum_sent", sent), ("sum_received", received)] {
             check(name, one, against);
         }
-        let gbit = |one: &Value| positive(&one["bits_per_second"]).map(|bits| bits / 1e9);
+        let gbit = |one: &Value| rate(one).map(|bits| bits / 1e9);
         // After an error a server's sums count bytes of a time that they leave out.
         let stopped = self.error.as_deref().filter(|_| self.server);
         let sent_gbit = gbit(sent)
             .or(gbit(summed).filter(|_| self.udp && self.sends && !backwards))
             .filter(|_| stopped.is_none());
         let arrived = gbit(received).filter(|_| self.error.is_none());
-        if let Some(value) = sent_gbit {
-            builder.value(with("sent", "Gbit/s", Better::Neither, ""), value);
+        let datagrams = if positive(&received["packets"]).is_some() { received } else { summed };
+        let loss = loss(datagrams);
+        let beside = match &loss {
+            _ if !self.udp => String::new(),
+            Ok(share) => format!("{} of its datagrams were lost", model::percent(*share)),
+            Err(_) => "how many of its datagrams were lost is not told".to_string(),
+        };
+        match (sent_gbit, no_rate(sent)) {
+            (Some(value), _) => builder.value(with("sent", "Gbit/s", Better::Neither, ""), value),
+            (None, Some(why)) if stopped.is_none() => {
+                builder.missing(with("sent", "Gbit/s", Better::Neither, ""), why);
+            }
+            (None, _) => {}
         }
         let lost = positive(&summed["lost_percent"]).unwrap_or(0.0);
         let told = positive(&summed["jitter_ms"]).is_some();
         match (arrived, sent_gbit) {
-            (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, ""), value),
+            (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, &beside), value),
             // Before 3.12 a sender's file has only what it sent, and what of it the receiver
             // missed.
             (None, Some(sent)) if self.udp && told && received.is_null() && lost <= 100.0 => {
-                let note = "what was sent, less what was lost: iperf3 of this version says no more";
-                builder.value(with("bandwidth", "Gbit/s", Better::Higher, note), sent * (1.0 - lost / 100.0));
+                let note = format!(
+                    "what was sent, less what was lost: iperf3 of this version says no more; {beside}"
+                );
+                builder
+                    .value(with("bandwidth", "Gbit/s", Better::Higher, &note), sent * (1.0 - lost / 100.0));
             }
             (None, sent) => {
-                let why = match (&self.error, sent) {
+                let why = no_rate(received).or(no_rate(summed)).filter(|_| self.error.is_none());
+                let why = why.unwrap_or_else(|| match (&self.error, sent) {
                     (Some(error), _) if gbit(received).is_some() => format!(
                         "the test ended with an error ({}): what its sum says, {:.3} Gbit/s, is of more bytes than of its time",
                         short(error),
@@ -229,29 +264,29 @@ impl Test<'_> {
                     (Some(error), None) => short(error),
                     (None, Some(sent)) => format!("what arrived is not told; {sent:.3} Gbit/s were sent"),
                     (None, None) => "it has no sum: the file was cut, or edited".to_string(),
-                };
+                });
                 builder.missing(with("bandwidth", "Gbit/s", Better::Higher, ""), why);
             }
         }
         self.streams(backwards, &with, builder);
         self.intervals(backwards, &with, builder);
         if self.udp {
-            return self.datagrams(
-                if positive(&received["packets"]).is_some() { received } else { summed },
-                &with,
-                builder,
-            );
+            return self.datagrams(datagrams, loss, &with, builder);
         }
-        let seconds = positive(&sent["seconds"]).filter(|_| stopped.is_none());
+        let seconds = positive(&sent["seconds"]).filter(|time| stopped.is_none() && *time >= SHORTEST);
         if let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) {
             let meaning = with("retransmits", "1/s", Better::Lower, "");
             // What was sent in the smallest segments that TCP has.
             let most = sent["bytes"].as_f64().map_or(f64::MAX, |bytes| bytes / SMALLEST_SEGMENT + 1.0);
-            match (0.0..=most).contains(&count) {
+            let most = most.min(WRAPPED - 1.0);
+            let each = self.own_streams(backwards).filter_map(|one| one["sender"]["retransmits"].as_f64());
+            let is_sound =
+                (0.0..=most).contains(&count) && each.into_iter().all(|one| (0.0..WRAPPED).contains(&one));
+            match is_sound {
                 true => builder.value(meaning, count / seconds),
                 false => {
                     let why = format!(
-                        "a counter that wrapped around: {count:.0} retransmits of at most {most:.0} segments"
+                        "a counter that wrapped around, of all streams or of one: {count:.0} retransmits of at most {most:.0} segments"
                     );
                     builder.missing(meaning, why);
                 }
@@ -275,8 +310,7 @@ impl Test<'_> {
         let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_INTERVALS).collect();
         if self.streams > 1 {
             for one in &streams {
-                let bits = positive(&one["receiver"]["bits_per_second"])
-                    .or(positive(&one["udp"]["bits_per_second"]));
+                let bits = rate(&one["receiver"]).or(rate(&one["udp"]));
                 if let Some(bits) = bits.filter(|_| self.error.is_none()) {
                     builder.value(
                         with("stream_bandwidth", "Gbit/s", Better::Neither, "each stream"),
@@ -286,7 +320,8 @@ impl Test<'_> {
             }
         }
         let of = |name: &str| {
-            streams.iter().filter_map(|one| positive(&one["sender"][name])).collect::<Vec<f64>>()
+            let told = streams.iter().filter_map(|one| positive(&one["sender"][name]));
+            told.filter(|value| *value < WRAPPED).collect::<Vec<f64>>()
         };
         let least = of("min_rtt").into_iter().reduce(f64::min);
         let mean = of("mean_rtt");
@@ -314,7 +349,11 @@ impl Test<'_> {
         };
         let own = (0..sums.len()).filter(|at| !again(*at)).map(|at| sums[at]);
         let told = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
-        let mut told: Vec<(f64, Option<f64>)> = told.filter(|(bits, _)| *bits >= 0.0).collect();
+        let (mut told, wrapped): (Vec<(f64, Option<f64>)>, Vec<_>) = told.partition(|(bits, _)| *bits >= 0.0);
+        if !wrapped.is_empty() {
+            let count = wrapped.len();
+            builder.remarks.push(format!("{count} intervals were left out: their counters wrapped around"));
+        }
         // What is left between the last whole second and the end, often 2 ms, is no interval like
         // the others.
         let lasted = |one: Option<&(f64, Option<f64>)>| one.and_then(|(_, seconds)| *seconds);
@@ -335,28 +374,33 @@ impl Test<'_> {
     }
 
     /// What is told of single datagrams: losses, order, jitter.
-    fn datagrams(&self, sum: &Value, with: &With, builder: &mut Builder) {
-        let packets = positive(&sum["packets"]);
-        let told = positive(&sum["jitter_ms"]);
-        let (Some(packets), Some(jitter)) = (packets, told) else {
-            let why = "the receiver's side is not told";
-            return builder.missing(with("loss", "", Better::Lower, ""), why.to_string());
-        };
-        match sum["lost_packets"].as_f64() {
-            Some(lost) if lost >= 0.0 => builder.value(with("loss", "", Better::Lower, ""), lost / packets),
-            Some(lost) => builder.missing(
-                with("loss", "", Better::Lower, ""),
-                format!("it says that {lost} of {packets} datagrams were lost: some arrived twice, or late"),
-            ),
-            None => {}
+    fn datagrams(&self, sum: &Value, loss: Result<f64, String>, with: &With, builder: &mut Builder) {
+        let share = |metric: &str| with(metric, "", Better::Lower, "");
+        match loss {
+            Ok(loss) => builder.value(share("loss"), loss),
+            Err(why) => builder.missing(share("loss"), why),
         }
+        let (Some(packets), Some(jitter)) = (positive(&sum["packets"]), positive(&sum["jitter_ms"])) else {
+            return;
+        };
         let out: Vec<f64> =
             self.own_streams(false).filter_map(|one| one["udp"]["out_of_order"].as_f64()).collect();
         if !out.is_empty() && !self.both {
-            builder.value(with("reordered", "", Better::Lower, ""), out.iter().sum::<f64>() / packets);
+            let all = out.iter().sum::<f64>();
+            match out.iter().all(|one| *one >= 0.0) && all <= packets {
+                true => builder.value(share("reordered"), all / packets),
+                false => builder.missing(
+                    share("reordered"),
+                    format!("a counter that wrapped around: {all:.0} of {packets:.0} datagrams out of order"),
+                ),
+            }
         }
         let note = "smoothed differences of transit times (RFC 3550), not those of round trips";
-        builder.value(with("jitter", "us", Better::Lower, note), jitter * 1e3);
+        let own = with("jitter", "us", Better::Lower, note);
+        match positive(&sum["seconds"]).is_none_or(|seconds| jitter <= seconds * 1e3) {
+            true => builder.value(own, jitter * 1e3),
+            false => builder.missing(own, format!("{jitter:.0} ms are longer than the test")),
+        }
     }
 
     /// CPU of both ends, and whether one had all that it could use.
@@ -393,6 +437,22 @@ impl Test<'_> {
                 );
             }
         }
+    }
+}
+
+/// The share of datagrams that were lost, or why it is not known.
+fn loss(sum: &Value) -> Result<f64, String> {
+    let untold = || "the receiver's side is not told".to_string();
+    let packets =
+        positive(&sum["packets"]).filter(|_| positive(&sum["jitter_ms"]).is_some()).ok_or_else(untold)?;
+    match sum["lost_packets"].as_f64().ok_or_else(untold)? {
+        lost if lost < 0.0 => {
+            Err(format!("it says that {lost} of {packets} datagrams were lost: some arrived twice, or late"))
+        }
+        lost if lost > packets => {
+            Err(format!("a counter that wrapped around: {lost:.0} of {packets:.0} datagrams lost"))
+        }
+        lost => Ok(lost / packets),
     }
 }
 

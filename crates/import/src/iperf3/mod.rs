@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::above::{command, heading};
 use super::builder::Builder;
 use super::embedded::{Embedded, embedded};
 use super::own::{Against, short};
@@ -31,6 +32,9 @@ const FORMAT: Format = Format("iperf3 result");
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 5;
 
+/// More tests than this in one file are a mistake or an attack.
+const MOST_TESTS: usize = 500;
+
 /// Whether a text has a result of iperf3.
 fn is_one(text: &str) -> bool {
     is_json(text) || text::is_one(text)
@@ -38,6 +42,49 @@ fn is_one(text: &str) -> bool {
 
 fn is_json(text: &str) -> bool {
     text.contains("\"iperf 3") || (text.contains("\"sum_sent\"") && text.contains("\"bits_per_second\""))
+}
+
+/// One test of a text.
+struct Test {
+    data: Value,
+    /// It came to an end of its own.
+    whole: bool,
+    /// It is of a stream of events.
+    streamed: bool,
+    /// The heading under which it stands.
+    heading: String,
+}
+
+impl Test {
+    /// What no other test has: its cookie, and the end that wrote it.
+    fn own(&self) -> String {
+        let start = &self.data["start"];
+        match start["cookie"].as_str() {
+            Some(cookie) => {
+                format!("{cookie} {} {}", start.get("accepted_connection").is_some(), start["system_info"])
+            }
+            None => self.data.to_string(),
+        }
+    }
+
+    /// What is the same of two tests that are measurements of one system.
+    fn system(&self) -> String {
+        let (start, end) = (&self.data["start"], &self.data["end"]);
+        let told = [
+            &start["system_info"],
+            &start["version"],
+            &start["connecting_to"]["host"],
+            &start["accepted_connection"]["host"],
+            &start["sock_bufsize"],
+            &start["test_start"]["tos"],
+            &end["sender_tcp_congestion"],
+        ];
+        told.iter()
+            .map(|value| value.to_string())
+            .chain([self.heading.clone()])
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
 }
 
 /// The results in a text, of its JSON and of what else iperf3 printed.
@@ -57,17 +104,20 @@ fn read(text: &str) -> Vec<Imported> {
     results
 }
 
-/// The results in JSON: one for each test and host.
+/// The results in JSON: one for each system that was tested.
 fn read_json(found: Embedded) -> Vec<Imported> {
-    let Embedded { documents, lines, cut, left_out } = found;
-    let tests = tests_of(documents);
+    let Embedded { documents, above, lines, cut, left_out } = found;
+    let (tests, repeated) = each_once(tests_of(documents, above));
+    let more = tests.len().saturating_sub(MOST_TESTS);
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
     let mut order = Vec::new();
     let last = tests.len().saturating_sub(1);
-    for (at, (test, whole)) in tests.iter().enumerate() {
-        let (host, kernel) = system(test);
-        let (builder, against) = builders.entry(host.clone()).or_insert_with(|| {
-            order.push(host.clone());
+    let several = tests.windows(2).any(|two| two[0].system() != two[1].system());
+    for (at, test) in tests.iter().take(MOST_TESTS).enumerate() {
+        let (host, kernel) = system(&test.data);
+        let own = test.system();
+        let (builder, against) = builders.entry(own.clone()).or_insert_with(|| {
+            order.push(own);
             let mut builder = Builder::new(FORMAT, &host);
             builder.remarks.push(
                 "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not independent"
@@ -76,16 +126,19 @@ fn read_json(found: Embedded) -> Vec<Imported> {
             (builder, Against::default())
         });
         builder.fact("kernel", &kernel);
+        if several {
+            builder.fact("heading", &test.heading);
+        }
         if cut && at == last {
             against.interrupted("the file ends in the midst of its JSON");
-        } else if !whole {
+        } else if !test.whole {
             against.interrupted("the stream of events has neither an end nor an error");
         }
-        figures::figures(test, builder, against);
+        figures::figures(&test.data, builder, against);
     }
     let mut results: Vec<Imported> = Vec::new();
-    for host in order {
-        let Some((mut builder, against)) = builders.remove(&host) else { continue };
+    for system in order {
+        let Some((mut builder, against)) = builders.remove(&system) else { continue };
         if results.is_empty() {
             builder.remarks.extend(
                 lines.iter().take(QUOTED).map(|line| format!("beside the JSON it says {:?}", short(line))),
@@ -93,8 +146,14 @@ fn read_json(found: Embedded) -> Vec<Imported> {
             if let Some(more @ 1..) = lines.len().checked_sub(QUOTED) {
                 builder.remarks.push(format!("and {more} more lines"));
             }
-            if left_out > 0 {
-                builder.remarks.push(format!("{left_out} tests were left out: the file has too many"));
+            if left_out + more > 0 {
+                builder
+                    .remarks
+                    .push(format!("{} tests were left out: the file has too many", left_out + more));
+            }
+            if repeated > 0 {
+                let tests = if repeated == 1 { "a test stands" } else { "tests stand" };
+                builder.remarks.push(format!("{tests} in it once more, and count once"));
             }
         }
         let mut imported = Imported { findings: against.findings(), ..builder.finish() };
@@ -104,29 +163,54 @@ fn read_json(found: Embedded) -> Vec<Imported> {
     results
 }
 
-/// Documents as tests: whole ones as they are, the events of a stream put together; and whether
-/// each came to an end of its own.
-fn tests_of(documents: Vec<Value>) -> Vec<(Value, bool)> {
+/// Each test once: whole ones rather than their events, which some versions print before.
+fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
+    let (mut places, mut once, mut repeated) = (BTreeMap::new(), Vec::<Test>::new(), 0);
+    for test in tests {
+        match places.get(&test.own()).and_then(|at: &usize| once.get_mut(*at)) {
+            None => {
+                places.insert(test.own(), once.len());
+                once.push(test);
+            }
+            Some(known) => {
+                repeated += 1;
+                if known.streamed && !test.streamed || !known.whole && test.whole {
+                    let heading = std::mem::take(&mut known.heading);
+                    *known = Test { heading, ..test };
+                }
+            }
+        }
+    }
+    (once, repeated)
+}
+
+/// Documents as tests: whole ones as they are, the events of a stream put together; and under which
+/// heading each stands.
+fn tests_of(documents: Vec<Value>, above: Vec<&str>) -> Vec<Test> {
     let mut tests = Vec::new();
-    let put = |test: Map<String, Value>| {
+    let mut heading = String::new();
+    let put = |test: Map<String, Value>, heading: &str| {
         let whole = test.contains_key("end") || test.contains_key("error");
-        (Value::Object(test), whole)
+        Test { data: Value::Object(test), whole, streamed: true, heading: heading.to_string() }
     };
-    let mut streamed: Option<Map<String, Value>> = None;
-    for document in documents {
+    let mut streamed: Option<(Map<String, Value>, String)> = None;
+    for (document, above) in documents.into_iter().zip(above) {
+        if let Some(said) = said(above) {
+            heading = said;
+        }
         let Some(event) = document["event"].as_str().map(str::to_string) else {
-            if document.get("start").is_some()
-                || document.get("end").is_some()
-                || document.get("error").is_some()
-            {
-                tests.push((document, true));
+            let parts = ["start", "end", "error"];
+            if parts.iter().any(|part| document.get(part).is_some()) {
+                tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
+                let heading = heading.clone();
+                tests.push(Test { data: document, whole: true, streamed: false, heading });
             }
             continue;
         };
         if event == "start" {
-            tests.extend(streamed.take().map(put));
+            tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
         }
-        let test = streamed.get_or_insert_default();
+        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), heading.clone()));
         let data = document["data"].clone();
         match event.as_str() {
             "interval" => {
@@ -139,8 +223,15 @@ fn tests_of(documents: Vec<Value>) -> Vec<(Value, bool)> {
             _ => {}
         }
     }
-    tests.extend(streamed.take().map(put));
+    tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
     tests
+}
+
+/// What a line above a test says, where it is a heading: no command, and none of iperf3's own.
+fn said(line: &str) -> Option<String> {
+    let is_own =
+        line.starts_with("iperf") || line.starts_with("Server listening") || line.contains("arning:");
+    heading(line).filter(|_| !is_own && command(line, "iperf3").is_none())
 }
 
 /// Host and kernel, as `uname -a` begins: `Linux HOST 6.1.0 ...`.

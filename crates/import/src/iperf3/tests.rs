@@ -2,9 +2,11 @@
 
 mod text;
 
+use serde_json::{Value, json};
+
 use crate::Imported;
 use crate::own::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
-use crate::tests::{only, recorded, rules, skipped, values};
+use crate::tests::{figure, only, recorded, rules, skipped, values};
 
 fn one(text: &str) -> Imported {
     only(text, super::FORMAT)
@@ -100,13 +102,180 @@ fn an_end_before_its_time_is_said() {
 fn several_tests_and_streams_of_events_are_read() {
     let text = recorded("iperf3-tcp.json");
     let key = "network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth";
-    let twice = one(&format!("$ iperf3 -c server -J\n{text}{text}"));
+    // The same test twice counts once; another one of the same is another measurement.
+    let other = with_cookie(&text, "another");
+    let twice = one(&format!("$ iperf3 -c server -J\n{text}{text}{other}"));
     assert_eq!(values(&twice, key).len(), 2);
+    assert!(twice.remarks.iter().any(|remark| remark.contains("once more")), "{:?}", twice.remarks);
     assert!(twice.remarks.iter().any(|remark| remark.contains("iperf3 -c server")), "{:?}", twice.remarks);
     let whole: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let events = [("start", &whole["start"]), ("interval", &whole["intervals"][0]), ("end", &whole["end"])];
     let lines = events.map(|(event, data)| serde_json::json!({"event": event, "data": data}).to_string());
     assert_eq!(values(&one(&lines.join("\n")), key), values(&one(&text), key));
+}
+
+/// The same as of another test.
+fn with_cookie(text: &str, cookie: &str) -> String {
+    edited(text, |test| test["start"]["cookie"] = cookie.into())
+}
+
+/// A test with something else in it.
+fn edited(text: &str, change: impl Fn(&mut Value)) -> String {
+    let mut test: Value = serde_json::from_str(text).expect("JSON");
+    change(&mut test);
+    test.to_string() + "\n"
+}
+
+/// The lines of a stream of events.
+fn streamed(text: &str) -> String {
+    let whole: Value = serde_json::from_str(text).expect("JSON");
+    let events = [("start", &whole["start"]), ("interval", &whole["intervals"][0]), ("end", &whole["end"])];
+    events.map(|(event, data)| json!({"event": event, "data": data}).to_string() + "\n").concat()
+}
+
+#[test]
+fn events_before_their_whole_are_the_same_test() {
+    let text = recorded("iperf3-tcp.json");
+    let key = "network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth";
+    let other = with_cookie(&text, "another");
+    for (file, count) in [
+        (streamed(&text) + &text, 1),
+        (text.clone() + &streamed(&text), 1),
+        (streamed(&text) + &streamed(&text), 1),
+        (streamed(&text) + &text + &streamed(&other) + &other, 2),
+        (streamed(&text) + &other, 2),
+    ] {
+        assert_eq!(values(&one(&file), key).len(), count);
+    }
+    // Both ends of a test are not the same.
+    let server = edited(&text, |test| {
+        test["start"]["accepted_connection"] = json!({"host": "127.0.0.1"});
+        test["start"]["connecting_to"] = Value::Null;
+    });
+    let all = crate::read((text + &server).as_bytes()).expect("results");
+    assert_eq!(all.len(), 2);
+}
+
+#[test]
+fn tests_of_different_systems_are_results_of_their_own() {
+    let text = recorded("iperf3-tcp.json");
+    let read = |text: &str| crate::read(text.as_bytes()).expect("results");
+    let changes: [&dyn Fn(&mut Value); 5] = [
+        &|test| test["start"]["version"] = "iperf 3.16".into(),
+        &|test| test["start"]["connecting_to"]["host"] = "10.0.0.9".into(),
+        &|test| test["end"]["sender_tcp_congestion"] = "cubic".into(),
+        &|test| test["start"]["sock_bufsize"] = 65_536.into(),
+        &|test| test["start"]["system_info"] = "Linux other 6.1.0 x".into(),
+    ];
+    for change in changes {
+        let other = edited(&with_cookie(&text, "another"), change);
+        assert_eq!(read(&(text.clone() + &other)).len(), 2, "{other:.300}");
+    }
+    let found = read(&format!("Before:\n{text}After:\n{}", with_cookie(&text, "another")));
+    let headings: Vec<&str> = found
+        .iter()
+        .flat_map(|one| &one.make_up)
+        .filter(|(label, _)| label == "heading")
+        .map(|(_, value)| value.as_str())
+        .collect();
+    assert_eq!(headings, ["Before", "After"]);
+    for own in ["iperf Done.\n", "warning: UDP block size\n", "$ iperf3 -c a -J\n", "\n"] {
+        assert_eq!(read(&format!("{text}{own}{}", with_cookie(&text, "another"))).len(), 1, "{own}");
+    }
+}
+
+#[test]
+fn a_transfer_of_a_few_ms_has_no_rate() {
+    // `iperf3 -n 64K` over loopback.
+    let of = |seconds: f64| {
+        edited(&recorded("iperf3-tcp.json"), |test| {
+            for sum in ["sum_sent", "sum_received"] {
+                let bits = 131_072.0 * 8.0 / seconds;
+                test["end"][sum] =
+                    json!({"seconds": seconds, "bytes": 131_072, "bits_per_second": bits, "retransmits": 0});
+            }
+            test["end"]["streams"] = json!([]);
+            test["intervals"] = json!([]);
+        })
+    };
+    let key = |metric: &str| format!("network.tcp@free?direction=send/bytes=131072&streams=2#{metric}");
+    for ms in [0.061, 0.588, 7.0, 49.0] {
+        let found = one(&of(ms / 1e3));
+        for metric in ["bandwidth", "sent"] {
+            let why = skipped(&found, &key(metric));
+            assert!(why.starts_with("131072 bytes in ") && why.contains("no rate"), "{why}");
+        }
+        assert!(!found.figures.iter().any(|one| one.judged.series.key.ends_with("#retransmits")));
+        assert!(!rules(&found).contains(&FIGURES_DISAGREE));
+    }
+    assert_eq!(values(&one(&of(1.0)), &key("bandwidth")).len(), 1);
+}
+
+#[test]
+fn counters_below_zero_or_wrapped_are_no_figures() {
+    let key = |metric: &str| format!("network.tcp@free?direction=send/bytes=131072&streams=2#{metric}");
+    let text = recorded("iperf3-tcp.json");
+    // Of the sum, or of one stream that the sum hides.
+    for (at, count) in [(None, -2.0), (None, 4_294_967_290.0), (Some(0), -2.0), (Some(1), 4_294_967_294.0)] {
+        let found = one(&edited(&text, |test| match at {
+            None => test["end"]["sum_sent"]["retransmits"] = count.into(),
+            Some(at) => test["end"]["streams"][at]["sender"]["retransmits"] = count.into(),
+        }));
+        assert!(skipped(&found, &key("retransmits")).contains("wrapped around"), "{count}");
+        assert_eq!(values(&found, &key("bandwidth")).len(), 1);
+    }
+    let found = one(&edited(&text, |test| {
+        for sum in ["sum_sent", "sum_received"] {
+            test["end"][sum]["bytes"] = (-1_000_000_000i64).into();
+            test["end"][sum]["bits_per_second"] = (-8e9).into();
+        }
+    }));
+    for metric in ["bandwidth", "sent"] {
+        assert!(skipped(&found, &key(metric)).contains("it says -1000000000 bytes"));
+    }
+    let udp = "network.udp@free?direction=receive&rate=200/bytes=32768&streams=2#";
+    for (name, count, metric, word) in [
+        ("lost_packets", -3.0, "loss", "arrived twice"),
+        ("lost_packets", 4_294_967_290.0, "loss", "wrapped around"),
+        ("jitter_ms", 4_294_967.3, "jitter", "longer than the test"),
+    ] {
+        let found = one(&edited(&recorded("iperf3-udp.json"), |test| {
+            for sum in ["sum", "sum_received"] {
+                test["end"][sum][name] = count.into();
+            }
+        }));
+        assert!(skipped(&found, &format!("{udp}{metric}")).contains(word), "{name} {count}");
+        assert_eq!(values(&found, &format!("{udp}bandwidth")).len(), 1);
+    }
+    let found = one(&edited(&recorded("iperf3-udp.json"), |test| {
+        test["end"]["streams"][0]["udp"]["out_of_order"] = 4_294_967_290u64.into();
+    }));
+    assert!(skipped(&found, &format!("{udp}reordered")).contains("wrapped around"));
+}
+
+#[test]
+fn a_rate_of_datagrams_has_its_loss_beside_it() {
+    let key = "network.udp@free?direction=receive&rate=200/bytes=32768&streams=2#bandwidth";
+    let note = |change: &dyn Fn(&mut Value)| {
+        let found = one(&edited(&recorded("iperf3-udp.json"), change));
+        figure(&found, key).note.clone()
+    };
+    let lost = |count: i64| {
+        note(&|test| {
+            for sum in ["sum", "sum_received"] {
+                test["end"][sum]["lost_packets"] = count.into();
+            }
+        })
+    };
+    assert!(lost(191).contains("25 % of its datagrams were lost"), "{}", lost(191));
+    assert!(lost(0).contains("0.00 % of its datagrams were lost"), "{}", lost(0));
+    assert!(lost(-1).contains("is not told"), "{}", lost(-1));
+    let untold = note(&|test| {
+        for sum in ["sum", "sum_received"] {
+            test["end"][sum]["jitter_ms"] = Value::Null;
+        }
+    });
+    assert!(untold.contains("is not told"), "{untold}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn vendor(highest: u32, name: &[u8; 12]) -> String {
 fn shape(snapshot: &Snapshot) -> (usize, usize, Vec<String>) {
     let mut all = Cpus { online: cpus(snapshot), ..Cpus::default() };
     complete_cpus(&mut all, snapshot, &mut Vec::new());
-    let caches = caches(snapshot, &all.online);
+    let caches = caches(snapshot, &all.online, &mut Vec::new());
     let words = |cache: &Cache| {
         let kib = cache.size_bytes.unwrap_or(0) >> 10;
         format!("L{}{:?} {kib}K {}", cache.level, cache.kind, cache.cpus)
@@ -46,6 +46,28 @@ fn intel_with_leaf_4_only() {
     let caches = vec!["L2Unified 4096K 0,2".to_string(), "L2Unified 4096K 1,3".to_string()];
     assert_eq!(shape(&snapshot), (2, 4, caches));
     assert_eq!(hypervisor_bit(&snapshot), Some(false));
+}
+
+#[test]
+fn who_shares_a_cache_is_known_only_where_every_cpu_answered() {
+    let cpu = |id: u32| {
+        vec![
+            vendor(4, b"GenuineIntel"),
+            format!("1 1 0 0 0 => 6f7 {:x} 4e33d bfebfbff", id << 24 | 2 << 16 | 0x800),
+            "5 4 0 0 0 => 4004143 3c0003f fff 1".to_string(),
+            "5 4 0 1 0 => 0 0 0 0".to_string(),
+        ]
+    };
+    let online = CpuSet::parse_list("0-1").expect("a list");
+    let told = |cpus: &[Vec<String>]| {
+        let mut remarks = Vec::new();
+        let caches = caches(&dump(cpus), &online, &mut remarks);
+        (caches.iter().map(|cache| cache.cpus.to_string()).collect::<Vec<String>>(), remarks.join("; "))
+    };
+    assert_eq!(told(&[cpu(0), cpu(1)]), (vec!["0-1".to_string()], String::new()));
+    assert_eq!(told(&[]), (vec![], String::new()));
+    let (caches, remarks) = told(&[cpu(0)]);
+    assert!(caches == ["0"] && remarks.starts_with("CPUs 0 alone were asked"), "{remarks}");
 }
 
 #[test]

@@ -185,10 +185,22 @@ impl<'a> Placed<'a> {
             self.facts.is_some_and(|facts| !facts.even.contains(&(socket.channels_populated as u32)))
         };
         if sockets.iter().any(several) {
-            text.push_str("; so many cannot form one interleave set, so that memory falls into regions of different speed");
-            severity = Severity::Warning;
+            let source = self.facts.and_then(|facts| facts.regions_source());
+            let (words, confidence) = match source {
+                Some(_) => {
+                    severity = Severity::Warning;
+                    let words = "so many cannot form one interleave set, so that memory falls into regions of different speed";
+                    (words, Confidence::Medium)
+                }
+                None => {
+                    let words = "no document that is known here says that one interleave set covers so many, or what happens \
+                                 otherwise on processors of this generation";
+                    (words, Confidence::Low)
+                }
+            };
+            text.push_str(&format!("; {words}"));
             if !self.unbalanced {
-                self.confidence = Confidence::Medium;
+                self.confidence = confidence;
             }
             self.unbalanced = true;
         }

@@ -68,6 +68,11 @@ impl Facts {
         self.channels / self.controllers.unwrap_or(1)
     }
 
+    /// Who says that other numbers of channels than `even` make regions of different speed.
+    pub fn regions_source(&self) -> Option<&'static str> {
+        REGIONS.iter().find(|(family, _)| *family == self.family).map(|(_, source)| *source)
+    }
+
     pub fn controller_of(&self, channel: u32) -> Option<u32> {
         self.controllers.map(|_| channel / self.channels_each())
     }
@@ -92,6 +97,8 @@ const INTEL_E5: &str =
     "Intel Xeon E5 datasheets, volume 1: a socket interleaves over 1 to 4 (E5-2400: 3) channels";
 const AMD_8: &str = "Dell white paper \"Balanced Memory with 2nd Generation AMD EPYC Processors for PowerEdge \
                      Servers\": 8 or 16 modules balanced, 4 or 12 near balanced, other numbers make several regions";
+const AMD_MILAN: &str = "Gigabyte \"Memory Population Guidelines, AMD EPYC 7003 Series Processors\": two, four, six or \
+                         eight channels interleave";
 const AMD_12: &str =
     "AMD EPYC 9004 memory population guidelines: 1, 2, 4, 6, 8, 10 or 12 channels interleave";
 const INTEL_8: &str = "Lenovo Press LP1517 \"Balanced Memory Configurations for 2-Socket Servers with 3rd-Gen Intel \
@@ -154,12 +161,28 @@ const FACTS: &[Facts] = &[
     facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
     facts(Naples, "EPYC 7001 (Naples)", 8, None, &[1, 4, 8], AMD_8),
     facts(Rome, "EPYC 7002 (Rome)", 8, None, &[1, 4, 8], AMD_8),
-    facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 4, 8], AMD_8),
+    facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 2, 4, 6, 8], AMD_MILAN),
     facts(Siena, "EPYC 8004 (Siena)", 6, None, &[1, 2, 4, 6], AMD_12),
     facts(Genoa, "EPYC 9004 (Genoa)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Turin, "EPYC 9005 (Turin)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Altra, "Ampere Altra", 8, None, &[1, 2, 4, 8], OTHERS),
+];
+
+/// Who says, of a family, that modules on a number of channels which no interleave set covers make
+/// regions of different speed. Of other families that is not known.
+const REGIONS: &[(Family, &str)] = &[
+    (CascadeLake, "Dell white paper \"Balanced Memory with 2nd Generation Intel Xeon Scalable Processors\""),
+    (
+        IceLake,
+        "Lenovo Press LP1517 \"Balanced Memory Configurations for 2-Socket Servers with 3rd-Gen Intel Xeon Scalable \
+         Processors\"",
+    ),
+    (
+        Rome,
+        "Dell white paper \"Balanced Memory with 2nd Generation AMD EPYC Processors for PowerEdge Servers\"",
+    ),
+    (Milan, "Gigabyte \"Memory Population Guidelines, AMD EPYC 7003 Series Processors\""),
 ];
 
 /// Where the speeds below come from.
@@ -383,6 +406,7 @@ mod tests {
             assert!(facts.even.contains(&facts.channels) && !facts.source.is_empty(), "{facts:?}");
             assert_eq!(facts.channels % facts.controllers.unwrap_or(1), 0, "{facts:?}");
         }
+        assert!(REGIONS.iter().all(|(family, _)| FACTS.iter().any(|facts| facts.family == *family)));
         for (family, first, last, mts) in LIMITS {
             assert!(FACTS.iter().any(|facts| facts.family == *family) && first <= last && *mts > 0);
         }

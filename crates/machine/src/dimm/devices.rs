@@ -1,54 +1,108 @@
 //! What tables list beside modules of memory, and what they say of modules and no module can mean.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::balance::{gib, listed};
-use super::{Dimm, Tables};
+use super::{Dimm, Holds, Tables};
 
 /// Kinds of devices that hold firmware, whatever slot they claim.
 const FIRMWARE: [&str; 5] = ["ROM", "FLASH", "EEPROM", "FEPROM", "EPROM"];
 
-/// MT/s that modules of a kind never reach, overclocked ones included (JEDEC's fastest are 400,
-/// 1066, 2133, 3200, 8800, and 12800 of multiplexed ranks).
-const BEYOND: [(&str, u32); 5] =
-    [("DDR", 800), ("DDR2", 1600), ("DDR3", 3400), ("DDR4", 5600), ("DDR5", 14_400)];
+/// MT/s below and above which no module of a kind runs, overclocked ones included. JEDEC's slowest
+/// are 200, 400, 800, 1600 and 3200, its fastest 400, 1066, 2133, 3200, 8800, and 12800 of
+/// multiplexed ranks; Dell's R730 can slow DDR4 to 1333.
+const POSSIBLE: [(&str, u32, u32); 5] = [
+    ("DDR", 200, 800),
+    ("DDR2", 400, 1600),
+    ("DDR3", 800, 3400),
+    ("DDR4", 1333, 5600),
+    ("DDR5", 3200, 14_400),
+];
 const BEYOND_ALL: u32 = 14_400;
 
 /// Takes out of the modules what is none, and of their words what cannot be, with a remark of each.
 pub(super) fn sort_out(tables: &mut Tables) {
     let mut remarks = Vec::new();
-    let all = tables.dimms.len();
-    tables.dimms.retain(|dimm| !is_firmware(dimm));
-    let firmware = all - tables.dimms.len();
-    if firmware > 0 {
-        remarks.push(match firmware {
-            1 => "a device of ROM or flash is no memory module and was left out".to_string(),
-            many => format!("{many} devices of ROM or flash are no memory modules and were left out"),
-        });
-    }
-    let (cxl, dimms): (Vec<Dimm>, Vec<Dimm>) = tables.dimms.drain(..).partition(is_cxl);
-    tables.dimms = dimms;
-    if !cxl.is_empty() {
-        let bytes = cxl.iter().filter_map(|device| device.size_bytes).sum();
-        let names = listed(cxl.iter().take(6).map(|device| device.name().chars().take(40).collect()));
+    let count = |taken: Vec<Dimm>, one: &str, many: &str| match taken.len() {
+        0 => None,
+        1 => Some(one.to_string()),
+        count => Some(format!("{count} {many}")),
+    };
+    remarks.extend(count(
+        taken(tables, is_firmware),
+        "a device of ROM or flash is no memory module and was left out",
+        "devices of ROM or flash are no memory modules and were left out",
+    ));
+    remarks.extend(count(
+        taken(tables, |dimm| dimm.holds == Holds::Others),
+        "a device of an array that is no system memory (video, cache, flash) was left out",
+        "devices of arrays that are no system memory (video, cache, flash) were left out",
+    ));
+    let mut apart = |what: &str, taken: Vec<Dimm>| {
+        if taken.is_empty() {
+            return;
+        }
+        let bytes = taken.iter().filter_map(|device| device.size_bytes).sum();
+        let names = listed(taken.iter().take(6).map(|device| device.name().chars().take(40).collect()));
         remarks.push(format!(
-            "memory behind CXL is no part of the modules and stands apart: {} devices, {} ({names})",
-            cxl.len(),
+            "{what} is no part of the modules and stands apart: {} devices, {} ({names})",
+            taken.len(),
             gib(bytes)
         ));
-    }
+    };
+    apart("memory behind CXL", taken(tables, is_cxl));
+    apart("memory on the processor's package (HBM)", taken(tables, is_on_package));
+    tables.dmi.is_virtual |= tables.dimms.iter().any(is_invented);
+    remarks.extend(impossible_speeds(&mut tables.dimms));
+    remarks.extend(contradicting_speeds(&mut tables.dimms));
+    tables.remarks.extend(remarks);
+}
+
+/// The devices of a kind, which are no longer among the modules.
+fn taken(tables: &mut Tables, is_of: impl Fn(&Dimm) -> bool) -> Vec<Dimm> {
+    let (taken, dimms) = tables.dimms.drain(..).partition(|dimm| is_of(dimm));
+    tables.dimms = dimms;
+    taken
+}
+
+fn is_firmware(dimm: &Dimm) -> bool {
+    dimm.kind.as_ref().is_some_and(|kind| FIRMWARE.contains(&kind.to_ascii_uppercase().as_str()))
+}
+
+fn is_cxl(dimm: &Dimm) -> bool {
+    let names = |text: &String| {
+        let text = text.to_ascii_uppercase();
+        text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.starts_with("CXL"))
+    };
+    dimm.holds == Holds::Cxl || [&dimm.locator, &dimm.bank].into_iter().any(names)
+}
+
+fn is_on_package(dimm: &Dimm) -> bool {
+    dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM"))
+}
+
+/// Makers that hypervisors write into the modules that they invent.
+fn is_invented(dimm: &Dimm) -> bool {
+    let says = |text: &Option<String>| {
+        text.as_deref()
+            .is_some_and(|text| ["QEMU", "VMware", "Bochs"].iter().any(|own| text.starts_with(own)))
+    };
+    says(&dimm.manufacturer) || says(&dimm.part)
+}
+
+/// Speeds that no module of the kind has are not used.
+fn impossible_speeds(dimms: &mut [Dimm]) -> Vec<String> {
     let (mut impossible, mut beyond_rated) = (BTreeSet::new(), BTreeSet::new());
-    for dimm in &mut tables.dimms {
-        if says_empty(dimm) {
-            dimm.size_bytes = Some(0);
-        }
-        let beyond = beyond(dimm.kind.as_deref());
+    for dimm in dimms {
+        let own = POSSIBLE.iter().find(|(kind, ..)| dimm.kind.as_deref() == Some(*kind));
+        let (least, most) = own.map_or((0, BEYOND_ALL), |(_, least, most)| (*least, *most));
         for speed in [&mut dimm.speed_mts, &mut dimm.configured_mts] {
-            impossible.extend(speed.take_if(|mts| *mts > beyond));
+            impossible.extend(speed.take_if(|mts| !(least..=most).contains(mts)));
         }
         let above = dimm.speed_mts.zip(dimm.configured_mts).filter(|(rated, runs)| *runs > rated + 1);
         beyond_rated.extend(above);
     }
+    let mut remarks = Vec::new();
     if !impossible.is_empty() {
         let speeds = listed(impossible.iter().map(|mts| format!("{mts} MT/s")));
         remarks.push(format!("no module runs at what the firmware says ({speeds}): not used"));
@@ -58,28 +112,31 @@ pub(super) fn sort_out(tables: &mut Tables) {
             "modules rated {rated} MT/s are said to run at {runs} MT/s: overclocked, or the firmware tells one of both wrongly"
         ));
     }
-    tables.remarks.extend(remarks);
+    remarks
 }
 
-fn is_firmware(dimm: &Dimm) -> bool {
-    dimm.kind.as_ref().is_some_and(|kind| FIRMWARE.contains(&kind.to_ascii_uppercase().as_str()))
-}
-
-fn is_cxl(dimm: &Dimm) -> bool {
-    [&dimm.form, &dimm.locator, &dimm.bank]
-        .into_iter()
-        .any(|text| text.to_ascii_uppercase().starts_with("CXL"))
-}
-
-/// Some firmware writes so where others write a size of nothing.
-fn says_empty(dimm: &Dimm) -> bool {
-    let says = |text: &str| ["NO DIMM", "NODIMM"].contains(&text.trim().to_ascii_uppercase().as_str());
-    dimm.size_bytes.is_none() && (says(&dimm.locator) || says(&dimm.bank))
-}
-
-fn beyond(kind: Option<&str>) -> u32 {
-    let own = kind.and_then(|kind| BEYOND.iter().find(|(known, _)| *known == kind));
-    own.map_or(BEYOND_ALL, |(_, mts)| *mts)
+/// Modules of one part number have one rated speed; where the firmware tells several, it is not
+/// used.
+fn contradicting_speeds(dimms: &mut [Dimm]) -> Vec<String> {
+    let mut rated: BTreeMap<(Option<String>, String), BTreeSet<u32>> = BTreeMap::new();
+    let part = |dimm: &Dimm| Some((dimm.manufacturer.clone(), dimm.part.clone()?));
+    for dimm in dimms.iter() {
+        if let Some((part, mts)) = part(dimm).zip(dimm.speed_mts) {
+            rated.entry(part).or_default().insert(mts);
+        }
+    }
+    rated.retain(|_, speeds| speeds.last().zip(speeds.first()).is_some_and(|(last, first)| last - first > 1));
+    for dimm in dimms.iter_mut().filter(|dimm| part(dimm).is_some_and(|part| rated.contains_key(&part))) {
+        dimm.speed_mts = None;
+    }
+    let words = |((_, part), speeds): (&(Option<String>, String), &BTreeSet<u32>)| {
+        let part: String = part.chars().take(40).collect();
+        let speeds = speeds.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        format!(
+            "the firmware rates modules of one part number ({part}) differently ({speeds} MT/s): not used"
+        )
+    };
+    rated.iter().take(3).map(words).collect()
 }
 
 #[cfg(test)]
@@ -109,18 +166,34 @@ mod tests {
             let tables = sorted_out(vec![dimm("A1", "DDR4", 2400, 2400), dimm("BIOS", kind, 33, 33)]);
             assert_eq!((tables.dimms.len(), tables.remarks.len()), (1, 1), "{kind}");
         }
-        let flexible = Dimm { form: "CXL FLEXBUS 1.0".to_string(), ..dimm("SLOT9", "DDR5", 4800, 4800) };
+        let flexible = Dimm { holds: Holds::Cxl, ..dimm("SLOT9", "DDR5", 4800, 4800) };
         let tables =
             sorted_out(vec![dimm("A1", "DDR5", 4800, 4800), flexible, dimm("CXL1", "DDR5", 4800, 4800)]);
         assert_eq!(tables.dimms.len(), 1);
         assert!(tables.remarks[0].contains("2 devices, 32 GiB (SLOT9, CXL1)"), "{:?}", tables.remarks);
+        for (other, is_left) in [
+            (Dimm { bank: "P0_CXL_A".to_string(), ..dimm("X", "DDR5", 4800, 4800) }, false),
+            (Dimm { holds: Holds::Others, ..dimm("VGA", "DDR4", 2400, 2400) }, false),
+            (dimm("CPU0_HBM1", "HBM2", 3200, 3200), false),
+            (dimm("EXCXLENT", "DDR5", 4800, 4800), true),
+        ] {
+            let name = other.locator.clone();
+            let tables = sorted_out(vec![dimm("A1", "DDR5", 4800, 4800), other]);
+            assert_eq!((tables.dimms.len() == 2, tables.remarks.is_empty()), (is_left, is_left), "{name}");
+        }
     }
 
     #[test]
     fn speeds_that_cannot_be_are_said_and_not_used() {
-        for (kind, rated, runs) in
-            [("DDR4", 2400, 32768), ("DDR3", 1600, 65535), ("DDR5", 4800, 48000), ("LPDDR5", 6400, 64000)]
-        {
+        for (kind, rated, runs) in [
+            ("DDR4", 2400, 32768),
+            ("DDR3", 1600, 65535),
+            ("DDR5", 4800, 48000),
+            ("LPDDR5", 6400, 64000),
+            ("DDR4", 2400, 1200),
+            ("DDR5", 4800, 2400),
+            ("DDR3", 1333, 2),
+        ] {
             let tables = sorted_out(vec![dimm("A1", kind, rated, runs)]);
             assert_eq!(
                 (tables.dimms[0].speed_mts, tables.dimms[0].configured_mts),
@@ -137,10 +210,27 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_called_empty_is_empty() {
-        let unsized_slot = |locator: &str| Dimm { size_bytes: None, ..dimm(locator, "DDR4", 2400, 2400) };
-        let tables = sorted_out(vec![unsized_slot("NO DIMM"), unsized_slot("No Dimm "), unsized_slot("A1")]);
-        let sizes: Vec<Option<u64>> = tables.dimms.iter().map(|dimm| dimm.size_bytes).collect();
-        assert_eq!(sizes, [Some(0), Some(0), None]);
+    fn modules_that_a_hypervisor_invents() {
+        for (maker, is_virtual) in [("QEMU", true), ("VMware Virtual RAM", true), ("Samsung", false)] {
+            let tables = sorted_out(vec![Dimm {
+                manufacturer: Some(maker.to_string()),
+                ..dimm("DIMM 0", "RAM", 0, 0)
+            }]);
+            assert_eq!(tables.dmi.is_virtual, is_virtual, "{maker}");
+        }
+    }
+
+    #[test]
+    fn a_part_number_has_one_rated_speed() {
+        let of = |part: &str, rated| Dimm { part: Some(part.to_string()), ..dimm("A1", "DDR4", rated, 2133) };
+        let tables = sorted_out(vec![of("X", 2400), of("X", 2133), of("Y", 2666)]);
+        let rated: Vec<Option<u32>> = tables.dimms.iter().map(|dimm| dimm.speed_mts).collect();
+        assert_eq!(rated, [None, None, Some(2666)]);
+        assert!(tables.remarks[0].contains("(X) differently (2133, 2400 MT/s)"), "{:?}", tables.remarks);
+        for alike in [[of("X", 2666), of("X", 2667)], [of("X", 2400), of("Y", 2133)]] {
+            assert_eq!(sorted_out(alike.to_vec()).remarks, [""; 0]);
+        }
+        let unnamed = Dimm { part: None, ..of("", 2400) };
+        assert_eq!(sorted_out(vec![unnamed, of("X", 2133)]).remarks, [""; 0]);
     }
 }

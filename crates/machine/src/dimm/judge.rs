@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::balance::{Placed, finding, gib, listed};
 use super::cpus::{Cpu, Facts, SPEED_SOURCE};
+use super::place::{self, Why};
 use super::platforms::Rule;
 use super::population::{Confidence, DimmFinding, Population, SocketMemory};
 use super::speed::{self, DimmSpeed};
@@ -30,11 +31,11 @@ pub(super) fn judge(
     };
     let memory: Vec<&Dimm> = tables.dimms.iter().filter(|dimm| dimm.is_memory()).collect();
     if memory.is_empty() {
-        judged.dimm_remarks = tables.remarks.clone();
+        judged.dimm_remarks = [listing(tables), tables.remarks.clone()].concat();
         return judged;
     }
     let facts = cpu.map(|cpu| cpu.facts);
-    judged.dimm_remarks = remarks(tables, facts, rule, hypervisor);
+    judged.dimm_remarks = remarks(tables, cpu, rule, hypervisor);
     judged.dimm_platform = rule.map(|rule| rule.family.to_string());
     judged.dimm_source = rule.map(|rule| rule.source.to_string());
     judged.dimm_cpu_family = facts.map(|facts| facts.name.to_string());
@@ -46,6 +47,7 @@ pub(super) fn judge(
     let is_told = tables.dimms.iter().all(|dimm| !dimm.is_untold);
     if rule.is_some()
         && is_told
+        && tables.missing == 0
         && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some())
     {
         let sockets = sockets(tables, facts);
@@ -71,12 +73,7 @@ pub(super) fn judge(
     judged
 }
 
-fn remarks(
-    tables: &Tables,
-    facts: Option<&Facts>,
-    rule: Option<&Rule>,
-    hypervisor: &Hypervisor,
-) -> Vec<String> {
+fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &Hypervisor) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Hypervisor::Guest(name) = hypervisor {
         remarks.push(format!(
@@ -85,28 +82,10 @@ fn remarks(
     }
     // Whose names and channels the invented ones would be is no question.
     let invented = !remarks.is_empty();
-    let described = tables.dmi.vendor.is_some() && !tables.processors.is_empty();
-    match (rule, facts) {
-        (None, _) if invented => {}
-        (None, _) if !described => remarks.push(
-            "the tables name neither the system nor its processors: give all that dmidecode prints (without -t), so that slots \
-             can be told apart by channel"
-                .to_string(),
-        ),
-        (None, _) => {
-            let cut = |text: &str| text.chars().take(60).collect::<String>();
-            let name = tables.dimms.iter().find(|dimm| dimm.is_memory()).map_or("", |dimm| dimm.name());
-            let version = tables.processors.iter().find_map(|processor| processor.version.as_deref());
-            let why = match version.filter(|_| facts.is_none()) {
-                Some(version) => format!("the processor \"{}\" is in none of the tables, so that slots", cut(version)),
-                None => "no rule is known on this platform for slots".to_string(),
-            };
-            remarks.push(format!(
-                "{why} named as \"{}\" cannot be told apart by channel: only the modules themselves are judged",
-                cut(name)
-            ));
-        }
-        (Some(_), None) => remarks.push(
+    match rule {
+        None if invented => {}
+        None => remarks.push(why_not_placed(tables, cpu)),
+        Some(_) if cpu.is_none() => remarks.push(
             "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
                 .to_string(),
         ),
@@ -116,18 +95,76 @@ fn remarks(
     if persistent > 0 {
         remarks.push(format!("{persistent} persistent modules are no part of this judgement"));
     }
-    let untold = tables.dimms.iter().filter(|dimm| dimm.is_untold).count();
-    if untold > 0 {
-        remarks.push(format!(
-            "{untold} slots do not tell their size (the text has no such lines): whether modules are in them, and so the placement, is not known"
-        ));
-    }
+    remarks.extend(listing(tables));
     remarks.extend(tables.remarks.iter().cloned());
     let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none() && !dimm.is_untold).count();
     if unknown > 0 {
         remarks.push(format!("the size of {unknown} modules is unknown: their placement cannot be judged"));
     }
     remarks
+}
+
+/// What the text does not list, or not of all.
+fn listing(tables: &Tables) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let untold = tables.dimms.iter().filter(|dimm| dimm.is_untold).count();
+    if untold > 0 {
+        remarks.push(format!(
+            "{untold} slots do not tell their size (the text has no such lines): whether modules are in them, and so the placement, is not known"
+        ));
+    }
+    if tables.missing > 0 {
+        remarks.push(format!(
+            "the board's arrays have {} slots more than the text lists: it is cut, so that the placement cannot be judged; give all \
+             that dmidecode prints",
+            tables.missing
+        ));
+    }
+    remarks
+}
+
+/// The true reason why slots are not told apart by channel.
+fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
+    let system = tables.dmi.vendor.is_some() || tables.dmi.board_vendor.is_some();
+    let lacking = match (system, !tables.processors.is_empty() || cpu.is_some()) {
+        (false, false) => Some("name neither the system nor its processors"),
+        (false, true) => Some("do not name the system"),
+        (true, false) => Some("do not name the processors"),
+        (true, true) => None,
+    };
+    if let Some(lacking) = lacking {
+        return format!(
+            "the tables {lacking}: give all that dmidecode prints (without -t), so that slots can be told apart by channel"
+        );
+    }
+    let cut = |text: &str| text.chars().take(60).collect::<String>();
+    let version = tables.processors.iter().find_map(|processor| processor.version.as_deref());
+    let why = match place::why_not(tables, cpu) {
+        Why::Names => "no rule is known on this platform for slots".to_string(),
+        Why::Processor => match version {
+            Some(version) => {
+                format!("the processor \"{}\" is in none of the tables, so that slots", cut(version))
+            }
+            None => "the tables do not tell the processors' model, so that slots".to_string(),
+        },
+        Why::OtherProcessors => {
+            "on this platform the rules are for other processors, so that slots".to_string()
+        }
+        Why::Contradiction(rule) => {
+            format!("the list contradicts the rule for its names ({}), so that slots", rule.family)
+        }
+        Why::Twice(name) => {
+            format!(
+                "the slot \"{}\" is listed twice, as where two printouts are one text, so that slots",
+                cut(&name)
+            )
+        }
+    };
+    let name = tables.dimms.iter().find(|dimm| dimm.is_memory()).map_or("", |dimm| dimm.name());
+    format!(
+        "{why} named as \"{}\" cannot be told apart by channel: only the modules themselves are judged",
+        cut(name)
+    )
 }
 
 /// Sockets with a processor, or without one but with memory.
@@ -230,8 +267,14 @@ fn below_rated(memory: &[&Dimm], speeds: &DimmSpeed) -> Option<DimmFinding> {
         Some("slowest_module") => {
             ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
         }
-        Some(limit) => {
-            (format!("{limit} ({})", speed::BY_MODULES_SOURCE), Severity::Note, Confidence::Medium)
+        Some(limit) => (
+            format!("{limit} ({})", speeds.limit_source.unwrap_or_default()),
+            Severity::Note,
+            Confidence::Medium,
+        ),
+        None if rated.abs_diff(2 * runs) <= 2 => {
+            let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
+            (why.to_string(), Severity::Note, Confidence::Low)
         }
         None => {
             let drives = speeds.cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));

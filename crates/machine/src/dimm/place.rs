@@ -37,6 +37,38 @@ pub(super) fn place(tables: &mut Tables, cpu: Option<Cpu>) -> Option<&'static Ru
     Some(rule)
 }
 
+/// Why slots cannot be told apart by channel.
+pub(super) enum Why {
+    /// No rule of this maker's boards is for such names.
+    Names,
+    /// There is one, but not for a processor that is unknown.
+    Processor,
+    /// There is one, for other processors.
+    OtherProcessors,
+    /// There is one, which the slots contradict.
+    Contradiction(&'static Rule),
+    /// A slot of this name is listed twice.
+    Twice(String),
+}
+
+pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
+    let filled = || tables.dimms.iter().filter(|dimm| dimm.is_filled());
+    let mut seen = BTreeSet::new();
+    let twice = filled().find(|dimm| !dimm.name().is_empty() && !seen.insert((&dimm.locator, &dimm.bank)));
+    if let Some(dimm) = twice {
+        return Why::Twice(dimm.name().to_string());
+    }
+    let is_named = |rule: &&Rule| made_by(tables, rule) && filled().all(|dimm| read(rule, dimm).is_some());
+    let mut rules = RULES.iter().filter(is_named).peekable();
+    match (rules.peek(), cpu) {
+        (None, _) => Why::Names,
+        (Some(_), None) => Why::Processor,
+        (Some(_), Some(cpu)) => rules
+            .find(|rule| rule.cpus.is_empty() || rule.cpus.contains(&cpu.facts.family))
+            .map_or(Why::OtherProcessors, Why::Contradiction),
+    }
+}
+
 fn made_by(tables: &Tables, rule: &Rule) -> bool {
     let makers = [&tables.dmi.vendor, &tables.dmi.board_vendor];
     let mut makers = makers.into_iter().flatten().map(|maker| maker.to_ascii_lowercase());

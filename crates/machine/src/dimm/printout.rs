@@ -1,12 +1,16 @@
 //! What dmidecode prints, read.
 
-use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::printout::{Structure, structures};
 
 pub(super) fn parse(text: &str) -> Tables {
     let mut tables = Tables::default();
-    let structures = structures(text);
+    let structures = of_one_system(structures(text), &mut tables.remarks);
     let mut slots: Vec<(Option<&str>, String)> = Vec::new();
+    let arrays = structures.iter().filter(|one| one.kind == 16);
+    let arrays: BTreeMap<&str, Holds> = arrays.filter_map(|one| Some((one.handle?, holds(one)))).collect();
     for one in structures.iter().filter(|one| !one.fields.is_empty()) {
         let dmi = &mut tables.dmi;
         match one.kind {
@@ -28,7 +32,8 @@ pub(super) fn parse(text: &str) -> Tables {
             4 => tables.processors.extend(processor(one)),
             16 => tables.arrays.extend(array(one)),
             17 => {
-                let dimm = dimm(one);
+                let array = one.get(&["Array Handle"]).and_then(|handle| arrays.get(handle));
+                let dimm = dimm(one, array.copied().unwrap_or_default());
                 slots.push((one.handle, dimm.name().to_string()));
                 tables.dimms.push(dimm);
             }
@@ -38,7 +43,75 @@ pub(super) fn parse(text: &str) -> Tables {
     for one in structures.iter().filter(|one| matches!(one.kind, 19 | 20)) {
         tables.ranges.extend(range(one, &slots));
     }
+    let told: u32 = tables.arrays.iter().filter_map(|array| array.slots).fold(0, u32::saturating_add);
+    tables.missing = told.saturating_sub(tables.dimms.len() as u32);
     tables
+}
+
+/// The structures of one system, each once: a text may have its printout twice, and those of other
+/// systems behind it, of which no table has a second structure of these kinds.
+fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<String>) -> Vec<Structure<'a>> {
+    const ONLY: [u32; 2] = [0, 1];
+    let mut parts: Vec<Vec<Structure>> = vec![Vec::new()];
+    let mut seen: BTreeSet<u32> = BTreeSet::new();
+    for one in all.into_iter().filter(|one| !one.fields.is_empty()) {
+        if ONLY.contains(&one.kind) && !seen.insert(one.kind) {
+            seen = [one.kind].into_iter().collect();
+            parts.push(Vec::new());
+        }
+        parts.last_mut().into_iter().for_each(|part| part.push(one.clone()));
+    }
+    let mut systems: Vec<(Option<[&str; 2]>, Vec<Structure>)> = Vec::new();
+    for part in parts {
+        let name = part
+            .iter()
+            .find(|one| one.kind == 1)
+            .map(|one| ["Manufacturer", "Product Name"].map(|field| one.get(&[field]).unwrap_or_default()));
+        let known = systems.iter_mut().find(|(other, _)| name.is_none() || other.is_none() || *other == name);
+        let Some((other, own)) = known else {
+            systems.push((name, without_repeats(&[], part)));
+            continue;
+        };
+        *other = other.or(name);
+        let more = without_repeats(own, part);
+        own.extend(more);
+    }
+    let has_modules = |(_, own): &&(_, Vec<Structure>)| own.iter().any(|one| one.kind == 17);
+    let others = systems.iter().filter(has_modules).count().saturating_sub(1);
+    let chosen = systems.iter().position(|system| has_modules(&system)).unwrap_or(0);
+    let (name, own) = systems.swap_remove(chosen);
+    if others > 0 {
+        remarks.push(format!(
+            "the text has printouts of {} systems: only {} is judged; give each a file of its own",
+            others + 1,
+            name.unwrap_or_default().join(" ").chars().take(60).collect::<String>()
+        ));
+    }
+    own
+}
+
+/// What of a part is not in `known` and not twice in itself. Without handles two slots may have the
+/// same words, so that only what a whole part repeats is told twice.
+fn without_repeats<'a>(known: &[Structure<'a>], part: Vec<Structure<'a>>) -> Vec<Structure<'a>> {
+    let known: BTreeSet<&Structure> = known.iter().collect();
+    let mut seen: BTreeSet<Structure> = BTreeSet::new();
+    let is_new =
+        |one: &Structure<'a>| !known.contains(one) && (one.handle.is_none() || seen.insert(one.clone()));
+    part.into_iter().filter(is_new).collect()
+}
+
+fn holds(array: &Structure) -> Holds {
+    let says = |field: &str| array.get(&[field]).unwrap_or("").to_ascii_lowercase();
+    let purpose = says("Use");
+    match says("Location").starts_with("cxl") {
+        true => Holds::Cxl,
+        _ if ["video memory", "flash memory", "non-volatile ram", "cache memory"]
+            .contains(&purpose.as_str()) =>
+        {
+            Holds::Others
+        }
+        _ => Holds::Modules,
+    }
 }
 
 /// The first of several boards or systems is the one that counts.
@@ -71,23 +144,25 @@ fn array(one: &Structure) -> Option<MemoryArray> {
     })
 }
 
-fn dimm(one: &Structure) -> Dimm {
+fn dimm(one: &Structure, array: Holds) -> Dimm {
     let width = |name: &str| {
         let words = one.get(&[name])?.split_whitespace().next()?;
         words.parse().ok().filter(|bits: &u16| *bits > 0)
     };
-    let size_line = one.get(&["Size"]);
-    let stated = size_line.unwrap_or("");
-    // Words for an empty slot; `Not Installed` is of dmidecode before 2.0 and of firmware's own
-    // printouts.
-    let empty = ["No Module Installed", "Not Installed", "None", "NO DIMM"].contains(&stated);
+    let stated = one.get(&["Size"]).unwrap_or("");
+    let size_bytes = size(stated);
+    // `Not Installed` is of dmidecode before 2.0 and of firmware's own printouts.
+    let named = ["Locator", "Bank Locator", "Part Number", "Manufacturer"];
+    let is_empty = stated == "None"
+        || says_empty(stated)
+        || size_bytes.is_none() && named.iter().any(|field| one.get(&[field]).is_some_and(says_empty));
     let detail = one.get(&["Type Detail"]).unwrap_or("");
     let technology = one.get(&["Memory Technology"]).unwrap_or("").to_ascii_lowercase();
     let name = |names: &[&str]| one.get(names).unwrap_or("").to_string();
     Dimm {
         locator: name(&["Locator"]),
         bank: name(&["Bank Locator"]),
-        size_bytes: if empty { Some(0) } else { size(stated) },
+        size_bytes: if is_empty { Some(0) } else { size_bytes },
         speed_mts: one.get(&["Speed"]).and_then(speed),
         configured_mts: one.get(&["Configured Memory Speed", "Configured Clock Speed"]).and_then(speed),
         data_width_bits: width("Data Width"),
@@ -97,9 +172,14 @@ fn dimm(one: &Structure) -> Dimm {
         part: one.get(&["Part Number"]).and_then(told),
         manufacturer: one.get(&["Manufacturer"]).and_then(told),
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
-        form: name(&["Form Factor"]),
-        is_untold: size_line.is_none(),
-        persistent: technology.contains("non-volatile")
+        holds: if name(&["Form Factor"]).to_ascii_uppercase().starts_with("CXL") {
+            Holds::Cxl
+        } else {
+            array
+        },
+        is_untold: stated.is_empty() && !is_empty,
+        persistent: one.get(&["Type"]) == Some("Logical non-volatile device")
+            || technology.contains("non-volatile")
             || technology.contains("optane")
             || technology.contains("persistent")
             || technology.contains("nvdimm")
@@ -223,6 +303,78 @@ mod tests {
         assert_eq!(tables.arrays, [MemoryArray { slots: Some(24), max_bytes: Some(3 << 40) }]);
         assert_eq!((tables.ranges[0].locator.as_deref(), tables.ranges[0].end), (Some("A1"), 0xffff_ffff));
         assert_eq!(tables.ranges[0].interleave_position, Some(1));
+    }
+
+    #[test]
+    fn what_a_text_has_twice_and_of_several_systems() {
+        let system = |product: &str| {
+            format!(
+                "Handle 0x1, DMI type 1, 27 bytes\nSystem Information\n\tManufacturer: Dell Inc.\n\tProduct Name: {product}\n\n"
+            )
+        };
+        let other = MODULE.replace("0x1100", "0x1101").replace("Locator: A1", "Locator: A2");
+        let one = parse(&format!("{}{MODULE}{other}", system("R740")));
+        assert_eq!((one.dimms.len(), one.remarks.len()), (2, 0));
+        let twice = format!("{}{MODULE}{other}{}{MODULE}{other}", system("R740"), system("R740"));
+        assert_eq!(parse(&twice), one);
+        assert_eq!(parse(&format!("{}{MODULE}{MODULE}{other}{MODULE}", system("R740"))), one);
+        let quiet = twice.lines().filter(|line| !line.starts_with("Handle")).collect::<Vec<_>>().join("\n");
+        assert_eq!(parse(&quiet).dimms.len(), 2);
+        // System and modules asked for one after the other.
+        assert_eq!(parse(&format!("{}{}{MODULE}{other}", system("R740"), system("R740"))), one);
+        let two = parse(&format!("{}{MODULE}{}{other}{}", system("R740"), system("R640"), system("R740")));
+        assert_eq!((two.dimms.len(), two.dmi.product.as_deref()), (1, Some("R740")));
+        assert!(two.remarks[0].contains("2 systems: only Dell Inc. R740"), "{:?}", two.remarks);
+    }
+
+    #[test]
+    fn slots_of_other_arrays_and_empty_ones() {
+        let array = |at: &str, purpose: &str| {
+            format!(
+                "Handle 0x1000, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: {at}\n\tUse: {purpose}\n\tNumber Of Devices: 1\n"
+            )
+        };
+        for (at, purpose, holds) in [
+            ("System Board Or Motherboard", "System Memory", Holds::Modules),
+            ("CXL Add-on Card", "System Memory", Holds::Cxl),
+            ("System Board Or Motherboard", "Flash Memory", Holds::Others),
+            ("PCI Add-on Card", "Video Memory", Holds::Others),
+        ] {
+            assert_eq!(
+                parse(&format!("{}{MODULE}", array(at, purpose))).dimms[0].holds,
+                holds,
+                "{at} {purpose}"
+            );
+        }
+        for (from, to) in [
+            ("Size: 16384 MB", "Size: NO DIMM"),
+            ("Size: 16384 MB\n\tLocator: A1", "Size: Unknown\n\tLocator: NO DIMM"),
+            (
+                "\tSize: 16384 MB\n\tLocator: A1\n\tBank Locator: Not Specified",
+                "\tLocator: A1\n\tBank Locator: No Dimm",
+            ),
+            ("Size: 16384 MB\n\tLocator: A1", "Size: Unknown\n\tLocator: A1\n\tPart Number: [Empty]"),
+        ] {
+            assert!(MODULE.contains(from));
+            let dimm = &parse(&MODULE.replace(from, to)).dimms[0];
+            assert_eq!((dimm.size_bytes, dimm.is_untold), (Some(0), false), "{to}");
+        }
+        let untold = &parse(&MODULE.replace("Size: 16384 MB", "Size:")).dimms[0];
+        assert_eq!((untold.size_bytes, untold.is_untold), (None, true));
+    }
+
+    #[test]
+    fn a_cut_text_lists_fewer_slots_than_its_arrays_have() {
+        let array = "Physical Memory Array\n\tUse: System Memory\n\tNumber Of Devices: 2\n";
+        let other = MODULE.replace("0x1100", "0x1101").replace("Locator: A1", "Locator: A2");
+        for (text, missing) in [
+            (format!("{array}{MODULE}"), 1),
+            (format!("{array}{MODULE}{other}"), 0),
+            (format!("{array}{array}{MODULE}{other}"), 2),
+            (MODULE.to_string(), 0),
+        ] {
+            assert_eq!(parse(&text).missing, missing, "{text}");
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! cut short or odd loses only what is damaged, a structure of an older specification is read as
 //! far as it goes.
 
+use std::collections::BTreeMap;
+
 use super::printout::buffer;
-use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
+use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::smbios::{Structure, structures};
 
 /// Whether bytes begin with whole structures of which one is of memory or of the system.
@@ -18,6 +20,8 @@ const DEVICE_LEAST: usize = 0x15;
 pub(super) fn parse(table: &[u8]) -> Tables {
     let mut tables = Tables::default();
     let mut slots: Vec<(u16, String)> = Vec::new();
+    let arrays = structures(table).filter(|one| one.kind == 16);
+    let arrays: BTreeMap<u64, Holds> = arrays.map(|one| (u64::from(one.handle), holds(&one))).collect();
     for one in structures(table) {
         let dmi = &mut tables.dmi;
         let keep = |field: &mut Option<String>, at: usize| {
@@ -50,7 +54,8 @@ pub(super) fn parse(table: &[u8]) -> Tables {
             // Use 3: system memory.
             16 if one.byte(0x05) == Some(3) => tables.arrays.push(array(&one)),
             17 if one.bytes.len() >= DEVICE_LEAST => {
-                let dimm = dimm(&one);
+                let array = one.word(0x04).and_then(|handle| arrays.get(&handle));
+                let dimm = dimm(&one, array.copied().unwrap_or_default());
                 slots.push((one.handle, dimm.name().to_string()));
                 tables.dimms.push(dimm);
             }
@@ -72,16 +77,27 @@ fn array(one: &Structure) -> MemoryArray {
     MemoryArray { slots: one.word(0x0d).map(|count| count as u32), max_bytes }
 }
 
-fn dimm(one: &Structure) -> Dimm {
+/// By location (0xa4: a card behind CXL) and use (4 to 7: video, flash, non-volatile RAM, cache).
+fn holds(array: &Structure) -> Holds {
+    match (array.byte(0x04), array.byte(0x05)) {
+        (Some(0xa4), _) => Holds::Cxl,
+        (_, Some(4..=7)) => Holds::Others,
+        _ => Holds::Modules,
+    }
+}
+
+fn dimm(one: &Structure, array: Holds) -> Dimm {
     let detail = one.word(0x13).unwrap_or(0);
     // 3: DRAM, 4 and 5: NVDIMM-N and -F, 6: NVDIMM-P, 7: Optane.
-    let persistent = matches!(one.byte(0x28), Some(4..=7)) || detail & (1 << 12) != 0;
+    let persistent =
+        matches!(one.byte(0x28), Some(4..=7)) || detail & (1 << 12) != 0 || one.byte(0x12) == Some(0x1f);
+    let is_named_empty = || [0x10, 0x11, 0x17, 0x1a].iter().any(|at| says_empty(&one.text(*at)));
     let width = |at: usize| one.word(at).filter(|bits| !matches!(bits, 0 | 0xffff)).map(|bits| bits as u16);
     Dimm {
         locator: one.text(0x10),
         bank: one.text(0x11),
         size_bytes: match one.word(0x0c) {
-            None | Some(0xffff) => None,
+            None | Some(0xffff) => is_named_empty().then_some(0),
             Some(0x7fff) => one.number(0x1c, 4).map(|mebibytes| (mebibytes & 0x7fff_ffff) << 20),
             Some(size) if size & 0x8000 != 0 => Some((size & 0x7fff) << 10),
             Some(size) => Some(size << 20),
@@ -96,6 +112,7 @@ fn dimm(one: &Structure) -> Dimm {
         manufacturer: told(&one.text(0x17)),
         load_reduced: buffer(detail & (1 << 15) != 0, detail & (1 << 13) != 0),
         persistent,
+        holds: array,
         ..Dimm::default()
     }
 }
@@ -215,6 +232,22 @@ mod tests {
         long[1] = 0x80;
         long.splice(0x28..0x28, [0xff; 0x58]);
         assert_eq!(parse(&long).dimms.len(), 1);
+    }
+
+    #[test]
+    fn slots_of_other_arrays_and_empty_ones() {
+        for (at, purpose, found) in
+            [(3, 3, Holds::Modules), (0xa4, 3, Holds::Cxl), (3, 5, Holds::Others), (3, 2, Holds::Modules)]
+        {
+            let mut table = vec![16, 0x0f, 0x77, 0, at, purpose, 6, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+            let mut module = device(0x28, 1024, 667, b"A1\0B");
+            module[4] = 0x77;
+            table.extend(module);
+            assert_eq!(parse(&table).dimms[0].holds, found, "{at:x} {purpose}");
+        }
+        let sizes = |size, name: &[u8]| parse(&device(0x28, size, 667, name)).dimms[0].size_bytes;
+        assert_eq!([sizes(0xffff, b"NO DIMM\0B"), sizes(0xffff, b"A1\0no dimm")], [Some(0), Some(0)]);
+        assert_eq!([sizes(0xffff, b"A1\0B"), sizes(1024, b"NO DIMM\0B")], [None, Some(1 << 30)]);
     }
 
     #[test]

@@ -22,33 +22,71 @@ pub struct DimmSpeed {
     /// `cpu_limit`, `slowest_module`, a limit of modules a channel in words, or null: not known or
     /// nothing to explain.
     pub likely_cause: Option<String>,
+    /// Where a limit of modules a channel was read.
+    #[serde(skip)]
+    pub limit_source: Option<&'static str>,
 }
 
-/// Limits by modules a channel: family, modules, load-reduced or not, MT/s.
-const BY_MODULES: &[(Family, u32, bool, u32)] = &[
-    (Family::SandyBridgeEp, 3, false, 1066),
-    (Family::IvyBridgeEp, 3, false, 1066),
-    (Family::HaswellEp, 2, false, 1866),
-    (Family::HaswellEp, 3, false, 1600),
-    (Family::HaswellEp, 3, true, 1866),
-    (Family::BroadwellEp, 3, false, 1866),
-    (Family::BroadwellEp, 3, true, 2133),
-    (Family::CascadeLake, 2, false, 2666),
-    (Family::CascadeLake, 2, true, 2666),
-    (Family::Naples, 2, false, 2400),
-    (Family::Naples, 2, true, 2400),
-    (Family::Rome, 2, false, 2933),
-    (Family::Rome, 2, true, 2933),
-    (Family::Milan, 2, false, 2933),
-    (Family::Milan, 2, true, 2933),
-    (Family::SapphireRapids, 2, false, 4400),
-    (Family::EmeraldRapids, 2, false, 4400),
-    (Family::Genoa, 2, false, 3600),
-];
+/// What modules of a channel run at, at most.
+struct Limit {
+    family: Family,
+    modules: u32,
+    /// Load-reduced, registered, or either.
+    load_reduced: Option<bool>,
+    mts: u32,
+    source: &'static str,
+}
 
-/// Where these come from.
-pub(super) const BY_MODULES_SOURCE: &str =
-    "supported memory matrices of Dell's PowerEdge and Supermicro's board manuals";
+const fn limit(
+    family: Family,
+    modules: u32,
+    load_reduced: Option<bool>,
+    mts: u32,
+    source: &'static str,
+) -> Limit {
+    Limit { family, modules, load_reduced, mts, source }
+}
+
+const RDIMM: Option<bool> = Some(false);
+const LRDIMM: Option<bool> = Some(true);
+
+const MATRICES: &str = "supported memory matrices of Dell's PowerEdge and Supermicro's board manuals";
+const X3650_M3: &str = "IBM System x3650 M3 installation guide, DDR3 speed by DIMMs in a channel";
+const NX3300: &str = "Dell PowerVault NX3300 owner's manual, memory populations and operating frequencies";
+const M820: &str = "Dell PowerEdge M820 owner's manual, memory populations and operating frequencies";
+const X240_M5: &str = "Lenovo Flex System x240 M5 product guide, maximum memory speeds";
+const R7910: &str = "Dell Precision Rack 7910 owner's manual, memory population";
+const M830: &str = "Dell PowerEdge M830 and NX3230 owner's manuals, supported configurations";
+const S2600CW: &str = "Intel S2600CW technical product specification, DDR4 support with Xeon E5-2600 v4";
+const SR630_V3: &str = "Lenovo SR630 V3 maintenance manual and Dell R860 supported memory matrix";
+const ENGENIUS: &str = "EnGenius EAS2210 user guide, memory support (Xeon 6: 6400 with one, 5200 with two)";
+
+/// The first row that holds counts.
+const BY_MODULES: &[Limit] = &[
+    limit(Family::Nehalem, 2, None, 1066, X3650_M3),
+    limit(Family::Nehalem, 3, None, 800, X3650_M3),
+    limit(Family::SandyBridgeEp, 1, LRDIMM, 1333, NX3300),
+    limit(Family::SandyBridgeEp, 2, LRDIMM, 1333, NX3300),
+    limit(Family::SandyBridgeEp, 3, LRDIMM, 1066, NX3300),
+    limit(Family::SandyBridgeEp, 3, RDIMM, 1066, NX3300),
+    limit(Family::SandyBridgeEp, 3, RDIMM, 1333, M820),
+    limit(Family::IvyBridgeEp, 3, RDIMM, 1066, MATRICES),
+    limit(Family::HaswellEp, 2, RDIMM, 1866, MATRICES),
+    limit(Family::HaswellEp, 3, RDIMM, 1600, X240_M5),
+    limit(Family::HaswellEp, 3, RDIMM, 1866, R7910),
+    limit(Family::HaswellEp, 3, LRDIMM, 1866, X240_M5),
+    limit(Family::BroadwellEp, 2, RDIMM, 2133, S2600CW),
+    limit(Family::BroadwellEp, 3, RDIMM, 1866, M830),
+    limit(Family::BroadwellEp, 3, LRDIMM, 2133, M830),
+    limit(Family::CascadeLake, 2, None, 2666, MATRICES),
+    limit(Family::Naples, 2, None, 2400, MATRICES),
+    limit(Family::Rome, 2, None, 2933, MATRICES),
+    limit(Family::Milan, 2, None, 2933, MATRICES),
+    limit(Family::SapphireRapids, 2, None, 4400, SR630_V3),
+    limit(Family::EmeraldRapids, 2, RDIMM, 4400, MATRICES),
+    limit(Family::Genoa, 2, RDIMM, 3600, MATRICES),
+    limit(Family::Xeon6Small, 2, RDIMM, 5200, ENGENIUS),
+];
 
 pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>) -> DimmSpeed {
     let memory: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.is_memory()).collect();
@@ -60,14 +98,16 @@ pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>) -> DimmSpeed {
     let limit = cpu.and_then(|cpu| cpu.limit_mts());
     let cause = slower.iter().filter_map(|dimm| dimm.configured_mts).min().and_then(|runs| {
         if limit.is_some_and(|limit| same(runs, limit)) {
-            return Some("cpu_limit".to_string());
+            return Some(("cpu_limit".to_string(), None));
         }
         if rated.first().is_some_and(|slowest| same(*slowest, runs)) {
-            return Some("slowest_module".to_string());
+            return Some(("slowest_module".to_string(), None));
         }
-        by_modules(&memory, cpu?, runs)
+        by_modules(&memory, cpu?, runs).map(|(limit, source)| (limit, Some(source)))
     });
-    DimmSpeed { rated, configured, cpu_limit: limit, below_rated: !slower.is_empty(), likely_cause: cause }
+    let below_rated = !slower.is_empty();
+    let (likely_cause, limit_source) = cause.map_or((None, None), |(cause, source)| (Some(cause), source));
+    DimmSpeed { rated, configured, cpu_limit: limit, below_rated, likely_cause, limit_source }
 }
 
 /// A module that runs slower than it can.
@@ -80,16 +120,99 @@ fn same(one: u32, other: u32) -> bool {
     one.abs_diff(other) <= 1
 }
 
-/// The limit that the fullest channel of a slow module brings with it.
-fn by_modules(memory: &[&Dimm], cpu: Cpu, runs: u32) -> Option<String> {
+/// The limit that the fullest channel of a slow module brings with it, and who tells it.
+fn by_modules(memory: &[&Dimm], cpu: Cpu, runs: u32) -> Option<(String, &'static str)> {
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
     let beside = |dimm: &Dimm| memory.iter().filter(|other| place(other) == place(dimm)).count() as u32;
     let fullest = memory.iter().filter(|dimm| place(dimm).is_some()).max_by_key(|dimm| beside(dimm))?;
     let count = beside(fullest);
-    let reduced = fullest.load_reduced?;
-    let row = BY_MODULES.iter().find(|(family, modules, load_reduced, mts)| {
-        *family == cpu.facts.family && *modules == count && *load_reduced == reduced && same(*mts, runs)
+    let own = fullest.load_reduced;
+    let row = BY_MODULES.iter().find(|row| {
+        row.family == cpu.facts.family
+            && row.modules == count
+            && (row.load_reduced.is_none() || row.load_reduced == own)
+            && same(row.mts, runs)
     })?;
-    let kind = if reduced { "LRDIMM" } else { "RDIMM" };
-    Some(format!("{count} DPC limit for {kind} ({})", row.3))
+    let kind = match own {
+        Some(true) => " for LRDIMM",
+        Some(false) => " for RDIMM",
+        None => "",
+    };
+    Some((format!("{count} DPC limit{kind} ({})", row.mts), row.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cpus::cpu;
+    use super::*;
+
+    /// What slows two channels with so many modules each.
+    fn cause(name: &str, count: u32, load_reduced: Option<bool>, rated: u32, runs: u32) -> Option<String> {
+        let dimm = |at: u32| Dimm {
+            socket: Some(0),
+            channel: Some(at % 2),
+            size_bytes: Some(16 << 30),
+            speed_mts: Some(rated),
+            configured_mts: Some(runs),
+            load_reduced,
+            ..Dimm::default()
+        };
+        let found = speed(&(0..2 * count).map(dimm).collect::<Vec<_>>(), cpu(name));
+        assert_eq!(
+            found.limit_source.is_some(),
+            found.likely_cause.as_ref().is_some_and(|one| one.contains("DPC"))
+        );
+        found.likely_cause
+    }
+
+    #[test]
+    fn limits_by_modules_a_channel() {
+        for (name, count, reduced, rated, runs, expected) in [
+            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 3, None, 1333, 800, Some("3 DPC limit (800)")),
+            (
+                "Intel(R) Xeon(R) CPU X5650 @ 2.67GHz",
+                2,
+                RDIMM,
+                1333,
+                1067,
+                Some("2 DPC limit for RDIMM (1066)"),
+            ),
+            (
+                "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz",
+                3,
+                RDIMM,
+                1600,
+                1066,
+                Some("3 DPC limit for RDIMM (1066)"),
+            ),
+            (
+                "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz",
+                1,
+                LRDIMM,
+                1600,
+                1333,
+                Some("1 DPC limit for LRDIMM (1333)"),
+            ),
+            (
+                "Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz",
+                2,
+                RDIMM,
+                2400,
+                2133,
+                Some("2 DPC limit for RDIMM (2133)"),
+            ),
+            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", 2, None, 2400, 2133, None),
+            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", 2, LRDIMM, 2400, 2133, None),
+            ("Intel(R) Xeon(R) Gold 6448Y", 2, None, 4800, 4400, Some("2 DPC limit (4400)")),
+            ("Intel(R) Xeon(R) Gold 6448Y", 1, RDIMM, 4800, 4400, None),
+            ("Intel(R) Xeon(R) 6746E", 2, RDIMM, 6400, 5200, Some("2 DPC limit for RDIMM (5200)")),
+            ("AMD EPYC 9755 128-Core Processor", 2, RDIMM, 6400, 4400, None),
+        ] {
+            assert_eq!(
+                cause(name, count, reduced, rated, runs).as_deref(),
+                expected,
+                "{name} {count} {reduced:?}"
+            );
+        }
+    }
 }

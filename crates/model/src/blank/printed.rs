@@ -1,7 +1,7 @@
 //! Printouts of dmidecode: the fields that somebody looks at, in the printout's own form; nothing
 //! of what stood around.
 
-use super::super::printout::{TITLES, structures};
+use super::super::printout::{TITLES, structures, unquoted};
 use super::words::{Secrets, without_uuids};
 
 /// Fields that stay, by structure.
@@ -30,6 +30,7 @@ const FIELDS: [(u32, &[&str]); 9] = [
     (
         17,
         &[
+            "Array Handle",
             "Total Width",
             "Data Width",
             "Size",
@@ -67,7 +68,7 @@ const FIELDS: [(u32, &[&str]); 9] = [
 pub(super) fn secrets(text: &str, secrets: &mut Secrets) {
     let secret = |name: &str| matches!(name, "Serial Number" | "Asset Tag" | "UUID" | "SBDS Serial Number");
     // Of any structure: whatever stands behind such a name is one.
-    for line in text.lines() {
+    for line in text.lines().map(unquoted) {
         if let Some((_, value)) = line.split_once(':').filter(|(name, _)| secret(name.trim())) {
             secrets.add(value.as_bytes());
         }

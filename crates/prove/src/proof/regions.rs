@@ -201,7 +201,11 @@ pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) ->
             let keep = (-EVERY_S / 1.0f64).exp();
             wander = keep * wander + (1.0 - keep * keep).sqrt() * 0.01 * normal(&mut rng);
             let level = if there { slower } else { 1.0 };
-            Moment { at_s, load_ns: 120.0 * level * (wander + 0.06 * normal(&mut rng)).exp() }
+            Moment {
+                at_s,
+                region: at / 2 % 16,
+                load_ns: 120.0 * level * (wander + 0.06 * normal(&mut rng)).exp(),
+            }
         };
         let moments: Vec<Moment> = (0..1000).map(moment).collect();
         let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= LEAST_BLOCKS);

@@ -68,7 +68,7 @@ impl Places {
             () if same(one.llc, other.llc) => (3, "same-llc"),
             () if differ(one.package, other.package) => (6, "other-package"),
             () if differ(one.node, other.node) => (5, "other-node"),
-            () if differ(one.core, other.core) => (4, "other-llc"),
+            () if differ(one.core, other.core) && differ(one.llc, other.llc) => (4, "other-llc"),
             () => (7, "other-cpu"),
         }
     }

@@ -400,5 +400,6 @@ pub(super) fn load(machine: &Machine) -> Option<String> {
         s if s < 172_800.0 => format!("up {:.0} hours", s / 3600.0),
         s => format!("up {:.0} days", s / 86_400.0),
     });
-    joined(vec![average, pressure, up], "; ")
+    let still = (load.counters_keep_time == Some(false)).then(|| "counters stand still".to_string());
+    joined(vec![average, still, pressure, up], "; ")
 }

@@ -92,7 +92,7 @@ fn moments(slow: impl Fn(f64) -> bool, times: f64, seed: u64) -> Vec<Vec<Moment>
     let moment = |at: usize| {
         let at_s = at as f64 * 0.03;
         let level = if slow(at_s) { 170.0 * times } else { 170.0 };
-        Moment { at_s, load_ns: level * (0.05 * normal(&mut rng)).exp() }
+        Moment { at_s, region: at % 8, load_ns: level * (0.05 * normal(&mut rng)).exp() }
     };
     vec![(0..600).map(moment).collect()]
 }
@@ -106,7 +106,33 @@ fn neighbours_by_their_share_of_the_time() {
     assert!(slow.iter().all(|at_s| *at_s < 1.5), "half seconds in their order: {slow:?}");
     let nobody = neighbour(&moments(|_| false, 1.0, 2)).expect("moments");
     assert!(nobody.is_quiet() && !nobody.is_named() && nobody.blocks.len() == 36, "{nobody:?}");
+    // Turns that are shorter than half a second.
+    let short = neighbour(&moments(|at| at % 1.0 < 0.3, 1.3, 5)).expect("moments");
+    assert!(short.is_named() && (short.share - 0.3).abs() < 0.06, "{short:?}");
     let small = neighbour(&moments(|at| at % 4.0 < 1.5, 1.02, 3)).expect("moments");
     assert!(!small.is_named(), "{small:?}");
     assert_eq!(neighbour(&[moments(|_| false, 1.0, 4)[0][..100].to_vec()]), None);
+}
+
+/// Regions that differ by as much as a neighbour makes are no neighbour, in any order.
+#[test]
+fn regions_that_differ_are_no_neighbour() {
+    let mut rng = Rng::with_seed(6);
+    let mut order: Vec<usize> = (0..12).collect();
+    let mut moments: Vec<Moment> = Vec::new();
+    for round in 0..36 {
+        rng.shuffle(&mut order);
+        for (at, region) in order.iter().flat_map(|region| [*region; 2]).enumerate() {
+            let at_s = (round * 24 + at) as f64 * 0.02;
+            let level = if region % 3 == 0 { 170.0 } else { 125.0 };
+            moments.push(Moment { at_s, region, load_ns: level * (0.04 * normal(&mut rng)).exp() });
+        }
+    }
+    let found = neighbour(std::slice::from_ref(&moments)).expect("moments");
+    assert!(found.is_quiet() && found.share < 0.01, "{found:?}");
+    // With one there, both are told.
+    let there = |look: &Moment| if look.at_s % 2.5 < 0.8 { look.load_ns * 1.3 } else { look.load_ns };
+    let beside = moments.iter().map(|look| Moment { load_ns: there(look), ..*look }).collect();
+    let found = neighbour(&[beside]).expect("moments");
+    assert!(found.is_named() && (found.share - 0.32).abs() < 0.05, "{found:?}");
 }

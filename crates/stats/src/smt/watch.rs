@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::CpuSet;
+
 use super::ticks::{Look, Ticks};
 use super::usage::{CoreUse, Counting, Window};
 
@@ -44,6 +46,8 @@ struct Tally {
     /// Windows of each CPU, and of all.
     windows: usize,
     present: BTreeMap<u32, usize>,
+    /// By CPU: windows with a time of their own in which its counters must have moved, and did.
+    due: BTreeMap<u32, (f64, f64)>,
     strangers: BTreeSet<u32>,
 }
 
@@ -155,6 +159,11 @@ impl Watch {
             self.tally.all_s += counted(pair);
             self.tally.stolen_s += grown(pair, |t| t.steal);
             self.tally.guest_s += grown(pair, |t| t.guest);
+            if let Some(seconds) = passed {
+                let (due, moved) = self.tally.due.entry(*cpu).or_default();
+                *due += (seconds / tick_s).min(1.0);
+                *moved += f64::from(u8::from(pair.0 != pair.1));
+            }
         }
         for core in &mut self.cores {
             let mut busy_s = Vec::with_capacity(core.cpus.len());
@@ -193,13 +202,15 @@ impl Watch {
         let tally = std::mem::take(&mut self.tally);
         self.tally.looks = usize::from(self.last.is_some());
         let online = |cpu: &u32| tally.present.contains_key(cpu);
+        let still = tally.still();
         let mut cores = Vec::new();
         for core in &mut self.cores {
             core.close(tick_s);
             let cpus: Vec<u32> = core.cpus.iter().copied().filter(online).collect();
             let blocks = std::mem::take(&mut core.blocks);
             let seconds = blocks.iter().map(|(seconds, _)| seconds).sum();
-            if let Some(used) = CoreUse::joined(&blocks).filter(|_| !cpus.is_empty()) {
+            let is_told = !cpus.is_empty() && !cpus.iter().any(|cpu| still.contains(*cpu));
+            if let Some(used) = CoreUse::joined(&blocks).filter(|_| is_told) {
                 // Siblings that never were online cannot work.
                 let used = CoreUse { threads: cpus.len(), ..used };
                 cores.push(Watched { cpus, package: core.package, seconds, used });
@@ -238,9 +249,27 @@ impl Core {
     }
 }
 
+/// Counters that moved in a smaller part of the windows in which a tick must have passed stand
+/// still.
+const LEAST_MOVED: f64 = 0.1;
+
 impl Tally {
+    /// CPUs whose counters stood still while time passed: busy, idle or stolen, one of them grows
+    /// on every real kernel.
+    fn still(&self) -> CpuSet {
+        let is_still = |(due, moved): &(f64, f64)| *due >= 1.0 && *moved < LEAST_MOVED * due;
+        self.due.iter().filter(|(_, counted)| is_still(counted)).map(|(cpu, _)| *cpu).collect()
+    }
+
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
+        let still = self.still();
+        if !still.is_empty() {
+            remarks.push(format!(
+                "the counters of CPUs {still} in /proc/stat stand still, as sandboxes serve them: what these CPUs do \
+                 cannot be told, and their cores were left out"
+            ));
+        }
         let list = |counts: &BTreeMap<u32, usize>| {
             let each: Vec<String> = counts.iter().take(8).map(|(cpu, n)| format!("CPU {cpu} {n}×")).collect();
             each.join(", ") + if counts.len() > 8 { ", and others" } else { "" }
@@ -363,6 +392,36 @@ mod tests {
         watch.look(look(Some(1.0), &[(0, 40, 60)]));
         let seen = watch.seen();
         assert_eq!((seen.cores[0].used.threads, seen.cores[0].cpus.as_slice()), (1, &[0][..]));
+    }
+
+    #[test]
+    fn counters_that_stand_still_are_not_idle_cpus() {
+        let seen = |moves: &dyn Fn(u32, u64) -> (u64, u64)| {
+            let mut watch = Watch::new(vec![(vec![0, 1], None), (vec![2, 3], None)], 0.01, None);
+            for look_no in 0..=100 {
+                let cpus: Vec<(u32, u64, u64)> = (0..4)
+                    .map(|cpu| {
+                        let (busy, idle) = moves(cpu, look_no);
+                        (cpu, busy, idle)
+                    })
+                    .collect();
+                watch.look(look(Some(0.02 * look_no as f64), &cpus));
+            }
+            let seen = watch.seen();
+            let told: Vec<u32> = seen.cores.iter().flat_map(|core| core.cpus.clone()).collect();
+            (told, seen.remarks.join("; "))
+        };
+        let all = vec![0, 1, 2, 3];
+        assert_eq!(seen(&|_, n| (0, 2 * n)), (all.clone(), String::new()), "idle");
+        assert_eq!(seen(&|_, n| (2 * n, 7)), (all.clone(), String::new()), "busy");
+        // Late ticks come together.
+        assert_eq!(seen(&|_, n| (0, 2 * (n / 4) * 4)), (all, String::new()));
+        let (told, remarks) = seen(&|_, _| (0, 0));
+        assert!(told.is_empty() && remarks.contains("CPUs 0-3 in /proc/stat stand still"), "{remarks}");
+        let (told, remarks) = seen(&|_, _| (500, 900));
+        assert!(told.is_empty() && remarks.contains("CPUs 0-3"), "not only zeros: {remarks}");
+        let (told, remarks) = seen(&|cpu, n| if cpu == 3 { (5, 5) } else { (n, n) });
+        assert!(told == [0, 1] && remarks.contains("CPUs 3 in"), "{told:?}: {remarks}");
     }
 
     #[test]

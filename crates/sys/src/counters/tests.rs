@@ -85,6 +85,38 @@ fn counters_that_stand_still_are_unknown_not_zero() {
     assert_eq!((conditions.busy_ms, conditions.steal_ms), (Some(0.0), None), "none was ever stolen");
 }
 
+/// Busy and idle time of each CPU, ms, at a moment, ms.
+fn at(ms: u64, spent: &[(f64, f64)]) -> Reading {
+    let spent = (0..).zip(spent).map(|(cpu, (busy, idle))| (cpu, *busy, busy + idle)).collect();
+    let begin = std::time::Instant::now();
+    Reading {
+        at: Some(begin + std::time::Duration::from_millis(ms)),
+        stat_alive: true,
+        spent,
+        steal_ms: Some(5.0),
+        ..Reading::default()
+    }
+}
+
+#[test]
+fn counters_that_moved_once_must_go_on_with_the_time() {
+    let first = at(0, &[(100.0, 900.0), (0.0, 1000.0)]);
+    let known = |later: &Reading| {
+        let conditions = later.since(&first, 0.0, &CpuSet::one(0));
+        assert_eq!(conditions.busy_ms.is_some(), conditions.steal_ms.is_some());
+        assert_eq!(conditions.busy_ms.is_some(), conditions.others_on_seats_ms.is_some());
+        conditions.busy_ms.map(f64::round)
+    };
+    assert_eq!(known(&at(1000, &[(600.0, 1400.0), (0.0, 2000.0)])), Some(500.0));
+    assert_eq!(known(&at(1000, &[(100.0, 900.0), (0.0, 1000.0)])), None, "both stand still");
+    assert_eq!(known(&at(1000, &[(110.0, 900.0), (10.0, 1000.0)])), None, "busy ticks without idle time");
+    assert_eq!(known(&at(1000, &[(0.0, 0.0), (0.0, 0.0)])), None, "zeros");
+    // A guest that gets a quarter of the time counts a quarter of the ticks.
+    assert_eq!(known(&at(1000, &[(350.0, 900.0), (0.0, 1250.0)])), Some(250.0));
+    // Within 50 ms no tick may fall.
+    assert_eq!(known(&at(50, &[(100.0, 900.0), (0.0, 1000.0)])), Some(0.0));
+}
+
 #[test]
 fn damaged_counters_never_panic() {
     for text in ["cpu", "cpu0", "cpu  x y", "cpu99999999999 1", "cpu0 1\ncpu \n", "\u{0}"] {

@@ -9,19 +9,19 @@ use crate::own::{FAILED_IO, FIGURES_DISAGREE};
 use crate::{Imported, read};
 
 /// One direction of a job: I/Os, bytes, ms.
-fn side(ios: u64, bytes: u64, ms: u64) -> Value {
+pub fn side(ios: u64, bytes: u64, ms: u64) -> Value {
     let per_second = |amount: u64| if ms == 0 { 0.0 } else { amount as f64 * 1e3 / ms as f64 };
     json!({"io_bytes": bytes, "io_kbytes": bytes / 1024, "bw_bytes": per_second(bytes), "iops": per_second(ios), "runtime": ms,
            "total_ios": ios, "clat_ns": {"mean": 1000.5, "max": 9000, "N": ios, "percentile": {"50.000000": 900}}})
 }
 
 /// A job that ran for so many ms in all.
-fn job(options: Value, ran: u64, read: Value, write: Value) -> Value {
+pub fn job(options: Value, ran: u64, read: Value, write: Value) -> Value {
     json!({"jobname": "a", "groupid": 0, "error": 0, "elapsed": ran / 1000 + 1, "job options": options, "job_runtime": ran,
            "usr_cpu": 10.0, "sys_cpu": 20.0, "read": read, "write": write})
 }
 
-fn document(at_ms: u64, job: Value) -> String {
+pub fn document(at_ms: u64, job: Value) -> String {
     json!({"fio version": "fio-3.33", "timestamp_ms": 1_795_556_558_000u64 + at_ms, "global options": {"ioengine": "psync"},
            "jobs": [job], "disk_util": [{"name": "vda", "util": 64.6}]})
     .to_string()
@@ -29,33 +29,33 @@ fn document(at_ms: u64, job: Value) -> String {
 }
 
 /// One document with one job.
-fn alone(options: Value, ran: u64, read: Value, write: Value) -> Imported {
+pub fn alone(options: Value, ran: u64, read: Value, write: Value) -> Imported {
     one(&document(0, job(options, ran, read, write)))
 }
 
-fn none() -> Value {
+pub fn none() -> Value {
     side(0, 0, 0)
 }
 
-fn keys(one: &Imported) -> Vec<&str> {
+pub fn keys(one: &Imported) -> Vec<&str> {
     one.figures.iter().map(|figure| figure.judged.series.key.as_str()).collect()
 }
 
 /// A job in words as fio 3 announces it.
-fn announced(name: &str, group: u32, rw: &str, block: &str) -> String {
+pub fn announced(name: &str, group: u32, rw: &str, block: &str) -> String {
     let sizes = ["(R)", "(W)", "(T)"].map(|way| format!("{way} {block}-{block}")).join(", ");
     format!("{name}: (g={group}): rw={rw}, bs={sizes}, ioengine=psync, iodepth=1\n")
 }
 
 /// Its result: process, and the lines of its directions.
-fn result(name: &str, jobs: u32, pid: u32, sides: &str, totals: &str) -> String {
+pub fn result(name: &str, jobs: u32, pid: u32, sides: &str, totals: &str) -> String {
     format!(
         "{name}: (groupid=0, jobs={jobs}): err= 0: pid={pid}: Tue Nov 24 21:42:36 2026\n{sides}  cpu          : usr=2.00%, sys=46.00%, ctx=1, \
          majf=0, minf=1\n     issued rwts: total={totals} short=0,0,0,0 dropped=0,0,0,0\n"
     )
 }
 
-const SUMS: &str = "\nRun status group 0 (all jobs):\n   READ: bw=60.6MiB/s (63.5MB/s)\n\nDisk stats (read/write):\n  vda: ios=9/0, \
+pub const SUMS: &str = "\nRun status group 0 (all jobs):\n   READ: bw=60.6MiB/s (63.5MB/s)\n\nDisk stats (read/write):\n  vda: ios=9/0, \
                     merge=0/0, util=64.60%\n\n";
 const READ_4K: &str = "disk.random@one-cpu?cache=buffered&engine=psync&op=read/block=4096&depth=1#";
 const TEXT_4K: &str = "disk.random@one-cpu?cache=untold&engine=psync&op=read/block=4096&depth=1#";
@@ -82,7 +82,12 @@ fn reports_of_a_run_that_goes_on_are_no_jobs_of_their_own() {
 
     let text = |sums: &str| {
         let part = |iops: &str, ms: u32, ios: u32| {
-            let line = format!("  read: IOPS={iops}, BW=60.6MiB/s (63.5MB/s)(52.6MiB/{ms}msec)\n");
+            let mib = f64::from(ios) / 256.0;
+            let rate = mib * 1e3 / f64::from(ms);
+            let line = format!(
+                "  read: IOPS={iops}, BW={rate:.1}MiB/s ({:.1}MB/s)({mib:.1}MiB/{ms}msec)\n",
+                rate * 1.048_576
+            );
             result("s", 1, 10792, &line, &format!("{ios},0,0,0")) + sums
         };
         announced("s", 0, "randread", "4096B")

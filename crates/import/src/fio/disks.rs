@@ -1,0 +1,122 @@
+//! The devices that fio names behind a run's files, and what they say of where its data were.
+
+use serde_json::Value;
+
+use super::numbers::{named, plain};
+use super::{Job, Way};
+use crate::own::short;
+
+/// Devices that are told of.
+const MOST: usize = 8;
+
+/// I/Os from which on a share of them says something.
+const FEWEST: f64 = 100.0;
+
+/// Engines whose I/O goes to a file or device that fio finds under Linux.
+pub const OF_FILES: [&str; 9] =
+    ["sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "mmap", "splice"];
+
+/// One device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disk {
+    name: String,
+    /// Per cent of the time.
+    busy: Option<f64>,
+    /// Reads and writes that it was given, those that were put into others among them.
+    ios: [Option<f64>; 2],
+}
+
+impl Disk {
+    /// `vda: ios=58783/6907, merge=0/1, ticks=5021/1519, in_queue=6541, util=79.71%`
+    pub fn of_line(line: &str) -> Option<Disk> {
+        let (name, rest) = line.split_once(": ios=")?;
+        let rest = format!("ios={rest}");
+        let pair = |name: &str| {
+            let both = named(&rest, name).and_then(|text| text.split_once('/'));
+            both.map_or([None; 2], |(read, write)| [plain(read), plain(write)])
+        };
+        let (given, merged) = (pair("ios"), pair("merge"));
+        let busy = named(&rest, "util").and_then(|text| plain(text.trim_end_matches('%')));
+        Some(Disk { name: short(name), busy, ios: sums(given, merged) })
+    }
+
+    fn of_json(value: &Value) -> Option<Disk> {
+        let pair = |names: [&str; 2]| names.map(|name| value[name].as_f64());
+        let ios = sums(pair(["read_ios", "write_ios"]), pair(["read_merges", "write_merges"]));
+        Some(Disk { name: short(value["name"].as_str()?), busy: value["util"].as_f64(), ios })
+    }
+}
+
+fn sums(given: [Option<f64>; 2], merged: [Option<f64>; 2]) -> [Option<f64>; 2] {
+    [0, 1].map(|way| given[way].map(|given| given + merged[way].unwrap_or(0.0)))
+}
+
+/// The devices of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Disks {
+    known: Vec<Disk>,
+    left_out: usize,
+    /// The report is there to its end, and names none.
+    pub is_without: bool,
+}
+
+impl Disks {
+    pub fn of_json(value: &Value, is_cut: bool) -> Disks {
+        let mut disks = Disks::default();
+        let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(Disk::of_json).for_each(|disk| disks.put(disk));
+        disks.is_without = disks.known.is_empty() && !is_cut;
+        disks
+    }
+
+    /// Takes a device; what is told of it later holds.
+    pub fn put(&mut self, disk: Disk) {
+        match self.known.iter().position(|known| known.name == disk.name) {
+            Some(at) => self.known[at] = disk,
+            None if self.known.len() < MOST => self.known.push(disk),
+            None => self.left_out += 1,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.known.iter().map(|disk| disk.name.as_str()).collect()
+    }
+
+    /// How busy each was: two runs on one device are on one device, however busy it was.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let told = self.known.iter().filter_map(|disk| Some((&disk.name, disk.busy?)));
+        told.map(|(name, percent)| {
+            format!("the device {name} was busy for {:.0} % of the time", percent.clamp(0.0, 1e6))
+        })
+    }
+
+    /// Tells jobs what their devices say of where data were.
+    pub fn tell(&self, jobs: &mut [Job]) {
+        let ways = [Way::Read, Way::Write];
+        let saw = ways.map(|way| {
+            let asked: f64 = jobs.iter().filter_map(|job| job.side(way).ios).sum();
+            let ios = self.known.iter().map(|disk| disk.ios[way as usize]);
+            let given = ios.sum::<Option<f64>>().filter(|_| !self.is_empty() && self.left_out == 0);
+            given.filter(|given| asked >= FEWEST && given * 2.0 < asked).map(|given| {
+                let why = match way {
+                    Way::Read => "a cache had the others, or read ahead",
+                    _ => "a cache kept the others, or put them together",
+                };
+                format!("of {asked:.0} {}s {given:.0} came to the devices: {why}", way.word())
+            })
+        });
+        for job in jobs.iter_mut() {
+            let own = ways.iter().zip(&saw).filter(|(way, _)| !job.side(**way).is_empty());
+            let hints: Vec<String> = own.filter_map(|(_, hint)| hint.clone()).collect();
+            job.hints.extend(hints);
+            let of_files = job.option(&["ioengine"]).is_some_and(|engine| OF_FILES.contains(&engine));
+            let worked = job.sides.iter().any(|side| !side.is_empty()) || job.unified.is_some();
+            job.no_device_named =
+                self.is_without && of_files && worked && job.option(&["disk_util"]) != Some("0");
+        }
+    }
+}
