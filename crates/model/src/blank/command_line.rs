@@ -395,7 +395,7 @@ fn is_name(name: &str) -> bool {
 
 /// Words that are known and numbers, with what stands between them in lists.
 fn is_known(value: &str) -> bool {
-    value.split([',', ':', ';', '/']).all(|part| is_number(part) || is_word(part))
+    value.split([',', ':', ';', '/', '=']).all(|part| is_number(part) || is_word(part))
         && without_ids(value) == value
 }
 
