@@ -52,7 +52,7 @@ const WAITING: f64 = 1.0;
 
 /// Per cent of the time in which tasks waited for a CPU, beside which no load average says that
 /// nobody works: this program's own start is less.
-const WAITING_FOR_CPU: f64 = 10.0;
+const WAITING_FOR_CPU: f64 = 20.0;
 
 /// A core that sleeps this deep, in microseconds, is late at every wake-up.
 const DEEP_US: u64 = 100;
