@@ -353,7 +353,7 @@ mod tests {
             [
                 seats("one-cpu", "1"),
                 seats("smt-sibling", "1,5"),
-                seats("other-llc", "0-1"),
+                seats("other-cpu", "0-1"),
                 ("one-per-core".to_string(), String::new(), false),
                 seats("all", "0-1,4-5"),
             ]
@@ -382,7 +382,7 @@ mod tests {
         let name = |name: &str, there: bool| (name.to_string(), there);
         assert_eq!(
             names,
-            [name("one-cpu", true), name("smt-sibling", false), name("other-llc", true), name("all", false)]
+            [name("one-cpu", true), name("smt-sibling", false), name("other-cpu", true), name("all", false)]
         );
         assert!(plan[1].unmet.as_ref().is_some_and(|why| why.contains("siblings")), "{:?}", plan[1].unmet);
         assert!(

@@ -144,10 +144,10 @@ mod tests {
     fn neighbour_cores_where_there_is_none() {
         let two = machine(&["0", "1"]);
         assert_eq!(beside(&two, "one-cpu").as_deref(), Ok("0"));
-        assert!(beside(&two, "other-llc").is_err_and(|why| why.contains("no usable CPU is left")));
+        assert!(beside(&two, "other-cpu").is_err_and(|why| why.contains("no usable CPU is left")));
         let four = machine(&["0", "1", "2", "3"]);
         assert_eq!(beside(&four, "one-cpu").as_deref(), Ok("2"), "not the first CPU of all");
-        assert_eq!(beside(&four, "other-llc").as_deref(), Ok("2 3"), "each its own");
+        assert_eq!(beside(&four, "other-cpu").as_deref(), Ok("2 3"), "each its own");
         assert!(second_threads(&four).is_empty());
     }
 }
