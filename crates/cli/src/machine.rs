@@ -167,7 +167,7 @@ fn dmi_file(path: &Path) -> anyhow::Result<PathBuf> {
     }
     printout_below(path).with_context(|| {
         format!(
-            "the folder {} holds neither {} nor {}: name the file with what `sudo dmidecode` prints",
+            "{} is a folder that holds neither {} nor {}: name the file with what `sudo dmidecode` prints",
             path.display(),
             PRINTOUTS[0],
             PRINTOUTS[1]
