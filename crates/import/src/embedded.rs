@@ -14,6 +14,8 @@ const MOST_IN_VAIN: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub struct Embedded<'a> {
     pub documents: Vec<Value>,
+    /// What each is headed by: the last line that stands between it and the one before, as it is.
+    pub above: Vec<&'a str>,
     /// The lines that are no part of a document, in order; empty ones are left out.
     pub lines: Vec<&'a str>,
     /// The last document ends in its midst: what its last whole members say is here.
@@ -26,6 +28,7 @@ pub struct Embedded<'a> {
 pub fn embedded(text: &str) -> Embedded<'_> {
     let mut found = Embedded::default();
     let (mut at, mut in_vain) = (0, 0);
+    let mut above = "";
     while at < text.len() {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         let begins = line.trim_start().starts_with('{');
@@ -38,7 +41,10 @@ pub fn embedded(text: &str) -> Embedded<'_> {
         }
         if let Some((value, length, cut)) = document {
             match found.documents.len() < MOST_DOCUMENTS {
-                true => found.documents.push(value),
+                true => {
+                    found.documents.push(value);
+                    found.above.push(std::mem::take(&mut above));
+                }
                 false => found.left_out += 1,
             }
             found.cut |= cut;
@@ -47,6 +53,7 @@ pub fn embedded(text: &str) -> Embedded<'_> {
         }
         if !line.trim().is_empty() {
             found.lines.push(line.trim_end());
+            above = line.trim();
         }
         at += line.len();
     }
@@ -139,6 +146,7 @@ mod tests {
         let found = embedded(text);
         assert_eq!(found.documents, [serde_json::json!({"a": 1}), serde_json::json!({"b": [2]})]);
         assert_eq!(found.lines, ["fio: hello", "between {", "after"]);
+        assert_eq!(found.above, ["fio: hello", "between {"]);
         assert!(!found.cut);
         assert!(embedded("{ no JSON }\n{\n").documents.is_empty());
     }

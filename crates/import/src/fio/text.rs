@@ -147,7 +147,7 @@ pub fn jobs(lines: &[&str]) -> Read {
         },
         direct_untold: true,
         unfinished: Some(
-            "it was announced and has no result: the run, or the file, ended before".to_string(),
+            "started, no test finished: it was announced and has no result: the run, or the file, ended before".to_string(),
         ),
         ..Job::default()
     }));

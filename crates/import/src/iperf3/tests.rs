@@ -98,13 +98,40 @@ fn an_end_before_its_time_is_said() {
 fn several_tests_and_streams_of_events_are_read() {
     let text = recorded("iperf3-tcp.json");
     let key = "network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth";
-    let twice = one(&format!("$ iperf3 -c server -J\n{text}{text}"));
+    let again = text.replace("\"cookie\":\t\"", "\"cookie\":\t\"x");
+    assert_ne!(again, text);
+    let twice = one(&format!("$ iperf3 -c server -J\n{text}{again}"));
     assert_eq!(values(&twice, key).len(), 2);
     assert!(twice.remarks.iter().any(|remark| remark.contains("iperf3 -c server")), "{:?}", twice.remarks);
     let whole: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let events = [("start", &whole["start"]), ("interval", &whole["intervals"][0]), ("end", &whole["end"])];
     let lines = events.map(|(event, data)| serde_json::json!({"event": event, "data": data}).to_string());
     assert_eq!(values(&one(&lines.join("\n")), key), values(&one(&text), key));
+    // `--json-stream-full-output` prints all of it once more, and a copy is no second test.
+    for more in [text.clone(), format!("{text}{text}"), format!("\n\n{text}")] {
+        let found = one(&format!("{}\n{more}", lines.join("\n")));
+        assert_eq!(values(&found, key), values(&one(&text), key));
+        assert!(found.remarks.iter().any(|remark| remark.contains("twice")), "{:?}", found.remarks);
+    }
+}
+
+#[test]
+fn what_the_text_tells_apart_is_apart() {
+    let text = recorded("iperf3-tcp.json");
+    let key = "network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth";
+    let other = text.replace("\"cookie\":\t\"", "\"cookie\":\t\"x");
+    for both in [
+        format!("{text}{}", other.replace(" 6.18.44 ", " 6.19.1 ")),
+        format!("{text}{}", other.replace("iperf 3.12", "iperf 3.17")),
+        format!("{text}{}", other.replace("testhost", "another")),
+        format!("Before:\n{text}After:\n{other}"),
+        format!("{text}with the patch\n{other}"),
+        format!("$ iperf3 -c a -J\n{text}$ iperf3 -c a -C bbr -J\n{other}"),
+    ] {
+        let found = crate::read(both.as_bytes()).expect("results");
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|one| values(one, key).len() == 1));
+    }
 }
 
 #[test]
