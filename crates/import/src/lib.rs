@@ -14,10 +14,12 @@ mod builder;
 mod embedded;
 mod key;
 mod kit;
+mod nearest;
 pub mod own;
 pub mod repeats;
 mod unwrap;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::bail;
@@ -172,37 +174,81 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
     }
-    let texts = unwrap::unwrapped(bytes)?;
+    // Sides and labels of it may be too short to tell.
+    let whole = std::str::from_utf8(bytes).map_or(bytes, |text| once(text).as_bytes());
+    let texts = unwrap::unwrapped(whole)?;
     let (mut all, mut refused) = (Vec::new(), None);
     for Plain { source, text } in &texts {
-        match of_text(text) {
-            Ok(found) => all.extend(found.into_iter().map(|one| one.from(source))),
-            Err(error) => _ = refused.get_or_insert(error),
+        match of_text(once(text)) {
+            Ok(found) => {
+                let twice = whole.len() < bytes.len() || once(text).len() < text.len();
+                all.extend(found.into_iter().map(|one| one.from(source, twice)));
+            }
+            Err(error) => _ = refused.get_or_insert((source, error)),
         }
     }
-    match refused {
-        Some(error) if all.is_empty() => Err(error),
+    match (refused, all.first_mut()) {
+        (Some((_, error)), None) => Err(error),
+        (Some((source, _)), Some(first)) if !source.is_empty() => {
+            first.remarks.push(format!("what stands under {source:?} has no result that Assay knows"));
+            Ok(all)
+        }
         _ => Ok(all),
     }
 }
 
-/// Reads what one source printed.
+/// A text that is the same twice, as a copy of a copy is, without its second half.
+fn once(text: &str) -> &str {
+    /// Blanks and empty lines by which the halves may differ, bytes.
+    const MARGIN: usize = 200;
+    /// Fewer lines may be what a tool printed again and again.
+    const LEAST_LINES: usize = 5;
+    let middle = text.len() / 2;
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    let mut near = ends.skip_while(|at| at + MARGIN < middle).take_while(|at| *at <= middle + MARGIN);
+    let Some(half) = near.find(|at| text[..*at].trim() == text[*at..].trim()) else { return text };
+    let first = &text[..half];
+    let lines: BTreeSet<&str> = first.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.len() < LEAST_LINES { text } else { once(first) }
+}
+
+/// Reads what one source printed: by every tool that knows a part of it, and where none does, as
+/// lmbench's, whose lines have nothing in common.
 fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
     if text.starts_with(RUN_FILE) {
         bail!(
             "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
         );
     }
-    let tool = TOOLS.iter().find(|tool| (tool.is_one)(text));
-    match tool.map_or_else(|| Ok(Vec::new()), |tool| (tool.read)(text))? {
-        found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {}", known()),
-        found => Ok(found),
+    let (mut all, mut refused) = (Vec::<Imported>::new(), None);
+    for tool in TOOLS.iter().filter(|tool| (tool.is_one)(text)) {
+        if !all.is_empty() && tool.files == lmbench::TOOL.files && !lmbench::begins(text) {
+            continue;
+        }
+        match (tool.read)(text) {
+            // What a second tool knows of it without a figure are words of the first.
+            Ok(found) if all.is_empty() => all = found,
+            Ok(found) => all.extend(found.into_iter().filter(Imported::has_figures)),
+            Err(error) => _ = refused.get_or_insert(error),
+        }
+    }
+    match refused {
+        _ if !all.is_empty() => Ok(all),
+        Some(error) => Err(error),
+        None => bail!("{}; it knows {}", nearest::refusal(text), known()),
     }
 }
 
 impl Imported {
-    /// Notes which source of a log it is from.
-    fn from(mut self, source: &str) -> Imported {
+    fn has_figures(&self) -> bool {
+        self.figures.iter().any(|figure| figure.judged.analysis.estimate.is_some())
+    }
+
+    /// Notes which source of a log it is from, and whether all of it stands there twice.
+    fn from(mut self, source: &str, twice: bool) -> Imported {
+        if twice {
+            self.remarks.push("the text stands there twice and counts once".to_string());
+        }
         if !source.is_empty() {
             self.make_up.push(("source".to_string(), source.to_string()));
         }

@@ -3,6 +3,10 @@
 use super::*;
 use model::VerdictKind;
 
+mod apart;
+pub mod foreign;
+mod mutated;
+
 const SUMMARY: &str = "make[1]: Entering directory '/x'
 
                  L M B E N C H  3 . 0   S U M M A R Y
@@ -56,7 +60,7 @@ Memory load latency
 
 /// A recording of our own.
 pub fn recorded(name: &str) -> String {
-    let path = testkit::root().join("tests/imports").join(name);
+    let path = testkit::root().join("tests/foreign").join(name);
     std::fs::read_to_string(path).expect("a recording")
 }
 
@@ -275,7 +279,7 @@ fn every_figure_has_a_key_and_every_column_a_figure() {
 
 #[test]
 fn recordings_of_disk_and_network_cut_and_damaged_anywhere() {
-    let folder = testkit::root().join("tests/imports");
+    let folder = testkit::root().join("tests/foreign");
     for name in [
         "fio-jobs.json",
         "fio-jobs.txt",

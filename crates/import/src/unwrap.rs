@@ -11,6 +11,8 @@ use regex::Regex;
 
 use super::LARGEST;
 
+mod sides;
+
 /// What one source printed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plain {
@@ -27,12 +29,15 @@ const MOST_SOURCES: usize = 200;
 /// The texts of all sources in a file. An error says why it is no text.
 pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     let text = without_colours(&decoded(&unpacked(bytes)?)?);
-    let text = if is_page(&text) { of_page(&text) } else { text };
-    let mut all = vec![Plain { source: String::new(), text: unquoted(text) }];
+    // A page may show a page.
+    let page = |text: String| if is_page(&text) { of_page(&text) } else { text };
+    let text = page(page(text));
+    let mut all = vec![Plain { source: String::new(), text: unquoted(unindented(text)) }];
     for _ in 0..DEEPEST {
         all = all.into_iter().flat_map(unprefixed).take(MOST_SOURCES).collect();
     }
-    Ok(all)
+    let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
+    Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
 }
 
 /// Reads all that comes, to a limit.
@@ -116,7 +121,7 @@ fn without_colours(text: &str) -> String {
     static STEERING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\x1b\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}")
     });
-    static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]*m"));
+    static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]+m"));
     let text = STEERING.replace_all(text, "");
     match text.contains("[0m") {
         true => BARE.replace_all(&text, "").into_owned(),
@@ -196,25 +201,68 @@ fn of_entities(text: &str) -> String {
 /// Lines that must be wrapped alike before anything is taken off.
 const LEAST_LINES: usize = 3;
 
+/// More blanks before a mark make it a part of the text.
+const MOST_BLANKS: usize = 4;
+
 /// A mail's or a page's quoted lines, without their marks, and code without its fences.
 fn unquoted(text: String) -> String {
     let is_quoted = |line: &&str| line.trim_start().starts_with('>');
     let is_fence = |line: &str| line.trim_start().starts_with("```");
     // Of a comparison of two texts it is one side, and the other one has `<`.
     let is_side = text.lines().any(|line| line.starts_with("< "));
-    let quoted = !is_side && text.lines().filter(is_quoted).count() >= LEAST_LINES;
+    let all = text.lines().filter(|line| !line.trim().is_empty()).all(|line| is_quoted(&line));
+    let least = if all { 1 } else { LEAST_LINES };
+    let quoted = !is_side && text.lines().filter(is_quoted).count() >= least;
     if !quoted && !text.lines().any(is_fence) {
         return text;
     }
-    let plain = |line: &str| -> String {
+    let inner = |line: &str, most: usize| -> String {
         let mut rest = line;
-        while let Some(inner) = rest.trim_start().strip_prefix('>').filter(|_| quoted) {
+        for _ in 0..most {
+            let blanks = rest.len() - rest.trim_start_matches(' ').len();
+            let inner = rest.trim_start_matches(' ').strip_prefix('>');
+            let Some(inner) = inner.filter(|_| quoted && blanks < MOST_BLANKS) else { break };
             rest = inner.strip_prefix(' ').unwrap_or(inner);
         }
         rest.to_string()
     };
+    // What is quoted may be a comparison, whose marks are its own.
+    let is_comparison = |depth: &usize| text.lines().any(|line| inner(line, *depth).starts_with("< "));
+    let depth = (1..=DEEPEST).find(is_comparison).unwrap_or(usize::MAX);
+    let plain = |line: &str| inner(line, depth);
     let lines: Vec<String> = text.lines().map(plain).filter(|line| !is_fence(line)).collect();
     lines.join("\n") + "\n"
+}
+
+/// A text that stands further to the right, as code in Markdown and in answers does; empty lines
+/// part it from what surrounds it.
+fn unindented(text: String) -> String {
+    const CODE: usize = 4;
+    let indent = |line: &str| match line.starts_with('\t') {
+        true => CODE,
+        false => line.len() - line.trim_start_matches(' ').len(),
+    };
+    let filled = || text.lines().filter(|line| !line.trim().is_empty());
+    let all = filled().map(indent).min().unwrap_or(0);
+    let least = if all > 0 { all } else { CODE };
+    let inside = |line: &str| indent(line) >= least;
+    let own = filled().filter(|line| inside(line));
+    let enough = all > 0 || own.clone().count() >= LEAST_LINES;
+    let Some(least) = own.map(indent).min().filter(|_| enough) else {
+        return text;
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let parted =
+        |pair: &[&str]| pair.iter().any(|line| line.trim().is_empty()) || inside(pair[0]) == inside(pair[1]);
+    if !lines.windows(2).all(parted) {
+        return text;
+    }
+    let plain = |line: &&str| match line.strip_prefix('\t') {
+        Some(rest) => rest.to_string(),
+        None if inside(line) => line[least..].to_string(),
+        None => line.to_string(),
+    };
+    lines.iter().map(plain).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
@@ -245,7 +293,10 @@ fn unprefixed(plain: Plain) -> Vec<Plain> {
         LazyLock::new(|| PREFIXES.iter().map(|kind| pattern(kind)).collect());
     let lines: Vec<&str> = plain.text.lines().collect();
     let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
-    let is_most = |count: usize| count >= LEAST_LINES && count as f64 >= MOSTLY * filled as f64;
+    let is_most = |count: usize| {
+        let least = if count == filled { 1 } else { LEAST_LINES };
+        count >= least && count as f64 >= MOSTLY * filled as f64
+    };
     if let Some(text) = of_json_log(&lines).filter(|text| is_most(text.lines().count())) {
         return vec![Plain { text, ..plain }];
     }
@@ -339,6 +390,8 @@ mod tests {
             ("breaks in one line", escaped(text).replace('\n', "<br>").into_bytes()),
             ("a mail", each(text, |line| format!("> {line}"))),
             ("an answer to a mail", each(text, |line| format!(">> {line}"))),
+            ("code, indented", each(text, |line| format!("    {line}"))),
+            ("all of it indented", each(text, |line| format!(" {line}"))),
             ("a fence", format!("```text\n{text}\n```\n").into_bytes()),
             ("kubectl", each(text, |line| format!("[pod/bench-0/main] {line}"))),
             ("kubectl with times", each(text, |line| format!("2026-11-02T03:04:05.678901234Z {line}"))),
@@ -362,21 +415,22 @@ mod tests {
 
     #[test]
     fn whatever_a_result_was_wrapped_in_it_reads_the_same() {
-        let folder = testkit::root().join("tests/imports");
-        let mut read_of = 0;
-        for file in std::fs::read_dir(folder).expect("recordings").flatten() {
-            let text = std::fs::read_to_string(file.path()).expect("a text");
-            let figures = |bytes: &[u8], how: &str| {
-                let all = read(bytes).unwrap_or_else(|error| panic!("{:?}, {how}: {error:#}", file.path()));
-                all.into_iter().map(|one| (one.figures, one.index)).collect::<Vec<_>>()
+        let (mut read_of, mut wrong) = (0, Vec::new());
+        for case in crate::tests::foreign::cases() {
+            let text = String::from_utf8(case.bytes).expect("a text");
+            let figures = |bytes: &[u8]| {
+                let all = read(bytes).map_err(|error| error.to_string());
+                all.map(|all| all.into_iter().map(|one| (one.figures, one.index)).collect::<Vec<_>>())
             };
-            let plain = figures(text.as_bytes(), "as it is");
+            let plain = figures(text.as_bytes());
             for (how, bytes) in wrapped(&text) {
-                assert!(figures(&bytes, how) == plain, "{:?} reads otherwise: {how}", file.path());
+                if figures(&bytes) != plain {
+                    wrong.push(format!("{}: {how}", case.name));
+                }
                 read_of += 1;
             }
         }
-        assert!(read_of > 200, "{read_of}");
+        assert!(read_of > 1000 && wrong.is_empty(), "of {read_of} read otherwise:\n{}", wrong.join("\n"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What Assay 0.1.0 of November 2026 wrote (`tests/archive`: run files, its JSON reports of them,
-//! and its JSON of the results in `tests/imports`). People have archives: the same numbers and keys
+//! and its JSON of the results in `tests/foreign`). People have archives: the same numbers and keys
 //! must be read from them.
 
 use std::fs::File;
@@ -137,7 +137,7 @@ fn results_of_other_tools_are_read_as_they_were() {
     assert_eq!(imports.len(), 11);
     for (path, name) in imports {
         let mut command = assay();
-        command.args(["import", "--json", &name]).current_dir(testkit::root().join("tests/imports"));
+        command.args(["import", "--json", &name]).current_dir(testkit::root().join("tests/foreign"));
         let output = command.output().expect("assay runs");
         let mut archived = serde_json::from_str(&unpacked(&path)).expect("JSON");
         if name == "fio-jobs.txt" {

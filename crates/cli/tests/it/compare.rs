@@ -350,7 +350,7 @@ fn what_cannot_be_used_is_refused_in_words() {
     zipped.write_all(&whole).expect("memory");
     let zipped = zipped.finish().expect("memory");
     let imported = assay()
-        .args(["import", "--json", "tests/imports/lmbench-summary.txt"])
+        .args(["import", "--json", "tests/foreign/lmbench-summary.txt"])
         .current_dir(testkit::root())
         .output();
     let cases: [(&str, Vec<u8>, &str); 11] = [

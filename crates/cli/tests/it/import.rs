@@ -29,7 +29,7 @@ fn collected(test: &str) -> Option<PathBuf> {
 }
 
 fn example() -> PathBuf {
-    testkit::root().join("tests/imports/lmbench-summary.txt")
+    testkit::root().join("tests/foreign/lmbench-summary.txt")
 }
 
 fn verb(args: &[&str], files: &[&Path]) -> Output {
@@ -197,7 +197,7 @@ fn an_import_reads_as_it_read() {
 
 #[test]
 fn a_log_of_hackbench_reads_as_it_read() {
-    let log = testkit::root().join("tests/imports/hackbench.log");
+    let log = testkit::root().join("tests/foreign/hackbench.log");
     let shown = text(&verb(&["import", "--all"], &[&log])).replace(&log.display().to_string(), "FILE");
     insta::assert_snapshot!("hackbench_log", shown);
     let found = json(&verb(&["import", "--json"], &[&log]));

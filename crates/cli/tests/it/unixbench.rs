@@ -10,7 +10,7 @@ use crate::assay;
 mod story;
 
 fn example() -> PathBuf {
-    testkit::root().join("tests/imports/unixbench-report.txt")
+    testkit::root().join("tests/foreign/unixbench-report.txt")
 }
 
 fn text(output: &Output) -> String {

@@ -2,6 +2,8 @@
 //! commands, headings. Sentences may be wrapped, indented and quoted as mails do it. A number is
 //! only taken from a whole sentence, so that what was cut off is never taken for a smaller number.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::command::{Invocation, Program, invocations};
 
 /// A line that means something.
@@ -101,6 +103,20 @@ pub fn read(text: &str) -> Vec<Line> {
         at += taken;
     }
     found
+}
+
+/// The lines that nobody knows and that stand there once, whatever their numbers: what other
+/// programs print, as `time`, stands there behind each run.
+pub fn said_once(lines: &[Line]) -> BTreeSet<String> {
+    let skeleton = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let mut counts: BTreeMap<String, (usize, &str)> = BTreeMap::new();
+    for line in lines {
+        if let Line::Other(text) = line {
+            counts.entry(skeleton(text)).or_insert((0, text.as_str())).0 += 1;
+        }
+    }
+    let once = counts.into_values().filter(|(count, text)| *count == 1 && text.contains(char::is_alphabetic));
+    once.map(|(_, text)| text.to_string()).collect()
 }
 
 /// A line without its indentation, and without the marks of a mail that quotes it.
@@ -230,7 +246,7 @@ fn fields<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
 }
 
 /// The host that a prompt names, and the command behind it.
-fn prompt(line: &str) -> Option<(Option<String>, &str)> {
+pub fn prompt(line: &str) -> Option<(Option<String>, &str)> {
     // Two of them are a heading of level two and no root.
     let end = line.find(['#', '$', '%']).filter(|_| !line.starts_with("##"))?;
     let (before, behind) = (line[..end].trim_end(), &line[end + 1..]);
@@ -266,7 +282,7 @@ fn continued(first: &str, lines: &[&str]) -> (String, usize) {
 }
 
 /// A line that names what follows. perf heads its counters by a line of its own.
-fn heading(line: &str) -> Option<String> {
+pub fn heading(line: &str) -> Option<String> {
     let title = match line.starts_with("##") {
         true => line.trim_start_matches('#'),
         false => line.strip_suffix(':')?,

@@ -6,9 +6,10 @@
 mod command;
 mod lines;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use command::{Invocation, Program};
+pub(crate) use lines::{heading, prompt};
 use lines::{Line, Number};
 
 use super::builder::{Builder, Meaning};
@@ -87,8 +88,12 @@ struct Result {
 
 /// The results in a text, in its order.
 fn read(text: &str) -> Vec<Imported> {
-    let mut log = Log::default();
-    lines::read(text).into_iter().for_each(|line| log.take(line));
+    let lines = lines::read(text);
+    let mut log = Log { once: lines::said_once(&lines), ..Log::default() };
+    lines.into_iter().for_each(|line| log.take(line));
+    if log.run.as_ref().is_some_and(|run| run.time.is_none()) {
+        log.orphans.push("the last run started, no test finished: the text ends in it".to_string());
+    }
     log.end();
     let Log { results, mut orphans, others, runs, .. } = log;
     let mut all: Vec<Imported> = Vec::new();
@@ -132,6 +137,12 @@ struct Log {
     /// Lines that nobody knows: the first, and how many.
     others: Option<(String, usize)>,
     runs: usize,
+    /// Lines that nobody knows and that stand there once.
+    once: BTreeSet<String>,
+    /// A run is through, and no prompt has come since.
+    behind: bool,
+    /// What heads the run that begins next.
+    next: Option<String>,
 }
 
 impl Log {
@@ -150,6 +161,8 @@ impl Log {
             Line::Perf(None) => self.end(),
             Line::Prompt { host, runs } => {
                 self.end();
+                self.behind = false;
+                self.head();
                 if host.is_some() || !runs.is_empty() {
                     self.around.host = host.unwrap_or_default();
                 }
@@ -197,7 +210,13 @@ impl Log {
                     }
                     // perf prints the same once more, the other way round.
                     _ if text.ends_with(" ops/sec") => {}
-                    _ => self.others.get_or_insert((text, 0)).1 += 1,
+                    _ => {
+                        // It says what the next run is of.
+                        if self.run.is_none() && self.behind && self.once.contains(&text) {
+                            self.next = Some(text.clone());
+                        }
+                        self.others.get_or_insert((text, 0)).1 += 1;
+                    }
                 }
             }
         }
@@ -214,8 +233,15 @@ impl Log {
         }
     }
 
+    fn head(&mut self) {
+        if let Some(heading) = self.next.take() {
+            self.around = Around { heading, host: self.around.host.clone(), asked: Vec::new() };
+        }
+    }
+
     fn begin(&mut self, program: Program) -> &mut Run {
         self.end();
+        self.head();
         self.run.insert(Run {
             program,
             tasks: None,
@@ -235,6 +261,7 @@ impl Log {
     fn end(&mut self) {
         let Some(run) = self.run.take() else { return };
         self.runs += 1;
+        self.behind = true;
         if self.runs > MOST_RUNS {
             return;
         }

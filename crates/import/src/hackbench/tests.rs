@@ -258,7 +258,7 @@ fn more_than_anybody_can_read_is_left_out() {
 /// number that the whole file does not have.
 #[test]
 fn cut_and_damaged_anywhere() {
-    let whole = include_str!("../../../../tests/imports/hackbench.log");
+    let whole = include_str!("../../../../tests/foreign/hackbench.log");
     let known = all(whole);
     let mut all_values: Vec<(String, f64)> = Vec::new();
     for figure in known.iter().flat_map(|one| &one.figures) {

@@ -1,6 +1,7 @@
 //! Lines and headings of raw result files, and what they are.
 
 use super::figures::Unit;
+use model::vocabulary::kernel as ids;
 
 /// How lines of single figures begin, in the order in which lmbench's script prints them, and what
 /// they are.
@@ -59,6 +60,24 @@ pub const LINES: &[(&str, &str)] = &[
 /// Older versions have no such line; where something stands in its place, that is told.
 pub fn is_optional(name: &str) -> bool {
     name.contains("rpc") || name == "tlb"
+}
+
+/// Labels that name a file or a host.
+pub fn begins(label: &str, words: &str) -> bool {
+    (words == "Pagefaults on" || words.ends_with(" using") || words.ends_with(" to"))
+        && label.strip_prefix(words).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// `Select on 10 fd's`, `Select on 10 tcp fd's`: how many, and the benchmark.
+pub fn select(label: &str) -> Option<(u32, &'static str)> {
+    let rest = label.strip_prefix("Select on ")?;
+    let (many, what) = rest.split_once(' ')?;
+    let group = match what {
+        "fd's" => ids::SYSCALL_SELECT.as_str(),
+        "tcp fd's" => "lmbench.select-tcp",
+        _ => return None,
+    };
+    Some((many.parse().ok()?, group))
 }
 
 /// Headings of curves with the key and wording of their points; `{}` is the point's size in bytes.

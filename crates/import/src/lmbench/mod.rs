@@ -26,9 +26,17 @@ const SUMMARY: Format = Format("lmbench summary");
 pub(crate) const RAW: Format = Format("lmbench raw results");
 pub(crate) const LAT_MEM_RD: Format = Format("lat_mem_rd curves");
 
+/// What a result is headed by, in its make-up.
+const HEADING: &str = "heading";
+
 /// What is said of every result of lmbench.
 const GENERAL: &str = "lmbench keeps the median of eleven measurements, so no spread is known; it does not pin its processes \
                        unless LMBENCH_SCHED says so";
+
+/// Whether a text says itself that it has results of lmbench.
+pub(crate) fn begins(text: &str) -> bool {
+    summary::is_one(text) || text.lines().any(|line| line.starts_with("[lmbench"))
+}
 
 /// The results in a text, one for each host; none where it holds nothing that lmbench prints.
 fn read(text: &str) -> Vec<Imported> {

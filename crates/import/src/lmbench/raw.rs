@@ -2,10 +2,10 @@
 //! wrong.
 
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
-use super::labels::{CURVES, LINES, is_optional};
+use super::HEADING;
+use super::labels::{CURVES, LINES, begins, is_optional, select};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
-use model::vocabulary::kernel as ids;
 
 const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
 
@@ -61,12 +61,14 @@ struct Reader {
     complaints: Vec<(usize, String)>,
     /// Single figures that were found: place in [`LINES`] and line number.
     found: Vec<(usize, usize)>,
+    /// The kernel's release as the first line tells it; another line tells it whole.
+    release: String,
+    /// Headings of curves that were found, and their line numbers.
+    curves: Vec<(String, usize)>,
     /// The last line that was none of lmbench's, if nothing of it has come since: `After:`.
     above: Option<String>,
 }
 
-/// What a result is headed by, in its make-up.
-const HEADING: &str = "heading";
 /// Lines that are no figures and are kept as reasons.
 const MOST_COMPLAINTS: usize = 10_000;
 
@@ -79,23 +81,31 @@ impl Reader {
             random: false,
             complaints: Vec::new(),
             found: Vec::new(),
+            release: String::new(),
+            curves: Vec::new(),
             above: None,
         }
     }
 
     fn line(&mut self, number: usize, line: &str) {
         if line.starts_with("[lmbench") {
+            let heading = self.above.take().filter(|text| is_heading(text));
             self.close();
             self.builder.format = super::RAW;
-            // `[lmbench3.0 results for Linux HOST RELEASE VERSION MACHINE OS]`
-            if let Some(host) = line.split_whitespace().nth(4) {
-                self.builder.host = host.trim_end_matches(']').to_string();
+            if let Some(heading) = heading {
+                self.builder.fact(HEADING, heading.trim_end_matches(':'));
             }
+            // `[lmbench3.0 results for Linux HOST RELEASE VERSION MACHINE OS]`
+            let mut words = line.trim_end_matches(']').split_whitespace().skip(4);
+            if let Some(host) = words.next() {
+                self.builder.host = host.to_string();
+            }
+            self.release = words.next().unwrap_or_default().to_string();
         } else if let Some((label, value)) = line.strip_prefix('[').and_then(|line| line.split_once(':')) {
             self.header(label, value.trim_end_matches(']').trim());
         } else if line.trim().is_empty() {
             self.block = Block::None;
-        } else if !self.pair(line) && !self.heading(line) && !self.single(number, line) {
+        } else if !self.pair(line) && !self.heading(number, line) && !self.single(number, line) {
             self.block = Block::None;
             let text: String = line.trim().chars().take(200).collect();
             self.above = Some(text.clone());
@@ -109,14 +119,14 @@ impl Reader {
         }
     }
 
-    /// A figure that was there before is another run's where something that is none of lmbench's
-    /// stands between, which then heads it; and so may what stands above the first.
-    fn heading_of_figure(&mut self, place: usize) {
-        let before = self.found.iter().rev().find(|(other, _)| *other == place).map(|(_, line)| *line);
+    /// A figure or a curve that was there before, in the line `before`, is another run's where
+    /// something that is none of lmbench's stands between, which then heads it; and so may what
+    /// stands above the first.
+    fn heading_of_figure(&mut self, before: Option<usize>) {
         let between = before.is_some_and(|line| self.complaints.iter().any(|(other, _)| *other > line));
-        let heading = match (between, self.found.is_empty()) {
+        let heading = match (between, self.found.is_empty() && self.curves.is_empty()) {
             (true, _) => self.complaints.pop().map(|(_, text)| text),
-            (false, true) => self.above.take().filter(|text| text.ends_with(':') || text.starts_with('#')),
+            (false, true) => self.above.take().filter(|text| is_heading(text)),
             (false, false) => None,
         };
         if between {
@@ -217,8 +227,25 @@ impl Reader {
         }
     }
 
-    /// A line above a block of numbers.
-    fn heading(&mut self, line: &str) -> bool {
+    /// A line above a block of numbers; the same one again may begin another run's.
+    fn heading(&mut self, number: usize, line: &str) -> bool {
+        if !self.block_of(line) {
+            return false;
+        }
+        if !matches!(self.block, Block::None | Block::Files) {
+            let name = line.split(" ovr=").next().unwrap_or(line);
+            let name = format!("{} {name}", self.random);
+            let before = self.curves.iter().rev().find(|(other, _)| *other == name).map(|(_, line)| *line);
+            let block = std::mem::replace(&mut self.block, Block::None);
+            self.heading_of_figure(before);
+            self.block = block;
+            self.curves.push((name, number));
+        }
+        true
+    }
+
+    /// Whether a line is the heading of a block, which then begins.
+    fn block_of(&mut self, line: &str) -> bool {
         let quoted = line.strip_prefix('"');
         let title = quoted.unwrap_or(line).trim();
         match title {
@@ -302,7 +329,8 @@ impl Reader {
         self.block = Block::None;
         let known = LINES.iter().position(|(words, _)| label == *words || begins(label, words));
         if let Some(place) = known {
-            self.heading_of_figure(place);
+            let before = self.found.iter().rev().find(|(other, _)| *other == place).map(|(_, line)| *line);
+            self.heading_of_figure(before);
             self.found.push((place, number));
         }
         let figure = known.and_then(|place| find(LINES[place].1)).filter(|figure| figure.unit == unit);
@@ -328,8 +356,13 @@ impl Reader {
         let fresh = Builder::new(super::LAT_MEM_RD, "");
         let mut builder = std::mem::replace(&mut self.builder, fresh);
         let (found, complaints) = (std::mem::take(&mut self.found), std::mem::take(&mut self.complaints));
+        self.curves.clear();
+        builder.fact("kernel", &self.release);
         if builder.format == super::RAW || !found.is_empty() {
             builder.format = super::RAW;
+            if found.is_empty() && builder.is_empty() {
+                builder.remarks.push("started, no test finished: no line has a figure".to_string());
+            }
             let expected = LINES.iter().enumerate().filter(|(_, (_, name))| !name.starts_with("remote"));
             for (place, (_, name)) in expected {
                 let there = found.iter().any(|(other, _)| *other == place);
@@ -367,6 +400,11 @@ impl Reader {
     }
 }
 
+/// Whether a line that is none of lmbench's says what follows is of.
+fn is_heading(text: &str) -> bool {
+    text.ends_with(':') || text.starts_with('#')
+}
+
 /// The first of what was said, each once.
 fn reason(said: &[&str]) -> String {
     let mut once: Vec<&str> = Vec::new();
@@ -377,24 +415,6 @@ fn reason(said: &[&str]) -> String {
     }
     let (shown, more) = once.split_at(once.len().min(3));
     format!("{}{}", shown.join("; "), if more.is_empty() { "" } else { "; …" })
-}
-
-/// Labels that name a file or a host.
-fn begins(label: &str, words: &str) -> bool {
-    (words == "Pagefaults on" || words.ends_with(" using") || words.ends_with(" to"))
-        && label.strip_prefix(words).is_some_and(|rest| rest.starts_with(' '))
-}
-
-/// `Select on 10 fd's`, `Select on 10 tcp fd's`: how many, and the benchmark.
-fn select(label: &str) -> Option<(u32, &'static str)> {
-    let rest = label.strip_prefix("Select on ")?;
-    let (many, what) = rest.split_once(' ')?;
-    let group = match what {
-        "fd's" => ids::SYSCALL_SELECT.as_str(),
-        "tcp fd's" => "lmbench.select-tcp",
-        _ => return None,
-    };
-    Some((many.parse().ok()?, group))
 }
 
 /// Words as a part of a key.

@@ -32,16 +32,83 @@ fn is_dashes(line: &str) -> bool {
     line.starts_with("--------- ---") && line.chars().all(|c| c == '-' || c == ' ')
 }
 
+/// Summaries in one file; more are none that anybody can read.
+const MOST_SUMMARIES: usize = 200;
+
+/// One summary: what stands there until a table comes once more.
+#[derive(Default)]
+struct Round<'a> {
+    /// What stands above it and is none of lmbench's: `After:`.
+    heading: String,
+    titles: BTreeSet<&'static str>,
+    columns: Vec<Columns>,
+    rows: Vec<Row<'a>>,
+    remarks: Vec<String>,
+}
+
+/// A row as it stands there, with its table and the place of that table's columns.
+struct Row<'a> {
+    table: &'static Table,
+    columns: usize,
+    text: &'a str,
+    /// The file ends in it.
+    is_cut: bool,
+}
+
+impl Round<'_> {
+    fn has(&self, row: &Row) -> bool {
+        self.rows.iter().any(|own| own.table.title == row.table.title && own.text == row.text)
+    }
+}
+
 /// The results of all hosts, in the order in which they first appear. Rows of equal host and system
-/// are repeated runs of one machine, or cannot be told from such.
+/// in one summary are repeated runs of one machine, or cannot be told from such; those of another
+/// summary are another result.
 pub fn read(text: &str) -> Vec<Imported> {
-    let mut results = Results::default();
-    let mut seen_tables: BTreeSet<&str> = BTreeSet::new();
-    let mut rows_seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut rounds = rounds(text);
+    let mut at = 1;
+    while at < rounds.len() {
+        let (before, own) = rounds.split_at(at);
+        let copy = before.iter().position(|round| own[0].rows.iter().all(|row| round.has(row)));
+        match copy {
+            Some(copy) => {
+                rounds[copy].remarks.push("a summary stands there twice: counted once".to_string());
+                rounds.remove(at);
+            }
+            None => at += 1,
+        }
+    }
+    let several = rounds.len() > 1;
+    let result = |round: Round| {
+        let mut results = Results { remarks: round.remarks, ..Results::default() };
+        for row in &round.rows {
+            results.row(row.table, &round.columns[row.columns], row.text, row.is_cut);
+        }
+        let absent: Vec<&str> =
+            TABLES.iter().map(|table| table.title).filter(|title| !round.titles.contains(title)).collect();
+        if !absent.is_empty() {
+            results.remarks.push(format!("the file has no table of these: {}", absent.join(", ")));
+        }
+        if several {
+            results.builders.iter_mut().for_each(|builder| builder.fact(super::HEADING, &round.heading));
+        }
+        results.finish()
+    };
+    rounds.into_iter().flat_map(result).collect()
+}
+
+fn rounds(text: &str) -> Vec<Round<'_>> {
+    let mut rounds = vec![Round::default()];
+    let mut above = String::new();
     let unfinished = (!text.ends_with('\n')).then(|| text.lines().count());
     let mut lines = text.lines().enumerate().peekable();
     while let Some((_, line)) = lines.next() {
-        let Some(table) = titled(line.trim_end()) else { continue };
+        let Some(table) = titled(line.trim_end()) else {
+            if is_heading(line) {
+                above = line.trim().trim_start_matches('#').trim_end_matches(':').trim().chars().take(100).collect();
+            }
+            continue;
+        };
         let mut dashes = None;
         for _ in 0..HEADING {
             match lines.peek() {
@@ -54,31 +121,41 @@ pub fn read(text: &str) -> Vec<Imported> {
                 _ => break,
             };
         }
+        let again = rounds.last().is_none_or(|round| round.titles.contains(table.title));
+        if again && rounds.len() < MOST_SUMMARIES {
+            rounds.push(Round::default());
+        }
+        let Some(round) = rounds.last_mut() else { break };
+        if round.titles.is_empty() {
+            round.heading = std::mem::take(&mut above);
+        }
         let Some(columns) = dashes.and_then(|dashes| Columns::of(table, dashes)) else {
-            results
+            round
                 .remarks
                 .push(format!("the table {:?} has no heading that is known and was left out", table.title));
             continue;
         };
-        seen_tables.insert(table.title);
+        round.titles.insert(table.title);
+        round.columns.push(columns);
         while let Some((number, row)) = lines.next_if(|(_, line)| is_row(line)) {
-            let row = row.trim_end();
-            if !rows_seen.insert((table.title, row)) {
-                results
+            let is_cut = unfinished == Some(number + 1);
+            let row = Row { table, columns: round.columns.len() - 1, text: row.trim_end(), is_cut };
+            match round.has(&row) {
+                true => round
                     .remarks
-                    .push(format!("the table {:?} has the same row twice: counted once", table.title));
-                continue;
+                    .push(format!("the table {:?} has the same row twice: counted once", table.title)),
+                false => round.rows.push(row),
             }
-            let cut = unfinished == Some(number + 1);
-            results.row(table, &columns, row, cut);
         }
     }
-    let absent: Vec<&str> =
-        TABLES.iter().map(|table| table.title).filter(|title| !seen_tables.contains(title)).collect();
-    if !absent.is_empty() {
-        results.remarks.push(format!("the file has no table of these: {}", absent.join(", ")));
-    }
-    results.finish()
+    rounds
+}
+
+/// Whether a line may say what the summary below it is of.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    let own = ["make", "cd ", "(", "Host ", "L M B E N C H", "$"].iter().any(|begin| line.starts_with(begin));
+    !own && (line.contains(char::is_alphabetic) || line.starts_with('#'))
 }
 
 /// Where a table's columns end, and where else they may.
@@ -145,7 +222,7 @@ impl Columns {
             _ => (names[0].to_string(), names[1..].join(" ")),
         };
         let system = system.trim().to_string();
-        let is_cut = shift == 0 && system.chars().count() + self.host + 1 >= self.system;
+        let is_cut = system.chars().count() + self.host + 1 >= self.system;
         Some(Cells { host: host.trim().to_string(), system, is_cut, words })
     }
 
@@ -229,6 +306,16 @@ fn words(row: &str) -> Vec<Word> {
     words
 }
 
+/// What is said where rows of one name tell another clock: one measures it anew each time, but
+/// never so far apart.
+fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &str) -> Option<String> {
+    const FAR: f64 = 0.05;
+    let (_, known) = make_up.iter().find(|(known, _)| known == label).filter(|_| label == "mhz")?;
+    let (before, now) = (known.parse::<f64>().ok()?, text.parse::<f64>().ok()?);
+    let far = (now / before - 1.0).abs() > FAR;
+    far.then(|| format!("rows of {host:?} tell clocks of {known} and {text} MHz: they may be of two machines, whose figures are one series here"))
+}
+
 #[derive(Default)]
 struct Results {
     /// Host and system of each, as the rows have them.
@@ -297,7 +384,12 @@ impl Results {
             let text = cell.map(|word| word.text).unwrap_or_default();
             match column.holds {
                 Holds::Fact("2p/0K again") => {}
-                Holds::Fact(label) => builder.fact(label, &text),
+                Holds::Fact(label) => {
+                    if let Some(remark) = contradiction(&builder.make_up, label, &text, &host) {
+                        builder.remarks.push(remark);
+                    }
+                    builder.fact(label, &text);
+                }
                 Holds::Figure(name) => {
                     let Some((figure, meaning)) =
                         find(name).and_then(|figure| Some((figure, figure.meaning()?)))

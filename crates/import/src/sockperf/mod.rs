@@ -14,6 +14,7 @@ mod tests;
 use lines::{Line, Number, command};
 
 use super::builder::{Builder, Meaning};
+use super::hackbench::{heading, prompt};
 use super::kit::headlines;
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
@@ -53,6 +54,7 @@ struct Section {
 /// One run of the client.
 #[derive(Clone, Debug, Default)]
 struct Run {
+    around: Around,
     command: Option<lines::Command>,
     version: String,
     tcp: Option<bool>,
@@ -74,43 +76,103 @@ struct Run {
     begun: bool,
 }
 
-/// The results in a text, as one.
+/// What a text tells of where a run was and what it is of.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Around {
+    host: String,
+    heading: String,
+}
+
+/// What is said of all that was read.
+#[derive(Default)]
+struct Said {
+    warnings: Vec<String>,
+    others: usize,
+    left_out: usize,
+}
+
+/// The results in a text, one for each host and heading.
 fn read(text: &str) -> Vec<Imported> {
+    let (runs, said) = runs(text);
+    let mut results: Vec<(Around, Vec<Run>)> = Vec::new();
+    for run in runs {
+        match results.iter_mut().find(|(around, _)| *around == run.around) {
+            Some((_, own)) => own.push(run),
+            None => results.push((run.around.clone(), vec![run])),
+        }
+    }
+    let several = results.len() > 1;
+    let mut all: Vec<Imported> = Vec::new();
+    for (around, runs) in results {
+        let first = all.is_empty().then_some(&said);
+        all.push(result(&around, &runs, several, first));
+    }
+    all
+}
+
+/// The runs in a text. A line that nobody knows behind a run that is through heads what follows.
+fn runs(text: &str) -> (Vec<Run>, Said) {
     let mut runs: Vec<Run> = Vec::new();
     let mut pending: Option<lines::Command> = None;
-    let mut builder = Builder::new(FORMAT, "");
-    let mut against = Against::default();
-    let (mut said, mut others, mut left_out) = (Vec::new(), 0, 0);
+    let (mut around, mut said) = (Around::default(), Said::default());
     for line in text.lines() {
+        if let Some((host, _)) = prompt(line) {
+            around.host = host.unwrap_or(around.host);
+        }
         if let Some(found) = command(line) {
             pending = Some(found);
             continue;
         }
-        let line = lines::line(line);
-        if let Line::Version(version) = &line {
+        let parsed = lines::line(line);
+        let head = |pending: &mut Option<lines::Command>, around: &Around, version: String| Run {
+            version,
+            command: pending.take(),
+            around: around.clone(),
+            ..Run::default()
+        };
+        if let Line::Version(version) = &parsed {
             if runs.len() >= MOST_RUNS {
-                left_out += 1;
+                said.left_out += 1;
                 continue;
             }
-            runs.push(Run { version: version.clone(), command: pending.take(), ..Run::default() });
+            runs.push(head(&mut pending, &around, version.clone()));
             continue;
         }
-        if left_out > 0 || line == Line::Nothing {
+        if said.left_out > 0 || parsed == Line::Nothing {
             continue;
         }
-        if runs.is_empty() && !matches!(line, Line::Other(_)) {
+        if runs.is_empty() && !matches!(parsed, Line::Other(_)) {
             // The head is not there: it was pasted without.
-            runs.push(Run { command: pending.take(), ..Run::default() });
+            runs.push(head(&mut pending, &around, String::new()));
         }
-        match line {
-            Line::Other(_) => others += 1,
-            Line::Warning(text) => said.push(text),
+        match parsed {
+            Line::Other(text) => {
+                let title = heading(&text).or_else(|| {
+                    let behind = runs.last().is_some_and(Run::is_through) && prompt(&text).is_none();
+                    (behind && text.contains(char::is_alphabetic)).then(|| text.trim_start_matches('#').trim().to_string())
+                });
+                match title {
+                    Some(title) => around.heading = title,
+                    None => said.others += 1,
+                }
+            }
+            Line::Warning(text) => said.warnings.push(text),
             line => {
                 if let Some(run) = runs.last_mut() {
                     run.take(line);
                 }
             }
         }
+    }
+    (runs, said)
+}
+
+/// One result; what is `said` of the whole text stands in the first.
+fn result(around: &Around, runs: &[Run], several: bool, said: Option<&Said>) -> Imported {
+    let mut builder = Builder::new(FORMAT, &around.host);
+    let mut against = Against::default();
+    if several {
+        builder.fact("heading", &around.heading);
     }
     let halved = runs.iter().flat_map(|run| &run.sections).any(|section| !section.round);
     builder.remarks.push(match halved {
@@ -124,13 +186,15 @@ fn read(text: &str) -> Vec<Imported> {
         builder.fact("sockperf", &run.version);
         run.figures(&mut builder, &mut against);
     }
-    let more = said.len().saturating_sub(QUOTED);
-    builder.remarks.extend(said.iter().take(QUOTED).map(|text| format!("it says {text:?}")));
+    let none = Said::default();
+    let Said { warnings, others, left_out } = said.unwrap_or(&none);
+    let more = warnings.len().saturating_sub(QUOTED);
+    builder.remarks.extend(warnings.iter().take(QUOTED).map(|text| format!("it says {text:?}")));
     for (count, words) in [
         (more, "more such lines"),
         (servers, "logs of servers have no results"),
-        (others, "lines are none of sockperf's results"),
-        (left_out, "runs were left out: the file has too many"),
+        (*others, "lines are none of sockperf's results"),
+        (*left_out, "runs were left out: the file has too many"),
     ] {
         if count > 0 {
             builder.remarks.push(format!("{count} {words}"));
@@ -144,7 +208,7 @@ fn read(text: &str) -> Vec<Imported> {
     }
     let mut imported = Imported { findings: against.findings(), ..builder.finish() };
     headlines(&mut imported, &["latency_p50", "sent", "bandwidth"]);
-    vec![imported]
+    imported
 }
 
 fn meaning(keyed: Keyed, wording: &str, unit: &'static str, better: Better, notes: &[String]) -> Meaning {
@@ -158,6 +222,11 @@ fn meaning(keyed: Keyed, wording: &str, unit: &'static str, better: Better, note
 }
 
 impl Run {
+    /// Whether its figures are there, so that what follows is none of it.
+    fn is_through(&self) -> bool {
+        self.bandwidth.is_some() || self.failed.is_some() || self.sections.iter().any(|section| !section.marks.is_empty())
+    }
+
     fn take(&mut self, line: Line) {
         if let Line::Server(server) = line {
             return self.sections.push(Section { server, ..Section::default() });
@@ -248,8 +317,8 @@ impl Run {
         }
         if self.sections.is_empty() {
             let why = self.failed.clone().unwrap_or_else(|| match self.interrupted {
-                true => "it was interrupted before there was a result".to_string(),
-                false => "it printed no result: the run, or the text, ended before".to_string(),
+                true => "started, no test finished: it was interrupted before there was a result".to_string(),
+                false => "started, no test finished: the run, or the text, ended before".to_string(),
             });
             if let Some(keyed) = self.keyed(self.mode().unwrap_or("ping-pong"), None, "latency_p50") {
                 builder.missing(meaning(keyed, "latency", "us", Better::Lower, &self.notes()), why);

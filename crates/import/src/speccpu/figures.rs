@@ -55,7 +55,8 @@ pub(super) fn imported(sheet: Sheet) -> Imported {
         match index
             .score
             .filter(|_| index.remark.is_empty())
-            .or(index.recomputed.filter(|_| index.score.is_none()))
+            // Rows that are not all of the suite's come to no headline of it.
+            .or(index.recomputed.filter(|_| index.score.is_none() && !index.partial))
         {
             Some(score) => builder.value(meaning, score),
             None => builder.missing(meaning, index.remark.clone()),

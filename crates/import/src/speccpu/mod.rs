@@ -29,6 +29,9 @@ pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 /// of 3 iterations.
 const MOST_ROWS: usize = 2000;
 
+/// More reports in one text are a mistake or an attack.
+const MOST_REPORTS: usize = 200;
+
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 10;
 
@@ -167,8 +170,61 @@ fn title(line: &str) -> Option<&str> {
     (suite.len() < 40).then_some(suite)
 }
 
-/// The result in a text. An error says what keeps it from being one.
+/// The results in a text, each from its title on; what stands there twice counts once. An error
+/// says what keeps it from being one.
 fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
+    let (mut results, mut refused) = (Vec::<Imported>::new(), None);
+    for report in reports(text) {
+        match one(report) {
+            Ok(found) => {
+                let same = |known: &&mut Imported| {
+                    known.figures == found.figures && known.make_up == found.make_up && known.host == found.host
+                };
+                match results.iter_mut().find(same) {
+                    Some(known) => known.remarks.push("the report stands there twice and counts once".to_string()),
+                    None => results.push(found),
+                }
+            }
+            Err(error) => _ = refused.get_or_insert(error),
+        }
+    }
+    match (refused, results.last_mut()) {
+        (Some(error), None) => Err(error),
+        (Some(error), Some(last)) => {
+            last.remarks.push(format!("another report in the text was left out: {error}"));
+            Ok(results)
+        }
+        (None, _) => Ok(results),
+    }
+}
+
+/// The reports in a text: what stands before a title is of the report above it, but for the lines
+/// that say whether the next one is valid.
+fn reports(text: &str) -> Vec<&str> {
+    let mut begins: Vec<usize> = Vec::new();
+    // Where the lines before a title begin that belong to it.
+    let (mut at, mut own) = (0, None);
+    for line in text.split_inclusive('\n') {
+        let word = line.trim().trim_start_matches('"');
+        let before = word.starts_with('#') || word.to_ascii_lowercase().starts_with("valid");
+        match (title(line).is_some(), before) {
+            (true, _) => begins.push(own.take().unwrap_or(at)),
+            (false, true) => own = own.or(Some(at)),
+            (false, false) if word.is_empty() => {}
+            (false, false) => own = None,
+        }
+        at += line.len();
+    }
+    begins.truncate(MOST_REPORTS);
+    if let Some(first) = begins.first_mut() {
+        *first = 0;
+    }
+    let ends = begins.iter().skip(1).copied().chain([text.len()]);
+    begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]).collect()
+}
+
+/// The result of one report.
+fn one(text: &str) -> anyhow::Result<Imported> {
     let is_csv = text.lines().take(400).any(|line| {
         let line = line.trim_start_matches('"');
         line.starts_with("Benchmark,") || line.starts_with("Benchmark;") || line.starts_with("Benchmark\"")
@@ -177,11 +233,12 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
     let sheet = if is_csv || starts { csv::read(text) } else { lines::read(text) };
     ensure!(
         !sheet.rows.is_empty(),
-        "it is a report of SPEC CPU2017 without a single row of results: it was cut off, or its table has another form"
+        "it is a report of SPEC CPU2017 without a single row of results: started, no test finished, or it was cut off, or its \
+         table has another form"
     );
     let imported = figures::imported(sheet);
     ensure!(!imported.figures.is_empty(), "it is a report of SPEC CPU2017 in which nothing was run");
-    Ok(vec![imported])
+    Ok(imported)
 }
 
 /// Whether a text is the name of a component: `503.bwaves_r`.

@@ -181,8 +181,12 @@ impl Section {
         *self == Section { heading: self.heading.clone(), ..other.clone() }
     }
 
-    /// Whether it is of another run: it has a test of the other at as many copies.
+    /// Whether it is of another run: it has a test of the other at as many copies, or ran on a
+    /// machine of more or fewer CPUs.
     fn is_again(&self, other: &Section) -> bool {
+        if !self.cpus.is_empty() && !other.cpus.is_empty() && self.cpus != other.cpus {
+            return true;
+        }
         let has = |test: &TestLine| other.tests.iter().any(|own| own.title == test.title);
         self.copies == other.copies && self.tests.iter().any(has)
     }

@@ -51,7 +51,7 @@ impl Finished {
             "hackbench -T -g 1 -l 5",
             "run --quick --only selftest.steady,selftest.crash --force --budget 5s --new --out @OUT",
         ];
-        let import = testkit::root().join("tests/imports/fio-jobs.json");
+        let import = testkit::root().join("tests/foreign/fio-jobs.json");
         let command = |(number, line): (usize, &str)| {
             let out = self.dir.path().join(format!("out-{number}"));
             let words = line.split(' ').map(|word| match word {

@@ -6,7 +6,7 @@ use super::{json, text, verb};
 
 #[test]
 fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
-    let folder = testkit::root().join("tests/imports");
+    let folder = testkit::root().join("tests/foreign");
     let files = [
         "fio-jobs.json",
         "fio-jobs.txt",
@@ -59,7 +59,7 @@ fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
 
 #[test]
 fn what_a_file_has_against_itself_is_shown_with_what_it_rests_on() {
-    let file = testkit::root().join("tests/imports/fio-full.txt");
+    let file = testkit::root().join("tests/foreign/fio-full.txt");
     let shown = text(&verb(&["import", "--all"], &[&file]));
     assert!(shown.contains("assay explain failed-io"), "{shown}");
     assert!(shown.contains("No space left on device: write offset=1048576"), "{shown}");
@@ -68,7 +68,7 @@ fn what_a_file_has_against_itself_is_shown_with_what_it_rests_on() {
 
 #[test]
 fn a_foreign_result_is_no_run_and_what_can_be_done_with_it_is_said() {
-    let file = testkit::root().join("tests/imports/fio-jobs.json");
+    let file = testkit::root().join("tests/foreign/fio-jobs.json");
     for name in ["report", "diagnose"] {
         let output = verb(&[name], &[&file]);
         let said = String::from_utf8_lossy(&output.stderr);

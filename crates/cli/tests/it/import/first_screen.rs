@@ -51,7 +51,7 @@ fn begins(file: &Path, name: &str, verdict: &str) {
 
 #[test]
 fn an_import_begins_with_what_was_read() {
-    let folder = testkit::root().join("tests/imports");
+    let folder = testkit::root().join("tests/foreign");
     for (file, verdict) in OURS {
         let name = file.split('.').next().expect("a name");
         begins(&folder.join(file), &format!("ours_{name}"), verdict);
@@ -87,7 +87,7 @@ fn what_has_no_figure_is_not_read() {
 /// Several results stand on one screen, a line each.
 #[test]
 fn several_results_share_a_screen() {
-    let folder = testkit::root().join("tests/imports");
+    let folder = testkit::root().join("tests/foreign");
     let files = ["lmbench-summary.txt", "iperf3-tcp.json", "sockperf.txt", "fio-jobs.txt"];
     let several = |columns: usize, locale: &str| {
         let mut command = assay();

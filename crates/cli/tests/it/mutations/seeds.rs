@@ -41,7 +41,7 @@ impl Seeds {
     pub fn gather() -> Seeds {
         let root = testkit::root();
         let mut seeds = Seeds { files: Vec::new() };
-        seeds.all(Kind::Foreign, &root.join("tests/imports"));
+        seeds.all(Kind::Foreign, &root.join("tests/foreign"));
         seeds.all(Kind::Foreign, &root.join("fuzz/corpus/import"));
         seeds.all(Kind::Run, &root.join("fuzz/corpus/run_file"));
         seeds.all(Kind::Machine, &root.join("tests/machines"));
@@ -81,7 +81,7 @@ impl Seeds {
         let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
         files.sort();
         for file in files {
-            let documents = ["md", "sh", "c"].map(std::ffi::OsStr::new);
+            let documents = ["md", "sh", "c", "expected"].map(std::ffi::OsStr::new);
             if !documents.iter().any(|own| file.extension() == Some(*own)) {
                 self.take(kind, fs::read(&file).expect("readable"));
             }

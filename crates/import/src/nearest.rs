@@ -1,0 +1,152 @@
+//! What a text that cannot be read is nearest to, and what of that it lacks.
+
+/// What a result of one tool has, in the order in which it is printed: its name in words, and the
+/// letters by which it is known. The first begins it.
+struct Shape {
+    name: &'static str,
+    parts: &'static [(&'static str, &'static str)],
+}
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        name: "iperf3's JSON",
+        parts: &[
+            ("\"start\"", "\"start\""),
+            ("\"intervals\"", "\"intervals\""),
+            ("\"end\"", "\"end\""),
+            ("\"sum_sent\"", "\"sum_sent\""),
+        ],
+    },
+    Shape {
+        name: "fio's JSON",
+        parts: &[
+            ("\"fio version\"", "\"fio version\""),
+            ("\"jobs\"", "\"jobs\""),
+            ("\"jobname\"", "\"jobname\""),
+            ("\"iops\"", "\"iops\""),
+        ],
+    },
+    Shape {
+        name: "fio's text",
+        parts: &[
+            ("the line that announces a job (ioengine=)", "ioengine="),
+            ("\"Starting\"", "\nStarting "),
+            ("the head of a result (groupid=)", "(groupid="),
+            ("its figures (IOPS=, or iops=)", "BW="),
+        ],
+    },
+    Shape {
+        name: "a report of UnixBench",
+        parts: &[
+            ("its banner", "BYTE UNIX Benchmarks"),
+            ("\"Benchmark Run:\"", "Benchmark Run:"),
+            ("a test's line (samples)", " samples)"),
+            ("the index", "Index Score"),
+        ],
+    },
+    Shape {
+        name: "a summary of lmbench",
+        parts: &[
+            ("its title", "L M B E N C H"),
+            ("a table's title", " in microseconds - smaller is better"),
+            ("the dashes above rows", "\n--------- ---"),
+        ],
+    },
+    Shape {
+        name: "raw results of lmbench",
+        parts: &[
+            ("the line that begins it", "[lmbench"),
+            ("a figure in microseconds", " microseconds"),
+            ("a curve (\"stride=)", "\"stride="),
+        ],
+    },
+    Shape {
+        name: "a log of hackbench",
+        parts: &[
+            ("\"Running in ... mode with\"", "mode with"),
+            ("\"Each sender will pass\"", "Each sender will pass"),
+            ("\"Time:\"", "\nTime:"),
+        ],
+    },
+    Shape {
+        name: "`perf bench sched`",
+        parts: &[
+            ("\"# Running 'sched/...' benchmark\"", "sched/"),
+            ("\"Total time:\"", "Total time:"),
+            ("\"[sec]\"", "[sec]"),
+        ],
+    },
+    Shape {
+        name: "a result of sockperf",
+        parts: &[
+            ("\"== version #\"", "== version #"),
+            ("\"Printing statistics for Server\"", "Printing statistics for Server"),
+            ("percentiles", "---> percentile"),
+        ],
+    },
+    Shape {
+        name: "a report of SPEC CPU2017",
+        parts: &[
+            ("its title (SPEC CPU2017 ... Result)", "SPEC CPU2017 "),
+            ("rows of components (503.bwaves_r)", "_r "),
+            ("its headline", "SPECrate"),
+        ],
+    },
+];
+
+/// Why a text is none of those that are known: what it is nearest to, if it has anything of one.
+pub fn refusal(text: &str) -> String {
+    let split = |shape: &'static Shape| -> [Vec<&'static str>; 2] {
+        let (has, lacks): (Vec<_>, Vec<_>) =
+            shape.parts.iter().partition(|(_, letters)| text.contains(letters));
+        [has, lacks].map(|parts: Vec<&'static (&'static str, &'static str)>| {
+            parts.into_iter().map(|(name, _)| *name).collect()
+        })
+    };
+    let all = SHAPES.iter().map(|shape| (shape, split(shape)));
+    let begun = |shape: &Shape, has: &[&str]| shape.parts.first().is_some_and(|(name, _)| has.contains(name));
+    // Of equals that which begins as this does, and then the first.
+    let best = all.rev().max_by_key(|(shape, [has, _])| (has.len(), begun(shape, has)));
+    let Some((shape, [has, lacks])) = best.filter(|(_, [has, lacks])| !has.is_empty() && !lacks.is_empty())
+    else {
+        return "it is not a file that Assay knows".to_string();
+    };
+    let started = if begun(shape, &has) { " (started, no test finished)" } else { "" };
+    let (name, has, lacks) = (shape.name, has.join(" and "), lacks.join(" and "));
+    format!("it is not a file that Assay knows, nearest to {name}{started}: has {has}, lacks {lacks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read;
+
+    #[test]
+    fn a_refusal_names_what_is_nearest_and_what_is_missing() {
+        for (text, words) in [
+            (
+                "{\n\t\"start\":\t{\n\t\t\"cookie\": 1}}\n",
+                "iperf3's JSON (started, no test finished): has \"start\", lacks \"intervals\" and \"end\"",
+            ),
+            ("{\"intervals\": []}\n", "iperf3's JSON: has \"intervals\", lacks \"start\" and \"end\""),
+            (
+                "{\"jobs\": [{\"jobname\": \"a\"}]}\n",
+                "fio's JSON: has \"jobs\" and \"jobname\", lacks \"fio version\"",
+            ),
+            (
+                "   BYTE UNIX Benchmarks (Version 5.1.3)\n\n   System: a: GNU/Linux\n",
+                "UnixBench (started, no test finished): has its banner, lacks",
+            ),
+            ("                 L M B E N C H  3 . 0   S U M M A R Y\n", "a summary of lmbench (started"),
+            (
+                "Each sender will pass 100 messages of 100 bytes\nTime: 4.905\n",
+                "hackbench: has \"Each sender will pass\" and \"Time:\", lacks",
+            ),
+            ("SPEC CPU2017 results were fine\n", "SPEC CPU2017 (started"),
+        ] {
+            let error = read(text.as_bytes()).expect_err("refused").to_string();
+            assert!(error.contains(words) && error.contains("; it knows "), "{text}: {error}");
+        }
+        let error = read(b"hello\n").expect_err("refused").to_string();
+        assert!(error.starts_with("it is not a file that Assay knows; it knows "), "{error}");
+    }
+}
