@@ -9,8 +9,8 @@ mod lines;
 use std::collections::{BTreeMap, BTreeSet};
 
 use command::{Invocation, Program};
-pub(crate) use lines::{heading, prompt};
 use lines::{Line, Number};
+pub(crate) use lines::{heading, prompt};
 
 use super::builder::{Builder, Meaning};
 use super::{Format, Imported, Keyed, Tool, keyed};

@@ -170,9 +170,10 @@ fn read_json(found: Embedded) -> Vec<Imported> {
                     .remarks
                     .push(format!("{} tests were left out: the file has too many", left_out + more));
             }
-            if repeated > 0 {
-                let tests = if repeated == 1 { "a test stands" } else { "tests stand" };
-                builder.remarks.push(format!("{tests} in it once more, and count once"));
+            match repeated {
+                0 => {}
+                1 => builder.remarks.push("a test stands in it once more and counts once".to_string()),
+                _ => builder.remarks.push(format!("{repeated} tests stand in it once more and count once")),
             }
         }
         let mut imported = Imported { findings: against.findings(), ..builder.finish() };

@@ -1,8 +1,8 @@
 //! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went
 //! wrong.
 
-use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use super::HEADING;
+use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use super::labels::{CURVES, LINES, begins, is_optional, select};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};

@@ -105,7 +105,14 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
     while let Some((_, line)) = lines.next() {
         let Some(table) = titled(line.trim_end()) else {
             if is_heading(line) {
-                above = line.trim().trim_start_matches('#').trim_end_matches(':').trim().chars().take(100).collect();
+                above = line
+                    .trim()
+                    .trim_start_matches('#')
+                    .trim_end_matches(':')
+                    .trim()
+                    .chars()
+                    .take(100)
+                    .collect();
             }
             continue;
         };

@@ -149,7 +149,8 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
             Line::Other(text) => {
                 let title = heading(&text).or_else(|| {
                     let behind = runs.last().is_some_and(Run::is_through) && prompt(&text).is_none();
-                    (behind && text.contains(char::is_alphabetic)).then(|| text.trim_start_matches('#').trim().to_string())
+                    (behind && text.contains(char::is_alphabetic))
+                        .then(|| text.trim_start_matches('#').trim().to_string())
                 });
                 match title {
                     Some(title) => around.heading = title,
@@ -224,7 +225,9 @@ fn meaning(keyed: Keyed, wording: &str, unit: &'static str, better: Better, note
 impl Run {
     /// Whether its figures are there, so that what follows is none of it.
     fn is_through(&self) -> bool {
-        self.bandwidth.is_some() || self.failed.is_some() || self.sections.iter().any(|section| !section.marks.is_empty())
+        self.bandwidth.is_some()
+            || self.failed.is_some()
+            || self.sections.iter().any(|section| !section.marks.is_empty())
     }
 
     fn take(&mut self, line: Line) {

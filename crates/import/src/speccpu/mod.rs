@@ -178,10 +178,14 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
         match one(report) {
             Ok(found) => {
                 let same = |known: &&mut Imported| {
-                    known.figures == found.figures && known.make_up == found.make_up && known.host == found.host
+                    known.figures == found.figures
+                        && known.make_up == found.make_up
+                        && known.host == found.host
                 };
                 match results.iter_mut().find(same) {
-                    Some(known) => known.remarks.push("the report stands there twice and counts once".to_string()),
+                    Some(known) => {
+                        known.remarks.push("the report stands there twice and counts once".to_string())
+                    }
                     None => results.push(found),
                 }
             }

@@ -162,8 +162,8 @@ impl Shape {
             }
         }
         if !streams.is_empty() {
-            let reordered: f64 =
-                run.all("reordered").filter_map(|hit| hit.number("value")).map(|number| number.value).sum();
+            let reordered = run.all("reordered").filter_map(|hit| hit.number("value"));
+            let reordered = reordered.fold(0.0, |sum, number| sum + number.value);
             if self.udp
                 && let Some(own) = streams.first_mut()
             {
