@@ -1,6 +1,6 @@
 //! Memory and cache while nothing of ours ran: what others took of them, in the order of time.
 
-use super::regions::listed;
+use super::chunks::listed;
 use super::{Diagnosis, Evidence};
 use machine::Machine;
 use model::vocabulary::host::{NEIGHBOURS, metric};

@@ -22,6 +22,7 @@ use stats::siblings::Siblings;
 pub mod at_rest;
 pub mod bottom_line;
 pub mod bound;
+mod chunks;
 pub mod distances;
 pub mod escalation;
 mod evidence;

@@ -1,7 +1,8 @@
 //! Maps of memory, understood: one speed, several, or too much noise to tell.
 
 use super::Diagnosis;
-use super::regions::{BANDWIDTH, by_chunk, list, rows as regions_of};
+use super::chunks::{BANDWIDTH, by_chunk, list};
+use super::regions::rows as regions_of;
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
 use model::vocabulary::MetricId;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::regions::{LATENCY, chunk_values, list};
+use super::chunks::{LATENCY, chunk_values, list};
 use super::words::{capital, counted, listed};
 use model::vocabulary::memory_map::metric;
 use model::{Fact, Visit, figure, percent};

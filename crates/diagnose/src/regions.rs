@@ -1,13 +1,13 @@
 //! Regions of memory, understood: what their latencies and bandwidths say of pages, nodes, channels
 //! and neighbours.
 
+use super::chunks::{BANDWIDTH, LATENCY, by_chunk, list};
 use super::moved::Moved;
-use super::translation::{HUGE_ENOUGH, MOST_CYCLES, SLOW_GHZ};
 use super::{Diagnosis, Evidence};
 use machine::Hypervisor;
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map::{self as ids, metric};
-use model::{Fact, Form, Params, Samples, Value, Visit, figure, percent};
+use model::{Fact, Form, Value, Visit, figure, percent};
 use stats::memory_map::contiguous;
 use stats::order::{Interval, mean, median, median_interval, quantile};
 use stats::regions::{
@@ -42,6 +42,13 @@ pub struct RegionsSeen<'a> {
     pub moved: Option<Moved>,
     pub guest: bool,
 }
+
+/// Share of huge pages from which a block counts as backed by them.
+pub(super) const HUGE_ENOUGH: f64 = 0.95;
+/// Twice what a hit in the second level costs, and less than a walk.
+pub(super) const MOST_CYCLES: f64 = 20.0;
+/// A slow clock: cycles are longer, and the rule is more patient.
+pub(super) const SLOW_GHZ: f64 = 2.0;
 
 /// Orders are shuffled from this seed: the same run gives the same answer.
 const SEED: u64 = 1;
@@ -98,29 +105,6 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
     .collect()
 }
 
-fn of_chunk(samples: &Samples) -> Option<usize> {
-    samples.point.get(ids::param::CHUNK).and_then(Value::int).and_then(|chunk| usize::try_from(chunk).ok())
-}
-
-/// The counted values of each chunk that has some.
-pub(super) fn chunk_values(visit: &Visit, metric: MetricId, form: Form) -> Vec<(usize, Vec<f64>)> {
-    let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
-    for samples in visit.samples.iter().filter(|samples| samples.metrics == [metric]) {
-        let Some(chunk) = of_chunk(samples) else { continue };
-        all.push((chunk, samples.values(form).get(samples.warm_up..).unwrap_or_default().to_vec()));
-    }
-    all.sort_by_key(|(chunk, _)| *chunk);
-    all
-}
-
-/// The same where all have some.
-pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f64>> {
-    chunk_values(visit, metric, form).into_iter().map(|(_, values)| values).collect()
-}
-
-pub(super) const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
-pub(super) const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
-
 /// Loads are timed one by one: a clock with longer steps than this part of one tells nothing of
 /// them (emulated guests, clocks of a device).
 const STEP_PART: f64 = 0.5;
@@ -138,18 +122,6 @@ pub(super) fn rows(visit: &Visit) -> Vec<Region> {
     let all = hopping.into_iter().zip(scattered).zip(near).zip(bandwidth);
     all.map(|(((hopping, scattered), near), bandwidth)| Region { hopping, scattered, near, bandwidth })
         .collect()
-}
-
-/// A list that a visit noted once.
-pub(super) fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
-    listed(visit, metric, Form::Value)
-}
-
-/// The same of windows of another form.
-pub(super) fn listed(visit: &Visit, metric: MetricId, form: Form) -> Vec<f64> {
-    let own =
-        visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point == Params::new());
-    own.map_or(Vec::new(), |samples| samples.values(form))
 }
 
 /// Loads of each look in the order of time: the visit noted which chunk it looked at when.

@@ -1,6 +1,6 @@
 //! Huge pages that are translated like small ones.
 
-use super::regions::{RegionsSeen, seen};
+use super::regions::{HUGE_ENOUGH, MOST_CYCLES, RegionsSeen, SLOW_GHZ, seen};
 use super::words::{bytes, figure, percent};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
@@ -35,12 +35,6 @@ const SLOW_HUGE_PAGES: Rule = Rule {
     check: slow_huge_pages,
 };
 
-/// Share of huge pages from which a block counts as backed by them.
-pub(super) const HUGE_ENOUGH: f64 = 0.95;
-/// Twice what a hit in the second level costs, and less than a walk.
-pub(super) const MOST_CYCLES: f64 = 20.0;
-/// A slow clock: cycles are longer, and the rule is more patient.
-pub(super) const SLOW_GHZ: f64 = 2.0;
 /// Groups that fit the first and the second level of a TLB for small pages, bytes.
 const FIRST_LEVEL: f64 = 262_144.0;
 const SECOND_LEVEL: f64 = 4_194_304.0;
