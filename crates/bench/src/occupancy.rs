@@ -203,7 +203,7 @@ mod tests {
             .iter()
             .map(|(at, _)| format!("{} {}", at[ids::param::CLASS], at[model::vocabulary::sched::param::KB]))
             .collect();
-        assert_eq!(names, ["same-cpu 16", "smt-sibling 16", "other-llc 16"]);
+        assert_eq!(names, ["same-cpu 16", "smt-sibling 16", "other-cpu 16"]);
         assert_eq!(seen.take(), [0.125, 0.25, 0.625]);
         assert!(seen.take().iter().all(|share| share.is_nan()), "nobody looked since");
     }

@@ -249,7 +249,7 @@ mod tests {
         let of = |class: &str| shares.iter().find(|(name, _)| *name == class).map(|(_, share)| *share);
         assert_eq!(of("same-cpu"), Some(1.0 / 6.0));
         assert_eq!(of("smt-sibling"), Some(2.0 / 6.0));
-        assert_eq!(of("other-llc"), Some(3.0 / 6.0));
+        assert_eq!(of("other-cpu"), Some(3.0 / 6.0));
         together.note(&[3, 3], &floor);
         assert_eq!(together.shares(&floor)[0], ("same-cpu", (1.0 + 1.0 / 6.0) / 2.0));
     }

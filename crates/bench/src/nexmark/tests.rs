@@ -48,7 +48,7 @@ fn one_thread_both_two_cores_and_all_with_the_jobmanager_off_their_cores() {
         [
             of("one-cpu", "1", "0,2"),
             of("smt-sibling", "1,5", "0,2"),
-            of("other-llc", "0-1", "2-3"),
+            of("other-cpu", "0-1", "2-3"),
             of("all", "0-7", "")
         ]
     );
@@ -57,8 +57,8 @@ fn one_thread_both_two_cores_and_all_with_the_jobmanager_off_their_cores() {
         [
             of("one-cpu", "1", "0"),
             of("smt-sibling", "no two usable CPUs are SMT siblings", ""),
-            of("other-llc", "0-1", ""),
-            of("all", "all CPUs are those of other-llc", "")
+            of("other-cpu", "0-1", ""),
+            of("all", "all CPUs are those of other-cpu", "")
         ]
     );
     let mut small = machine(&["0", "1"]);
