@@ -77,7 +77,10 @@ fn scratches(folder: &Path) -> Vec<PathBuf> {
 /// Kills a run with its visit and watchdog until that leaves a folder behind; returns that folder.
 fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
     let before = scratches(folder);
-    let new = || scratches(folder).into_iter().find(|path| !before.contains(path));
+    // One that was made and has no word of its owner yet is nobody's: the next run takes it away.
+    let is_owned =
+        |path: &PathBuf| fs::metadata(path.join(".assay-owner")).is_ok_and(|marker| marker.len() > 0);
+    let new = || scratches(folder).into_iter().find(|path| !before.contains(path) && is_owned(path));
     for _ in 0..20 {
         let (out, mark) = (tempfile::tempdir().expect("a folder"), unique());
         let mut running = start(run_in(folder, out.path(), only).env("ASSAY_TEST", &mark));
