@@ -293,7 +293,7 @@ fn add_probes(snapshot: &mut Snapshot) {
         snapshot.entries.insert(ids::probe::AFFINITY.to_string(), Entry::Text(cpus.to_string()));
     }
     sys::cpuid::probe(snapshot);
-    // Who shares a cache is told by /sys, or else by each CPU itself.
+    // /sys tells which CPUs share a cache; without it each CPU is asked by cpuid.
     if !snapshot.below(CPUS).any(|(path, _)| path.contains("/cache/index")) {
         let online = Machine::from(&*snapshot).cpus.online;
         sys::cpuid::probe_each(snapshot, &online);

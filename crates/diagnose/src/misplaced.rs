@@ -67,7 +67,7 @@ fn ends(samples: &Samples, window: usize) -> Option<[u32; 2]> {
     Some([cpu(&samples.beside.cpu_start)?, cpu(&samples.beside.cpu_end)?])
 }
 
-/// No machine has so many CPUs.
+/// CPU numbers from this on are damaged values.
 const MOST_CPUS: f64 = 65_536.0;
 
 fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {

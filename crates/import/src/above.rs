@@ -1,4 +1,4 @@
-//! What stands above a result: a heading of whoever wrote about it, or the command that was run.
+//! The line above a result: a heading, or the command that made the result.
 
 /// A longer line is no heading.
 const LONGEST: usize = 100;

@@ -85,7 +85,8 @@ fn counters_that_stand_still_give_no_all_clear() {
     }
 }
 
-/// A program that makes system calls do nothing and return what it is told; or why there is none.
+/// Builds the program that lets chosen system calls return a number without doing anything; an
+/// error says why it cannot be built.
 fn seccomp_stub(folder: &Path) -> Result<PathBuf, String> {
     let source = testkit::root().join("../shared/fixtures/faults/seccomp_stub.c");
     if !cfg!(target_arch = "x86_64") {

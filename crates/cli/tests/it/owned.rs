@@ -77,7 +77,8 @@ fn scratches(folder: &Path) -> Vec<PathBuf> {
 /// Kills a run with its visit and watchdog until that leaves a folder behind; returns that folder.
 fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
     let before = scratches(folder);
-    // One that was made and has no word of its owner yet is nobody's: the next run takes it away.
+    // A kill may come before the marker is written. The next run removes such an empty folder, so
+    // the test waits for the marker.
     let is_owned =
         |path: &PathBuf| fs::metadata(path.join(".assay-owner")).is_ok_and(|marker| marker.len() > 0);
     let new = || scratches(folder).into_iter().find(|path| !before.contains(path) && is_owned(path));

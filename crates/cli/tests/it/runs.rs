@@ -338,8 +338,8 @@ pub fn quiet_tree() -> Tree {
     tree
 }
 
-/// /proc/stat of this machine's CPUs, each with so many ticks idle, and with so many stolen from
-/// all together; always of one length.
+/// Text of /proc/stat for this machine's CPUs: `idle` ticks on each CPU, `stolen` ticks in all.
+/// Its length is always the same.
 pub fn stat(idle: u64, stolen: u64) -> String {
     let cpus = crate::host::allowed_cpus();
     let all = idle * cpus.len() as u64;
