@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions, getrlimit};
 
 use crate::objects::{Keep, MARK};
 use bench::{JOB, Line, Order, SET_KEY, find, leaves};
@@ -241,7 +241,7 @@ impl Talk {
     /// Why there was no last line.
     fn death(&self, status: ExitStatus) -> String {
         let how = match status.signal() {
-            Some(9) => "it was killed (out of memory, out of CPU time, or by hand)".to_string(),
+            Some(9) => killed(getrlimit(Resource::Cpu).maximum),
             Some(signal) => format!("it died of signal {signal}"),
             None => format!("it ended with {status} and no last line"),
         };
@@ -251,6 +251,15 @@ impl Talk {
             said => format!("{how}; it said: {said}"),
         }
     }
+}
+
+/// Why a child was killed, where a process may use so many seconds of CPU time. The kernel kills
+/// without its warning where the clock of a process leaps: a host that kept its guest waiting.
+fn killed(limit: Option<u64>) -> String {
+    let limit = limit.map_or(String::new(), |seconds| {
+        format!("out of CPU time: a process may use {seconds} s here (ulimit -t), ")
+    });
+    format!("it was killed ({limit}out of memory, or by hand)")
 }
 
 /// Listens until the child closes its output, the time is up, the user interrupts or it says

@@ -292,11 +292,11 @@ fn a_run_whose_cpu_time_ends_says_so() {
     if !can_limit(test) {
         return;
     }
-    // A limit that warns, and one that kills.
-    for limit in ["--cpu=1:60", "--cpu=1"] {
+    // A limit that warns, one that kills with a warning before, and one that kills outright.
+    for (limit, case) in [("--cpu=1:60", "spin"), ("--cpu=1", "spin"), ("--cpu=600", "killed")] {
         let dir = tempfile::tempdir().expect("a folder");
-        let words = "--quick --only selftest.spin --visit-limit 20s --force";
-        let ended = end(&mut limited(limit, &run_into(dir.path(), words)));
+        let words = format!("--quick --only selftest.{case} --visit-limit 20s --force");
+        let ended = end(&mut limited(limit, &run_into(dir.path(), &words)));
         told(&ended, "a run");
         ended.says(&["CPU time", "ulimit -t"]);
         is_tidy(dir.path());
