@@ -18,6 +18,22 @@ const SHAPES: &[Shape] = &[
         ],
     },
     Shape {
+        name: "iperf3's text",
+        parts: &[
+            ("where it connects or listens", "Connecting to host"),
+            ("the head of its rows ([ ID] Interval)", "[ ID] Interval"),
+            ("the rows of the whole test (sender, receiver)", " receiver"),
+        ],
+    },
+    Shape {
+        name: "sysbench's text",
+        parts: &[
+            ("\"Running the test with following options\"", "Running the test with following options"),
+            ("\"Threads started!\"", "Threads started!"),
+            ("its times (execution time)", "execution time"),
+        ],
+    },
+    Shape {
         name: "fio's JSON",
         parts: &[
             ("\"fio version\"", "\"fio version\""),
@@ -142,6 +158,8 @@ mod tests {
                 "hackbench: has \"Each sender will pass\" and \"Time:\", lacks",
             ),
             ("SPEC CPU2017 results were fine\n", "SPEC CPU2017 (started"),
+            ("Interval:\n[ ID] Interval\n sender\n", "iperf3's text: has the head of its rows"),
+            ("execution time (avg/stddev)\n", "sysbench's text: has its times"),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
             assert!(error.contains(words) && error.contains("; it knows "), "{text}: {error}");

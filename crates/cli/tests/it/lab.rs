@@ -26,6 +26,7 @@ mod network;
 mod pauses;
 mod placement;
 mod profile;
+mod quota;
 mod rate;
 mod settings;
 mod shared;

@@ -1,5 +1,7 @@
 //! Command lines of hackbench and `perf bench sched`: they tell what the programs do not print.
 
+use crate::above::{MOVERS, STARTERS, name};
+
 /// Which program ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
@@ -29,27 +31,6 @@ pub struct Invocation {
     /// By what it is started that moves or slows its tasks: `taskset -c 0-3`.
     pub under: String,
 }
-
-/// What may stand before the program's own words.
-const STARTERS: [&str; 11] =
-    ["sudo", "time", "perf", "env", "stdbuf", "timeout", "do", "then", "exec", "bash", "sh"];
-/// The same, and the result is another one by it.
-const MOVERS: [&str; 14] = [
-    "taskset",
-    "numactl",
-    "chrt",
-    "nice",
-    "cgexec",
-    "systemd-run",
-    "schedtool",
-    "strace",
-    "ltrace",
-    "valgrind",
-    "docker",
-    "podman",
-    "unshare",
-    "setarch",
-];
 
 /// Letter, long name, and whether a value follows.
 type Options = [(char, &'static str, bool)];
@@ -105,11 +86,6 @@ fn program(words: &[&str]) -> Option<(Program, usize, usize)> {
     let bench = words[..sched].iter().rposition(|word| *word == "bench")?;
     let perf = words[..bench].iter().rposition(|word| name(word) == "perf")?;
     Some((program, perf, sched + 2))
-}
-
-/// The last part of a path.
-fn name(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
 }
 
 fn read(program: Program, arguments: Vec<&str>, under: String) -> Invocation {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{Invocation, Program, invocations};
+use crate::above::{marked, name, prompt};
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +70,6 @@ pub struct Number {
 const MOST_WRAPPED: usize = 4;
 /// Commands that go on over more lines are none that anybody typed.
 const MOST_CONTINUED: usize = 20;
-/// What is longer is no heading.
-const LONGEST_HEADING: usize = 80;
 
 const BANNER: &str = "Running in _ mode with _ groups using _ file descriptors each (== _ tasks)";
 const OLD_BANNER: &str = "Running with _ (== _) tasks.";
@@ -141,8 +140,7 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
         return (Some(Line::Prompt { host, runs: invocations(&command) }), taken);
     }
     // A command without its prompt, if it is nothing but one.
-    let bare =
-        first.split_whitespace().next().is_some_and(|word| word.rsplit('/').next() == Some("hackbench"));
+    let bare = first.split_whitespace().next().is_some_and(|word| name(word) == "hackbench");
     if bare {
         let (command, taken) = continued(first, lines);
         let runs = invocations(&command);
@@ -150,7 +148,7 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
             return (Some(Line::Prompt { host: None, runs }), taken);
         }
     }
-    (Some(heading(first).map_or_else(|| Line::Other(first.chars().take(100).collect()), Line::Heading)), 1)
+    (Some(marked(first).map_or_else(|| Line::Other(first.chars().take(100).collect()), Line::Heading)), 1)
 }
 
 fn sentence(pattern: &str, fields: &[String]) -> Line {
@@ -245,28 +243,6 @@ fn fields<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
     words.next().is_none().then_some(found)
 }
 
-/// The host that a prompt names, and the command behind it.
-pub fn prompt(line: &str) -> Option<(Option<String>, &str)> {
-    // Two of them are a heading of level two and no root.
-    let end = line.find(['#', '$', '%']).filter(|_| !line.starts_with("##"))?;
-    let (before, behind) = (line[..end].trim_end(), &line[end + 1..]);
-    let percent = line[end..].starts_with('%');
-    if !(behind.is_empty() || behind.starts_with(' ')) {
-        return None;
-    }
-    let one_word = !before.contains(char::is_whitespace);
-    let host = before.split_once('@').map(|(_, rest)| {
-        let end = rest.find(|c: char| c.is_whitespace() || ":]~/".contains(c)).unwrap_or(rest.len());
-        rest[..end].chars().take(64).collect::<String>()
-    });
-    let host = host.filter(|host| !host.is_empty());
-    let user = before.trim_start_matches('[').split('@').next().unwrap_or("");
-    let named = host.is_some() && !user.contains(char::is_whitespace) && before.len() <= 200;
-    // A shell without a host says its name, or nothing.
-    let plain = one_word && !percent && (before.is_empty() || before.contains("sh"));
-    (named || plain).then(|| (host.filter(|_| named), behind.trim()))
-}
-
 /// A command with the lines that it goes on in.
 fn continued(first: &str, lines: &[&str]) -> (String, usize) {
     let mut command = first.to_string();
@@ -279,17 +255,6 @@ fn continued(first: &str, lines: &[&str]) -> (String, usize) {
         taken += 1;
     }
     (command, taken)
-}
-
-/// A line that names what follows. perf heads its counters by a line of its own.
-pub fn heading(line: &str) -> Option<String> {
-    let title = match line.starts_with("##") {
-        true => line.trim_start_matches('#'),
-        false => line.strip_suffix(':')?,
-    };
-    let title = title.trim();
-    let fits = !title.is_empty() && title.chars().count() <= LONGEST_HEADING;
-    (fits && !line.starts_with("Performance counter stats")).then(|| title.to_string())
 }
 
 /// A count, of nine digits at most.
@@ -312,23 +277,6 @@ mod tests {
 
     #[test]
     fn lines_mean_what_they_say() {
-        let hosts = [
-            ("root@chip:~# hackbench", Some(Some("chip"))),
-            ("[me@box dir]$ hackbench -p", Some(Some("box"))),
-            ("me@mac ~ % hackbench", Some(Some("mac"))),
-            ("# hackbench process 10 1000", Some(None)),
-            ("bash-5.2$ hackbench", Some(None)),
-            ("sh-5.2#", Some(None)),
-            ("100% sure", None),
-            ("it costs 5 $ a day", None),
-            ("## hackbench", None),
-            ("#hackbench", None),
-            ("me and x@y.z # hackbench", None),
-        ];
-        for (line, host) in hosts {
-            let found = prompt(line).map(|(host, _)| host);
-            assert_eq!(found, host.map(|host| host.map(str::to_string)), "{line}");
-        }
         assert_eq!(
             read("With this change:\n## After\n:\n##\nPerformance counter stats for 'x':")[..2],
             [Line::Heading("With this change".into()), Line::Heading("After".into())]

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use command::{Invocation, Program};
 use lines::{Line, Number};
-pub(crate) use lines::{heading, prompt};
 
 use super::builder::{Builder, Meaning};
 use super::{Format, Imported, Keyed, Tool, keyed};

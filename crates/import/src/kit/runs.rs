@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Does, Hit, Table};
+use crate::above::{MOVERS, STARTERS, name, prompt};
 use crate::builder::Builder;
 use crate::own::{Against, short};
 use crate::{Format, Imported};
@@ -123,7 +124,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table) -> Log<'t> {
     let mut open = false;
     for line in text.lines() {
         let Some(hit) = table.hit(line) else {
-            match prompt(line, program) {
+            match prompted(line, program) {
                 Prompt::Runs { on, command } => {
                     (asked, open) = (Some(command), false);
                     if !on.is_empty() {
@@ -210,63 +211,35 @@ const IDLE: [&str; 14] = [
     "sleep", "date", "cd", "ls", "pwd", "clear", "exit", "logout", "for", "do", "done", "wait", "vi",
     "history",
 ];
-/// What may stand before a program and changes nothing for it.
-const STARTERS: [&str; 9] = ["sudo", "time", "env", "do", "exec", "stdbuf", "timeout", "then", "bash"];
-/// The same, and what runs is another thing by it.
-const MOVERS: [&str; 11] = [
-    "taskset",
-    "numactl",
-    "chrt",
-    "nice",
-    "ionice",
-    "cgexec",
-    "systemd-run",
-    "docker",
-    "podman",
-    "kubectl",
-    "ip",
-];
-
 /// A shell's prompt with a command, or a command alone.
-fn prompt(line: &str, program: &str) -> Prompt {
-    static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"^\s*(?:\[?[\w.-]+@(?<host>[\w.-]+?)(?:[\]: ~/][^#$%>]*)?[#$%>]|[$#+%]|\w*sh-[\d.]+[$#])(?:\s+(?<command>.*))?$",
-        )
-        .expect("a pattern that a test tries")
-    });
-    let found = PROMPT.captures(line);
-    let part =
-        |name: &str| found.as_ref().and_then(|found| found.name(name)).map_or("", |part| part.as_str());
-    let shown = found.is_some();
-    let text = if shown { part("command") } else { line.trim() };
-    let host = part("host").chars().take(64).collect::<String>();
-    let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_string();
+fn prompted(line: &str, program: &str) -> Prompt {
+    let shown = prompt(line);
+    let (host, text) = shown.clone().unwrap_or((None, line.trim()));
     let mut idle = true;
     for command in text.split([';', '|', '&']) {
         let words: Vec<&str> =
             command.split_whitespace().take(200).take_while(|word| !word.starts_with(['>', '<'])).collect();
         let Some(first) = words.first().map(|word| name(word)) else { continue };
         let Some(at) = words.iter().position(|word| name(word) == program) else {
-            idle &= IDLE.contains(&first.as_str());
+            idle &= IDLE.contains(&first);
             continue;
         };
-        let mover = words[..at].iter().position(|word| MOVERS.contains(&name(word).as_str()));
+        let mover = words[..at].iter().position(|word| MOVERS.contains(&name(word)));
         let known = at == 0
             || mover == Some(0)
-            || STARTERS.contains(&first.as_str())
+            || STARTERS.contains(&first)
             || (first.contains('=') && !first.contains(':'));
         // Without its prompt it must look like nothing but a command.
         let bare =
             words.get(at + 1).is_some_and(|word| word.starts_with('-') || words.last() == Some(&"run"));
-        if known && (shown || bare) {
+        if known && (shown.is_some() || bare) {
             let under = mover.map_or(String::new(), |mover| words[mover..at].join(" "));
             let words = words[at + 1..].iter().map(|word| word.replace(['"', '\''], "")).collect();
-            return Prompt::Runs { on: host, command: Asked { words, under } };
+            return Prompt::Runs { on: host.unwrap_or_default(), command: Asked { words, under } };
         }
         idle = false;
     }
-    if shown && idle { Prompt::Idle } else { Prompt::None }
+    if shown.is_some() && idle { Prompt::Idle } else { Prompt::None }
 }
 
 /// What lines above a run call it; `None` where they only count or tell the time.

@@ -13,8 +13,8 @@ mod tests;
 
 use lines::{Line, Number, command};
 
+use super::above::{marked, prompt};
 use super::builder::{Builder, Meaning};
-use super::hackbench::{heading, prompt};
 use super::kit::headlines;
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
@@ -147,7 +147,7 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
         }
         match parsed {
             Line::Other(text) => {
-                let title = heading(&text).or_else(|| {
+                let title = marked(&text).or_else(|| {
                     let behind = runs.last().is_some_and(Run::is_through) && prompt(&text).is_none();
                     (behind && text.contains(char::is_alphabetic))
                         .then(|| text.trim_start_matches('#').trim().to_string())
