@@ -25,6 +25,7 @@ mod extract;
 mod output;
 mod watch;
 
+use extract::Found;
 pub use extract::{FORMATS, Wanted, format_of};
 use output::Kept;
 use watch::Watch;
@@ -265,7 +266,7 @@ struct Ran {
     own: f64,
     left: usize,
     core_clock: f64,
-    result: Option<f64>,
+    result: Option<Found>,
     watch: Watch,
 }
 
@@ -285,7 +286,12 @@ impl Ran {
             clock_ghz: one(self.core_clock),
             ..Covariates::default()
         };
-        sampler.value_beside(params.clone(), ids::metric::RESULT, self.result.unwrap_or(wall), ns, beside)?;
+        let result = self.result.map_or(wall, |found| found.value);
+        sampler.value_beside(params.clone(), ids::metric::RESULT, result, ns, beside)?;
+        if let Some(Found { of: several @ 2.., .. }) = self.result {
+            let note = format!("its output holds {several} results, and the last one counts");
+            sampler.facts().notes.push(note);
+        }
         let values = [
             (ids::metric::WALL, Some(wall)),
             (ids::metric::CPU_USER, Some(all.user_ms / 1e3)),

@@ -34,7 +34,15 @@ pub struct Format {
     pub title: &'static str,
     pub unit: &'static str,
     pub better: Better,
-    find: fn(&str) -> anyhow::Result<Option<f64>>,
+    find: fn(&str) -> anyhow::Result<Vec<f64>>,
+}
+
+/// The number that a program is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    pub value: f64,
+    /// Results of the tool in what was printed, of which this is the last.
+    pub of: usize,
 }
 
 pub const FORMATS: &[Format] = &[
@@ -43,14 +51,14 @@ pub const FORMATS: &[Format] = &[
         title: "UnixBench index",
         unit: "",
         better: Better::Higher,
-        find: |text| last(text, r"System Benchmarks Index Score(?: \(Partial Only\))?\s+([0-9.]+)"),
+        find: |text| all(text, r"System Benchmarks Index Score(?: \(Partial Only\))?\s+([0-9.]+)"),
     },
     Format {
         name: "hackbench",
         title: "hackbench time",
         unit: "s",
         better: Better::Lower,
-        find: |text| last(text, r"(?m)^\s*Time:\s+([0-9.]+)"),
+        find: |text| all(text, r"(?m)^\s*Time:\s+([0-9.]+)"),
     },
     Format {
         name: "sysbench",
@@ -66,7 +74,7 @@ pub const FORMATS: &[Format] = &[
         title: "perf bench total time",
         unit: "s",
         better: Better::Lower,
-        find: |text| last(text, r"Total time:\s+([0-9.]+) \[sec\]"),
+        find: |text| all(text, r"Total time:\s+([0-9.]+) \[sec\]"),
     },
 ];
 
@@ -115,32 +123,38 @@ impl Wanted {
 
     /// The number in what was printed: standard output first, standard error where it has none. An
     /// error quotes the last lines.
-    pub fn find(&self, out: &Kept, err: &Kept) -> anyhow::Result<f64> {
-        let value = match &self.source {
+    pub fn find(&self, out: &Kept, err: &Kept) -> anyhow::Result<Found> {
+        let one = |value: f64| Found { value, of: 1 };
+        let found = match &self.source {
             Source::Regex(pattern) => {
                 let regex = regex(pattern)?;
                 let found = |kept: &Kept| last_match(&regex, &kept.text());
-                found(out).or_else(|| found(err)).map(|text| number(&text)).transpose()?
+                found(out).or_else(|| found(err)).map(|text| number(&text)).transpose()?.map(one)
             }
             Source::Json(path) => {
                 ensure!(out.is_whole(), "its JSON is longer than what is kept of an output");
-                Some(at_path(&json(&String::from_utf8_lossy(&out.text()))?, path)?)
+                Some(one(at_path(&json(&String::from_utf8_lossy(&out.text()))?, path)?))
             }
             Source::Format(name) => {
                 let format =
                     format_of(name).with_context(|| format!("no output format is called {name:?}"))?;
                 let found = |kept: &Kept| (format.find)(&String::from_utf8_lossy(&kept.text()));
-                found(out)?.map_or_else(|| found(err), |value| Ok(Some(value)))?
+                let mut values = found(out)?;
+                if values.is_empty() {
+                    values = found(err)?;
+                }
+                values.last().map(|value| Found { value: *value, of: values.len() })
             }
         };
-        let Some(value) = value else {
+        let Some(found) = found else {
             let said = [out.last_lines(), err.last_lines()].into_iter().find(|said| !said.is_empty());
             let said =
                 said.map_or("it printed nothing".to_string(), |said| format!("its last lines: {said}"));
             bail!("the metric {} did not appear in its output; {said}", self.name);
         };
+        let value = found.value;
         ensure!(value.is_finite(), "the metric {} is {value}, which is no number to judge", self.name);
-        Ok(value)
+        Ok(found)
     }
 }
 
@@ -157,9 +171,11 @@ fn last_match(regex: &Regex, text: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(group.as_bytes()).into_owned())
 }
 
-/// The last match of a pattern of ours.
-fn last(text: &str, pattern: &str) -> anyhow::Result<Option<f64>> {
-    last_match(&regex(pattern)?, text.as_bytes()).map(|text| number(&text)).transpose()
+/// The numbers that a pattern of ours finds.
+fn all(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
+    let regex = regex(pattern)?;
+    let found = regex.captures_iter(text.as_bytes()).filter_map(|found| found.get(1));
+    found.map(|one| number(&String::from_utf8_lossy(one.as_bytes()))).collect()
 }
 
 /// `12`, `1.5e3`, `1,234,567.8`.
@@ -186,17 +202,31 @@ fn is_time(name: &str, unit: &str) -> bool {
 /// The JSON in an output: an object at the beginning of a line, since tools print a line or two
 /// before it; else a list.
 fn json(text: &str) -> anyhow::Result<serde_json::Value> {
-    let begins_line = |at: usize| at == 0 || text[..at].ends_with('\n');
-    for open in ['{', '['] {
-        let begins = text.match_indices(open).filter(|(at, _)| begins_line(*at));
-        for (at, _) in begins.take(16) {
-            let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
-            if let Some(Ok(value)) = values.next() {
-                return Ok(value);
+    let mut found = ['{', '['].into_iter().flat_map(|open| documents(text, open).into_iter().next());
+    found.next().context("its standard output holds no JSON")
+}
+
+/// All JSON in a text that begins so, at the beginning of a line.
+fn documents(text: &str, open: char) -> Vec<serde_json::Value> {
+    /// What begins as JSON and is none is tried so often.
+    const TRIES: usize = 16;
+    let (mut found, mut at, mut failed) = (Vec::new(), 0, 0);
+    while let Some(next) = text[at..].find(open).filter(|_| failed < TRIES) {
+        let begin = at + next;
+        at = begin + 1;
+        if begin > 0 && !text[..begin].ends_with('\n') {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                at = begin + values.byte_offset().max(1);
+                found.push(value);
             }
+            _ => failed += 1,
         }
     }
-    bail!("its standard output holds no JSON")
+    found
 }
 
 /// `results[0].value` and `results.0.value` alike.
@@ -218,60 +248,86 @@ fn at_path(value: &serde_json::Value, path: &str) -> anyhow::Result<f64> {
     at.as_f64().or(text).with_context(|| format!("{path} in its JSON is not a number"))
 }
 
-/// Events a second: printed by the CPU test, else all events over the total time, which all tests
-/// print.
-fn sysbench(text: &str) -> anyhow::Result<Option<f64>> {
-    if let Some(rate) = last(text, r"events per second:\s+([0-9.]+)")? {
-        return Ok(Some(rate));
+/// Events a second of each test: printed by that of the CPU, else all events over the total time,
+/// which all tests print.
+fn sysbench(text: &str) -> anyhow::Result<Vec<f64>> {
+    let seconds = all(text, r"total time:\s+([0-9.]+)s")?;
+    let rates = all(text, r"events per second:\s+([0-9.]+)")?;
+    // A test of the CPU prints both: where each test is one, the rates say all.
+    if rates.len() >= seconds.len() {
+        return Ok(rates);
     }
-    let events = last(text, r"total number of events:\s+([0-9.]+)")?;
-    let seconds = last(text, r"total time:\s+([0-9.]+)s")?;
-    Ok(events.zip(seconds).filter(|(_, seconds)| *seconds > 0.0).map(|(events, seconds)| events / seconds))
+    let events = all(text, r"total number of events:\s+([0-9.]+)")?;
+    let pairs = events.into_iter().zip(seconds).filter(|(_, seconds)| *seconds > 0.0);
+    Ok(pairs.map(|(events, seconds)| events / seconds).collect())
 }
 
-/// Operations a second of all jobs, reads and writes and trims together: from its JSON, else from
-/// its text.
-fn fio(text: &str) -> anyhow::Result<Option<f64>> {
-    if let Ok(json) = json(text)
-        && let Some(jobs) = json["jobs"].as_array()
-    {
-        let of = |job: &serde_json::Value| -> f64 {
-            ["read", "write", "trim"].iter().filter_map(|kind| job[kind]["iops"].as_f64()).sum()
-        };
-        return Ok(Some(jobs.iter().map(of).sum()));
+/// Operations a second of all jobs of each run, reads and writes and trims together: from its JSON,
+/// else from its text.
+fn fio(text: &str) -> anyhow::Result<Vec<f64>> {
+    let of = |job: &serde_json::Value| -> f64 {
+        ["read", "write", "trim"].iter().filter_map(|kind| job[kind]["iops"].as_f64()).sum()
+    };
+    let runs = documents(text, '{').into_iter();
+    let runs: Vec<f64> = runs.filter_map(|run| Some(run["jobs"].as_array()?.iter().map(of).sum())).collect();
+    if !runs.is_empty() {
+        return Ok(runs);
     }
-    let regex = regex(r"^\s*(?:read|write|trim)\s*: IOPS=([0-9.]+)([kM]?)")?;
-    let mut sum = None;
-    for found in regex.captures_iter(text.as_bytes()) {
+    // Each run says its version, then its results.
+    let line = regex(r"^fio-[0-9]|^\s*(?:read|write|trim)\s*: IOPS=([0-9.]+)([kM]?)")?;
+    let (mut runs, mut fresh) = (Vec::new(), true);
+    for found in line.captures_iter(text.as_bytes()) {
         let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
-        let factor = match part(2).as_deref() {
-            Some("k") => 1e3,
-            Some("M") => 1e6,
-            _ => 1.0,
+        let Some(rate) = part(1) else {
+            fresh = true;
+            continue;
         };
-        sum = Some(sum.unwrap_or(0.0) + number(&part(1).unwrap_or_default())? * factor);
+        let rate = number(&rate)? * scale(part(2).as_deref());
+        match runs.last_mut().filter(|_| !fresh) {
+            Some(sum) => *sum += rate,
+            None => runs.push(rate),
+        }
+        fresh = false;
     }
-    Ok(sum)
+    Ok(runs)
 }
 
-/// Bits a second that arrived: from its JSON, else from the last line of its text that speaks of a
-/// receiver.
-fn iperf3(text: &str) -> anyhow::Result<Option<f64>> {
-    if let Some(end) = json(text).ok().as_ref().and_then(|json| json.get("end")) {
-        let rate = |name: &str| end[name]["bits_per_second"].as_f64();
-        return Ok(rate("sum_received").or_else(|| rate("sum")));
-    }
-    let regex = regex(r"([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
-    let Some(found) = regex.captures_iter(text.as_bytes()).last() else { return Ok(None) };
-    let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
-    let factor = match part(2).as_deref() {
-        Some("K") => 1e3,
+/// What a unit's letter multiplies by.
+fn scale(letter: Option<&str>) -> f64 {
+    match letter {
+        Some("k" | "K") => 1e3,
         Some("M") => 1e6,
         Some("G") => 1e9,
         Some("T") => 1e12,
         _ => 1.0,
-    };
-    Ok(Some(number(&part(1).unwrap_or_default())? * factor))
+    }
+}
+
+/// Bits a second that arrived in each test: from its JSON, else from the last line of a test's text
+/// that speaks of a receiver.
+fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
+    let rate = |test: &serde_json::Value, name: &str| test["end"][name]["bits_per_second"].as_f64();
+    let tests = documents(text, '{').into_iter();
+    let tests: Vec<f64> =
+        tests.filter_map(|test| rate(&test, "sum_received").or_else(|| rate(&test, "sum"))).collect();
+    if !tests.is_empty() {
+        return Ok(tests);
+    }
+    let line = regex(r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
+    let (mut tests, mut fresh) = (Vec::new(), true);
+    for found in line.captures_iter(text.as_bytes()) {
+        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
+        let Some(rate) = part(1) else {
+            fresh = true;
+            continue;
+        };
+        if !fresh {
+            tests.pop();
+        }
+        tests.push(number(&rate)? * scale(part(2).as_deref()));
+        fresh = false;
+    }
+    Ok(tests)
 }
 
 #[cfg(test)]
@@ -286,7 +342,7 @@ mod tests {
 
     fn found(metric: &str, out: &str, err: &str) -> Result<f64, String> {
         let wanted = Wanted::parse(metric, None).map_err(|error| format!("{error:#}"))?;
-        wanted.find(&kept(out), &kept(err)).map_err(|error| format!("{error:#}"))
+        wanted.find(&kept(out), &kept(err)).map(|one| one.value).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
@@ -329,7 +385,7 @@ mod tests {
     fn known_tools_are_read() {
         let read = |name: &str, text: &str| {
             let wanted = Wanted::format(format_of(name).expect("known"), None);
-            wanted.find(&kept(text), &kept("")).map_err(|error| error.to_string())
+            wanted.find(&kept(text), &kept("")).map(|one| one.value).map_err(|error| error.to_string())
         };
         let index = "\nSystem Benchmarks Index Score                                        1390.9\n";
         assert_eq!(read("unixbench", index), Ok(1390.9));
@@ -351,5 +407,42 @@ mod tests {
         assert_eq!(read("iperf3", "{\"end\": {\"sum_received\": {\"bits_per_second\": 5e9}}}"), Ok(5e9));
         assert_eq!(read("perf-bench", "     Total time: 5.123 [sec]\n\n   5.1 usecs/op\n"), Ok(5.123));
         assert!(read("perf-bench", "nothing\n").expect_err("nothing").contains("did not appear"));
+    }
+
+    /// The last result counts, and how many there are is known.
+    #[test]
+    fn several_results_of_a_tool_are_told_apart() {
+        let cpu = |rate: f64| {
+            format!("events per second:  {rate}\n total time:  10.0s\n total number of events: 9\n")
+        };
+        let threads = |events: u32| format!(" total time:  2.0000s\n total number of events:   {events}\n");
+        let fio = |read: u32| {
+            format!(
+                "fio-3.33\nStarting 2 processes\n  read: IOPS={read}, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n"
+            )
+        };
+        let iperf = |rate: f64| {
+            format!(
+                "Connecting to host a, port 5201\n[  5] 0.00-1.00 sec 1 GBytes {rate} Gbits/sec receiver\n[SUM] 0.00-1.00 sec 2 GBytes {rate} Gbits/sec receiver\n"
+            )
+        };
+        let json =
+            |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
+        let jobs = |iops: f64| format!("{{\"jobs\": [{{\"read\": {{\"iops\": {iops}}}}}]}}\n");
+        for (tool, outputs, expected) in [
+            ("sysbench", [cpu(1.5), cpu(2.5)], [1.5, 2.5]),
+            ("sysbench", [threads(500), threads(600)], [250.0, 300.0]),
+            ("fio", [fio(100), fio(300)], [600.0, 800.0]),
+            ("fio", [jobs(7.0), jobs(8.5)], [7.0, 8.5]),
+            ("iperf3", [iperf(9.0), iperf(7.0)], [9e9, 7e9]),
+            ("iperf3", [json(5e9), json(4e9)], [5e9, 4e9]),
+            ("hackbench", ["Time: 0.5\n".into(), "Time: 0.25\n".into()], [0.5, 0.25]),
+            ("perf-bench", ["Total time: 5.0 [sec]\n".into(), "Total time: 4.0 [sec]\n".into()], [5.0, 4.0]),
+        ] {
+            let wanted = Wanted::format(format_of(tool).expect("known"), None);
+            let find = |text: &str| wanted.find(&kept(text), &kept("")).expect("a number");
+            assert_eq!(find(&outputs[0]), Found { value: expected[0], of: 1 }, "{tool}");
+            assert_eq!(find(&outputs.concat()), Found { value: expected[1], of: 2 }, "{tool}");
+        }
     }
 }
