@@ -1,0 +1,88 @@
+//! Logs: what put a prefix before each line of what somebody printed.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{LEAST_LINES, Plain, pattern};
+
+/// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
+/// says that it goes on in the next.
+const PREFIXES: [&str; 11] = [
+    // kubectl logs --prefix
+    r"^\[(?P<source>pod/[^\]\s]+)\](?: (?P<text>.*))?$",
+    // docker compose logs
+    r"^(?P<source>[A-Za-z0-9][A-Za-z0-9_.-]*)\s*\|(?: (?P<text>.*))?$",
+    // A file of containerd or CRI-O.
+    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?:stdout|stderr) (?:F|(?P<part>P))(?: (?P<text>.*))?$",
+    // journalctl -o short-iso
+    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[\d+\])?:(?: (?P<text>.*))?$",
+    // Timestamps of kubectl, docker and others.
+    r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
+    // journalctl, syslog
+    r#"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]+ [^\s:\[{"]+)(?:\[\d+\])?:(?: (?P<text>.*))?$"#,
+    // iperf3 --timestamps, and moreutils' ts
+    r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: (?P<text>.*))?$",
+    r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: (?P<text>.*))?$",
+    // iperf3 --title
+    r"^(?P<source>[^\s:\[]+):(?:  (?P<text>(?:\[|- -|iperf|[A-Z]).*)?)?$",
+    // dmesg, and dmesg -T
+    r"^\[ *\d+\.\d{6}\](?: (?P<text>.*))?$",
+    r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\](?: (?P<text>.*))?$",
+];
+/// Of the lines that are not empty so many must have one.
+const MOSTLY: f64 = 0.9;
+
+/// The texts of a log's sources; the text itself where it is no log.
+pub fn unprefixed(plain: Plain) -> Vec<Plain> {
+    static KINDS: LazyLock<Vec<Regex>> =
+        LazyLock::new(|| PREFIXES.iter().map(|kind| pattern(kind)).collect());
+    let lines: Vec<&str> = plain.text.lines().collect();
+    let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
+    let is_most = |count: usize| {
+        let least = if count == filled { 1 } else { LEAST_LINES };
+        count >= least && count as f64 >= MOSTLY * filled as f64
+    };
+    if let Some(text) = of_json_log(&lines).filter(|text| is_most(text.lines().count())) {
+        return vec![Plain { text, ..plain }];
+    }
+    let has_text = |kind: &Regex| {
+        let mut found = lines.iter().filter_map(|line| kind.captures(line)?.name("text"));
+        found.any(|text| !text.as_str().trim().is_empty())
+    };
+    let mut kinds = KINDS
+        .iter()
+        .filter(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()) && has_text(kind));
+    let Some(kind) = kinds.next() else { return vec![plain] };
+    let mut all: Vec<Plain> = Vec::new();
+    let mut last = 0;
+    for line in lines {
+        let found = kind.captures(line);
+        let named = |name: &str| found.as_ref().and_then(|found| found.name(name)).map(|one| one.as_str());
+        // What has no prefix goes on where the last line stood.
+        if found.is_some() || all.is_empty() {
+            let source = [plain.source.as_str(), named("source").unwrap_or_default()];
+            let source = source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+            last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
+            if last == all.len() {
+                all.push(Plain { source, text: String::new() });
+            }
+        }
+        let own = &mut all[last].text;
+        own.push_str(if found.is_some() { named("text").unwrap_or_default() } else { line });
+        if named("part").is_none() {
+            own.push('\n');
+        }
+    }
+    all
+}
+
+/// The lines in a file of Docker's `json-file`, if all that are not empty are such.
+fn of_json_log(lines: &[&str]) -> Option<String> {
+    lines.first().filter(|first| first.starts_with("{\"log\":"))?;
+    let text = |line: &&str| -> Option<String> {
+        let value: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(value["log"].as_str()?.to_string())
+    };
+    lines.iter().filter(|line| !line.trim().is_empty()).map(text).collect()
+}
