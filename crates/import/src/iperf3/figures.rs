@@ -32,6 +32,7 @@ struct Test<'a> {
     /// The end that wrote it sends in the direction that iperf3 calls forward.
     sends: bool,
     both: bool,
+    /// 0 where it is not told.
     streams: i64,
     notes: Vec<String>,
 }
@@ -69,10 +70,12 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
             against.interrupted(error);
         }
     }
-    let Some(protocol) = setup["protocol"].as_str() else {
-        let why = match &error {
-            Some(error) => short(error),
-            None => "it does not tell what was to be tested: the file was cut, or edited".to_string(),
+    let unread = test["unread"].as_str();
+    let Some(protocol) = setup["protocol"].as_str().filter(|_| unread.is_none()) else {
+        let why = match (unread, &error) {
+            (Some(why), _) => why.to_string(),
+            (None, Some(error)) => short(error),
+            (None, None) => "it does not tell what was to be tested: the file was cut, or edited".to_string(),
         };
         let meaning =
             meaning(("iperf3.test", Params::new(), Params::new()), "bandwidth", "Gbit/s", Better::Higher, "");
@@ -196,7 +199,10 @@ impl Test<'_> {
             let value = if all.fract() == 0.0 { Of::Int(all as i64) } else { Of::Float(all) };
             params.insert(ids::param::RATE, value);
         }
-        let mut point = Params::from([(ids::param::STREAMS, Of::Int(self.streams))]);
+        let mut point = Params::new();
+        if self.streams > 0 {
+            point.insert(ids::param::STREAMS, Of::Int(self.streams));
+        }
         if let Some(bytes) = setup["blksize"].as_i64() {
             point.insert(ids::param::BYTES, Of::Int(bytes));
         }

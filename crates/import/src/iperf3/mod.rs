@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::above::{command, heading};
+use super::above::command;
 use super::builder::Builder;
 use super::embedded::{Embedded, embedded};
+use super::kit::{Asked, Heads, shown};
 use super::own::{Against, short};
 use super::{Format, Imported, Tool};
 
@@ -51,8 +52,24 @@ struct Test {
     whole: bool,
     /// It is of a stream of events.
     streamed: bool,
-    /// The heading under which it stands.
-    heading: String,
+    place: Place,
+}
+
+/// What stands above a test.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Place {
+    heading: Vec<String>,
+    host: String,
+    /// What started it, and where its program is.
+    under: String,
+    program: String,
+}
+
+impl Place {
+    fn of(heads: &Heads) -> Place {
+        let Asked { under, program, .. } = heads.asked.clone().unwrap_or_default();
+        Place { heading: heads.heading.clone(), host: heads.host.clone(), under, program }
+    }
 }
 
 impl Test {
@@ -78,27 +95,36 @@ impl Test {
             &start["sock_bufsize"],
             &start["test_start"]["tos"],
         ];
-        told.iter()
-            .map(|value| value.to_string())
-            .chain([self.heading.clone()])
-            .collect::<Vec<_>>()
-            .join("\n")
+        let told: Vec<String> = told.iter().map(|value| value.to_string()).collect();
+        format!("{}\n{:?}", told.join("\n"), self.place)
+    }
+
+    /// What tells systems apart only where two are told: a test that was stopped does not have it.
+    /// How a sender answers to congestion stands at the end, where it is from when it connects.
+    fn apart(&self) -> [Option<String>; 3] {
+        let (start, end) = (&self.data["start"], &self.data["end"]);
+        let day = |time: &str| time.split(' ').take_while(|word| !word.contains(':')).collect::<String>();
+        [
+            end["sender_tcp_congestion"].as_str().map(str::to_string),
+            start["connected"][0]["local_host"].as_str().map(str::to_string),
+            start["timestamp"]["time"].as_str().map(day),
+        ]
     }
 }
 
-/// The system of each test. How a sender answers to congestion stands at the end, which a stopped
-/// test does not have: it tells systems apart only where two are told.
+/// The system of each test.
 fn systems(tests: &[Test]) -> Vec<String> {
-    let congestion = |test: &Test| test.data["end"]["sender_tcp_congestion"].as_str().map(str::to_string);
-    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut known: BTreeMap<String, [BTreeSet<String>; 3]> = BTreeMap::new();
     for test in tests {
-        known.entry(test.system()).or_default().extend(congestion(test));
+        let own = known.entry(test.system()).or_default();
+        own.iter_mut().zip(test.apart()).for_each(|(all, one)| all.extend(one));
     }
     let named = |test: &Test| {
         let system = test.system();
-        let several = known.get(&system).is_some_and(|known| known.len() > 1);
-        let more = congestion(test).filter(|_| several).unwrap_or_default();
-        format!("{system}\n{more}")
+        let several = known.get(&system).map(|all| all.each_ref().map(|one| one.len() > 1));
+        let told = test.apart().into_iter().zip(several.unwrap_or_default());
+        let told = told.map(|(one, several)| one.filter(|_| several).unwrap_or_default());
+        format!("{system}\n{}", told.collect::<Vec<_>>().join("\n"))
     };
     tests.iter().map(named).collect()
 }
@@ -109,20 +135,37 @@ fn read(text: &str) -> Vec<Imported> {
         return text::read(text);
     }
     let mut found = embedded(text);
+    let above = between(&found);
     let beside = found.lines.join("\n");
     let mut further = Vec::new();
     if text::has_sums(&beside) {
         further = text::read(&beside);
         found.lines.clear();
     }
-    let mut results = read_json(found);
+    let mut results = read_json(found, above);
     results.append(&mut further);
     results
 }
 
+/// The lines above each document, up to the one before.
+fn between<'t>(found: &Embedded<'t>) -> Vec<Vec<&'t str>> {
+    let mut lines = found.lines.iter().map(|line| line.trim());
+    let up_to = |last: &&'t str| {
+        let mut own = Vec::new();
+        let mut is_last = last.is_empty();
+        while !is_last && let Some(line) = lines.next() {
+            own.push(line);
+            // The same place of the text.
+            is_last = std::ptr::eq(line, *last);
+        }
+        own
+    };
+    found.above.iter().map(up_to).collect()
+}
+
 /// The results in JSON: one for each system that was tested.
-fn read_json(found: Embedded) -> Vec<Imported> {
-    let Embedded { documents, above, lines, cut, left_out } = found;
+fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
+    let Embedded { documents, lines, cut, left_out, .. } = found;
     let (tests, repeated) = each_once(tests_of(documents, above));
     let more = tests.len().saturating_sub(MOST_TESTS);
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
@@ -132,6 +175,7 @@ fn read_json(found: Embedded) -> Vec<Imported> {
     let several = systems.windows(2).any(|two| two[0] != two[1]);
     for (at, (test, own)) in tests.iter().zip(systems).take(MOST_TESTS).enumerate() {
         let (host, kernel) = system(&test.data);
+        let host = if host.is_empty() { test.place.host.clone() } else { host };
         let (builder, against) = builders.entry(own.clone()).or_insert_with(|| {
             order.push(own);
             let mut builder = Builder::new(FORMAT, &host);
@@ -143,7 +187,9 @@ fn read_json(found: Embedded) -> Vec<Imported> {
         });
         builder.fact("kernel", &kernel);
         if several {
-            builder.fact("heading", &test.heading);
+            builder.fact("heading", &shown(&test.place.heading).1);
+            builder.fact("started by", &test.place.under);
+            builder.fact("program", &test.place.program);
         }
         if test.data["end"].is_null() && test.data["error"].is_null() {
             builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
@@ -195,8 +241,8 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
             Some(known) => {
                 repeated += 1;
                 if known.streamed && !test.streamed || !known.whole && test.whole {
-                    let heading = std::mem::take(&mut known.heading);
-                    *known = Test { heading, ..test };
+                    let place = std::mem::take(&mut known.place);
+                    *known = Test { place, ..test };
                 }
             }
         }
@@ -205,32 +251,36 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
 }
 
 /// Documents as tests: whole ones as they are, the events of a stream put together; and under which
-/// heading each stands.
-fn tests_of(documents: Vec<Value>, above: Vec<&str>) -> Vec<Test> {
+/// lines each stands.
+fn tests_of(documents: Vec<Value>, above: Vec<Vec<&str>>) -> Vec<Test> {
     let mut tests = Vec::new();
-    let mut heading = String::new();
-    let put = |test: Map<String, Value>, heading: &str| {
+    let mut heads = Heads::new(above.iter().flatten().copied());
+    let put = |(test, place): (Map<String, Value>, Place)| {
         let whole = test.contains_key("end") || test.contains_key("error");
-        Test { data: Value::Object(test), whole, streamed: true, heading: heading.to_string() }
+        Test { data: Value::Object(test), whole, streamed: true, place }
     };
-    let mut streamed: Option<(Map<String, Value>, String)> = None;
+    let mut streamed: Option<(Map<String, Value>, Place)> = None;
     for (document, above) in documents.into_iter().zip(above) {
-        if let Some(said) = said(above) {
-            heading = said;
+        for line in above.into_iter().filter(|line| !is_own(line)) {
+            heads.line(line, "iperf3");
         }
         let Some(event) = document["event"].as_str().map(str::to_string) else {
             let parts = ["start", "end", "error"];
             if parts.iter().any(|part| document.get(part).is_some()) {
-                tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
-                let heading = heading.clone();
-                tests.push(Test { data: document, whole: true, streamed: false, heading });
+                tests.extend(streamed.take().map(put));
+                heads.settle();
+                let place = Place::of(&heads);
+                tests.push(Test { data: document, whole: true, streamed: false, place });
             }
             continue;
         };
         if event == "start" {
-            tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
+            tests.extend(streamed.take().map(put));
         }
-        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), heading.clone()));
+        if streamed.is_none() {
+            heads.settle();
+        }
+        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), Place::of(&heads)));
         let data = document["data"].clone();
         match event.as_str() {
             "interval" => {
@@ -243,15 +293,15 @@ fn tests_of(documents: Vec<Value>, above: Vec<&str>) -> Vec<Test> {
             _ => {}
         }
     }
-    tests.extend(streamed.take().map(|(test, heading)| put(test, &heading)));
+    tests.extend(streamed.take().map(put));
     tests
 }
 
-/// What a line above a test says, where it is a heading: no command, and none of iperf3's own.
-fn said(line: &str) -> Option<String> {
-    let is_own =
-        line.starts_with("iperf") || line.starts_with("Server listening") || line.contains("arning:");
-    heading(line).filter(|_| !is_own && command(line, "iperf3").is_none())
+/// Whether a line beside the JSON is iperf3's own.
+fn is_own(line: &str) -> bool {
+    line.starts_with("iperf") && command(line, "iperf3").is_none()
+        || line.starts_with("Server listening")
+        || line.contains("arning:")
 }
 
 /// Host and kernel, as `uname -a` begins: `Linux HOST 6.1.0 ...`.

@@ -1,5 +1,6 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
+mod parts;
 mod text;
 
 use serde_json::{Value, json};
@@ -189,6 +190,40 @@ fn tests_of_different_systems_are_results_of_their_own() {
     for own in ["iperf Done.\n", "warning: UDP block size\n", "$ iperf3 -c a -J\n", "\n"] {
         assert_eq!(read(&format!("{text}{own}{}", with_cookie(&text, "another"))).len(), 1, "{own}");
     }
+}
+
+#[test]
+fn what_stands_above_json_tells_tests_apart() {
+    let text = recorded("iperf3-tcp.json");
+    let another = with_cookie(&text, "another");
+    let count = |text: String| crate::read(text.as_bytes()).expect("results").len();
+    for (before, after) in [
+        (
+            "### Before\n<details>\n<summary>output</summary>",
+            "### After\n<details>\n<summary>output</summary>",
+        ),
+        ("# tc qdisc add a; iperf3 -c a -J", "# tc qdisc add b; iperf3 -c a -J"),
+        ("$ taskset -c 0 iperf3 -c a -J", "$ taskset -c 8 iperf3 -c a -J"),
+        ("$ ./old/iperf3 -c a -J", "$ ./new/iperf3 -c a -J"),
+        ("me@a:~$ iperf3 -c a -J", "me@b:~$ iperf3 -c a -J"),
+        ("$ iperf3 -c a -J", "$ sysctl -w net.core.rmem_max=1\n$ iperf3 -c a -J"),
+        ("### 1500", "### 9000"),
+    ] {
+        assert_eq!(count(format!("{before}\n{text}{after}\n{another}")), 2, "{after}");
+    }
+    for (before, after) in [("1", "2"), ("run 1", "run 2"), ("12:30:01", "12:40:01"), ("", "$ date")] {
+        assert_eq!(count(format!("{before}\n{text}{after}\n{another}")), 1, "{after}");
+    }
+    let changed = |change: &dyn Fn(&mut Value)| count(text.clone() + &edited(&another, change));
+    let time = text.split("\"time\":").nth(1).and_then(|rest| rest.split('"').nth(1)).expect("a time");
+    let (day, _) = time.split_once(':').expect("an hour");
+    assert_eq!(
+        changed(&|test| test["start"]["timestamp"]["time"] = "Mon, 02 Nov 2026 01:02:03 GMT".into()),
+        2
+    );
+    assert_eq!(changed(&|test| test["start"]["timestamp"]["time"] = format!("{day}:59:59 GMT").into()), 1);
+    assert_eq!(changed(&|test| test["start"]["connected"][0]["local_host"] = "10.0.0.7".into()), 2);
+    assert_eq!(changed(&|test| test["start"]["connected"] = json!([])), 1);
 }
 
 #[test]

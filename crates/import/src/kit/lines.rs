@@ -12,6 +12,8 @@ pub enum Does {
     Begins,
     /// It is part of the run that begins next, or has just begun.
     Ahead,
+    /// It is part of the run that it stands in; where none is open, of the one that begins next.
+    Within,
     /// A run says it once: said again, it is another run's.
     Once,
     /// A run may say it many times.

@@ -5,12 +5,9 @@
 //! heading of the second, so that runs with another text above are never pooled.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
+use super::heads::{Asked, Heads, shown};
 use super::{Does, Hit, Table};
-use crate::above::{MOVERS, STARTERS, name, prompt};
 use crate::builder::Builder;
 use crate::own::{Against, short};
 use crate::{Format, Imported};
@@ -23,65 +20,14 @@ const MOST_LINES: usize = 20_000;
 const MOST_AHEAD: usize = 100;
 /// More results in one file are a mistake or an attack.
 const MOST_RESULTS: usize = 200;
-/// Lines of a heading that are told.
-const MOST_ABOVE: usize = 3;
-
-/// A command that a text shows before what it printed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
-    /// Behind the program's name, up to where its shell goes on.
-    pub words: Vec<String>,
-    /// What it was started by, as `taskset -c 0`; without what changes nothing.
-    pub under: String,
-}
-
-impl Asked {
-    /// The value of an option: `--name=value`, `--name value`, `-n value`, `-nvalue`. The names are
-    /// with their dashes.
-    pub fn value(&self, names: &[&str]) -> Option<&str> {
-        self.words.iter().enumerate().find_map(|(at, word)| {
-            names.iter().find_map(|name| {
-                let rest = word.strip_prefix(name)?;
-                match (rest, name.starts_with("--")) {
-                    ("", _) => self.words.get(at + 1).map(String::as_str),
-                    (_, true) => rest.strip_prefix('='),
-                    (_, false) => Some(rest),
-                }
-            })
-        })
-    }
-
-    /// What else it asks for than these options, the first of which have a value.
-    pub fn without(&self, valued: &[&str], flags: &[&str]) -> String {
-        let mut left: Vec<&str> = Vec::new();
-        let mut words = self.words.iter().map(String::as_str);
-        while let Some(word) = words.next() {
-            let name = word.split('=').next().unwrap_or_default();
-            let glued = |option: &&&str| option.len() == 2 && word.len() > 2 && word.starts_with(**option);
-            if flags.contains(&name) || valued.iter().any(|option| glued(&option)) {
-                continue;
-            }
-            match valued.contains(&name) {
-                true if word.contains('=') => {}
-                true => _ = words.next(),
-                false => left.push(word),
-            }
-        }
-        left.join(" ")
-    }
-
-    pub fn has(&self, names: &[&str]) -> bool {
-        self.words.iter().any(|word| names.contains(&word.as_str()))
-    }
-}
 
 /// One run of a program, as far as the text has it.
 #[derive(Debug, Default)]
 pub struct Run<'t> {
     pub asked: Option<Asked>,
     pub host: String,
-    /// What stands above it and is none of the program's.
-    pub heading: String,
+    /// The lines that stand above it and are none of the program's.
+    pub heading: Vec<String>,
     pub hits: Vec<Hit<'t>>,
     ended: bool,
 }
@@ -114,164 +60,122 @@ pub struct Log<'t> {
     left_out: usize,
 }
 
+/// Whether a line begins another run although its kind alone does not say so, and how many of the
+/// lines before it are of that run, too. It is asked with the runs so far, and whether a heading
+/// stands right above the line.
+pub type Again = fn(&[Run], &Hit, bool) -> Option<usize>;
+
 /// The runs in a text of this program.
-pub fn log<'t>(text: &'t str, program: &str, table: &Table) -> Log<'t> {
+pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log<'t> {
     let mut log = Log::default();
-    let (mut host, mut heading, mut asked) = (String::new(), String::new(), None);
-    // Lines that nobody knows since the last that somebody does.
-    let mut above: Vec<&str> = Vec::new();
+    let mut heads = Heads::new(text.lines());
     let mut ahead: Vec<Hit> = Vec::new();
     let mut open = false;
     for line in text.lines() {
         let Some(hit) = table.hit(line) else {
-            match prompted(line, program) {
-                Prompt::Runs { on, command } => {
-                    (asked, open) = (Some(command), false);
-                    if !on.is_empty() {
-                        host = on;
-                    }
-                }
-                Prompt::Idle => {}
-                Prompt::None if line.chars().any(char::is_alphanumeric) => above.push(line.trim()),
-                Prompt::None => {}
-            }
+            open &= !heads.line(line, program);
             continue;
         };
         if hit.does == Does::Nothing {
             continue;
         }
-        let last = log.runs.last_mut().filter(|_| open);
-        let again = |run: &Run| match hit.does {
-            Does::Begins => true,
-            Does::Once => run.ended || run.hit(hit.name).is_some(),
-            Does::Ahead => !run.is_fresh() || run.hit(hit.name).is_some(),
-            _ => run.ended,
+        let goes_on = |run: &Run| match hit.does {
+            Does::Begins => false,
+            Does::Once => !run.ended && run.hit(hit.name).is_none(),
+            Does::Ahead => run.is_fresh() && run.hit(hit.name).is_none(),
+            Does::Within => !run.ended && !heads.is_headed(),
+            _ => !run.ended,
         };
-        match last {
-            Some(run) if !again(&*run) => {
-                let ends = hit.does == Does::Ends;
-                run.ended |= ends;
+        let is_inside = open && log.runs.last().is_some_and(goes_on);
+        let along = if is_inside { again(&log.runs, &hit, heads.is_marked()) } else { None };
+        let mut hits = std::mem::take(&mut ahead);
+        match log.runs.last_mut() {
+            Some(run) if is_inside && along.is_none() => {
+                ahead = hits;
+                run.ended |= hit.does == Does::Ends;
                 if run.hits.len() < MOST_LINES {
                     run.hits.push(hit);
                 }
-                if let Some(first) = above.first().copied() {
-                    log.unread.get_or_insert((first, 0)).1 += above.len();
-                    above.clear();
-                }
+                log.skip(&mut heads);
                 continue;
             }
-            _ if hit.does == Does::Ahead => {
-                if ahead.len() < MOST_AHEAD {
-                    ahead.push(hit);
-                }
-                continue;
+            Some(run) => hits.extend(run.hits.drain(run.hits.len() - along.unwrap_or(0)..)),
+            None => {}
+        }
+        if matches!(hit.does, Does::Ahead | Does::Within) {
+            ahead = hits;
+            if ahead.len() < MOST_AHEAD {
+                ahead.push(hit);
             }
-            // Nothing has begun that it could end.
-            _ if hit.does == Does::Ends => continue,
-            _ => {}
+            continue;
+        }
+        // Nothing has begun that it could end.
+        if hit.does == Does::Ends {
+            ahead = hits;
+            continue;
         }
         if log.runs.len() >= MOST_RUNS {
             log.left_out += 1;
             open = false;
             continue;
         }
-        if let Some(title) = title(&std::mem::take(&mut above)) {
-            heading = title;
-        }
-        let mut hits = std::mem::take(&mut ahead);
+        heads.settle();
         hits.push(hit);
-        log.runs.push(Run {
-            asked: asked.clone(),
-            host: host.clone(),
-            heading: heading.clone(),
-            hits,
-            ended: false,
-        });
+        let (asked, host, heading) = (heads.asked.clone(), heads.host.clone(), heads.heading.clone());
+        log.runs.push(Run { asked, host, heading, hits, ended: false });
         open = true;
     }
-    if let Some(first) = above.first().copied() {
-        log.unread.get_or_insert((first, 0)).1 += above.len();
-    }
+    log.skip(&mut heads);
     log
 }
 
-enum Prompt {
-    /// It runs the program.
-    Runs {
-        on: String,
-        command: Asked,
-    },
-    /// What changes nothing for the runs that follow.
-    Idle,
-    None,
-}
-
-/// Programs that change nothing for a run after them.
-const IDLE: [&str; 14] = [
-    "sleep", "date", "cd", "ls", "pwd", "clear", "exit", "logout", "for", "do", "done", "wait", "vi",
-    "history",
-];
-/// A shell's prompt with a command, or a command alone.
-fn prompted(line: &str, program: &str) -> Prompt {
-    let shown = prompt(line);
-    let (host, text) = shown.clone().unwrap_or((None, line.trim()));
-    let mut idle = true;
-    for command in text.split([';', '|', '&']) {
-        let words: Vec<&str> =
-            command.split_whitespace().take(200).take_while(|word| !word.starts_with(['>', '<'])).collect();
-        let Some(first) = words.first().map(|word| name(word)) else { continue };
-        let Some(at) = words.iter().position(|word| name(word) == program) else {
-            idle &= IDLE.contains(&first);
-            continue;
-        };
-        let mover = words[..at].iter().position(|word| MOVERS.contains(&name(word)));
-        let known = at == 0
-            || mover == Some(0)
-            || STARTERS.contains(&first)
-            || (first.contains('=') && !first.contains(':'));
-        // Without its prompt it must look like nothing but a command.
-        let bare =
-            words.get(at + 1).is_some_and(|word| word.starts_with('-') || words.last() == Some(&"run"));
-        if known && (shown.is_some() || bare) {
-            let under = mover.map_or(String::new(), |mover| words[mover..at].join(" "));
-            let words = words[at + 1..].iter().map(|word| word.replace(['"', '\''], "")).collect();
-            return Prompt::Runs { on: host.unwrap_or_default(), command: Asked { words, under } };
+impl<'t> Log<'t> {
+    /// Counts lines that nobody knows.
+    fn skip(&mut self, heads: &mut Heads<'t>) {
+        if let Some((first, count)) = heads.drop_lines() {
+            self.unread.get_or_insert((first, 0)).1 += count;
         }
-        idle = false;
     }
-    if shown.is_some() && idle { Prompt::Idle } else { Prompt::None }
-}
-
-/// What lines above a run call it; `None` where they only count or tell the time.
-fn title(above: &[&str]) -> Option<String> {
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)^\W*(?:(?:run|iteration|iter|pass|round|try|trial|rep|repetition|attempt|sample)\W*)?\d+(?:\W*(?:of|/)\W*\d+)?\W*$")
-            .expect("a pattern that a test tries")
-    });
-    // Runs of one day may repeat each other; those of two days are told apart.
-    static TIME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AP]M\b)?")
-            .expect("a pattern that a test tries")
-    });
-    let told: Vec<String> = above
-        .iter()
-        .filter(|line| !COUNT.is_match(line))
-        .map(|line| TIME.replace_all(line, "").trim_matches(|one| "#=*-_ \t".contains(one)).to_string())
-        .filter(|line| line.chars().any(char::is_alphanumeric))
-        .collect();
-    let last = told.len().saturating_sub(MOST_ABOVE);
-    let told: Vec<String> = told[last..].iter().map(|line| short(line)).collect();
-    (!told.is_empty()).then(|| told.join(" / ").trim_end_matches(':').to_string())
 }
 
 /// Everything that the text tells of a run and that is no part of its series.
 #[derive(Clone, Debug, PartialEq)]
 struct Identity {
     host: String,
-    heading: String,
+    heading: Vec<String>,
     under: String,
+    program: String,
     facts: Vec<(&'static str, String)>,
 }
+
+impl Identity {
+    /// What is told of it in front of its facts, with what only tells it from the others.
+    fn told(&self, others: &[Identity]) -> Vec<(String, String)> {
+        let others: Vec<&Identity> = others.iter().filter(|other| *other != self).collect();
+        let (above, last) = shown(&self.heading);
+        let alike = |other: &&&Identity| shown(&other.heading).1 == last;
+        // Where others have the same last lines, one above that they lack says more.
+        let own =
+            above.iter().find(|line| others.iter().filter(alike).any(|other| !other.heading.contains(line)));
+        let heading = own.map_or(last.clone(), |own| format!("{own} / {last}"));
+        let differs = |name: &str| others.iter().any(|other| other.fact(name) != self.fact(name));
+        let apart = self.facts.iter().filter(|(name, _)| differs(name));
+        let apart = apart.filter_map(|(name, value)| Some((name.strip_prefix(APART)?, value.clone())));
+        [("heading", heading), ("started by", self.under.clone()), ("program", self.program.clone())]
+            .into_iter()
+            .chain(apart)
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(label, value)| (label.to_string(), value.chars().take(200).collect()))
+            .collect()
+    }
+
+    fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A fact whose name begins so is told only where it tells results apart.
+pub const APART: char = '?';
 
 /// The results that runs come to.
 pub struct Results {
@@ -292,7 +196,8 @@ impl Results {
 
     /// The result that a run is part of, by all that is told of it; `None` where there are too
     /// many, or where it stands in the text a second time. Of the facts, `kernel` and its like,
-    /// those with a name are told of the result. `unique`: no two runs print alike by chance.
+    /// those with a name are told of the result, and those whose name begins with [`APART`] where
+    /// they tell results apart. `unique`: no two runs print alike by chance.
     pub fn of(
         &mut self,
         run: &Run,
@@ -302,10 +207,12 @@ impl Results {
         let facts: Vec<_> = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         let told =
             |name: &str| facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        let asked = run.asked.clone().unwrap_or_default();
         let identity = Identity {
             host: told("host").unwrap_or_else(|| run.host.clone()),
             heading: run.heading.clone(),
-            under: run.asked.as_ref().map_or(String::new(), |asked| asked.under.clone()),
+            under: asked.under,
+            program: asked.program,
             facts,
         };
         let place = self.all.iter().position(|(known, _, _)| *known == identity);
@@ -318,10 +225,8 @@ impl Results {
             None => {
                 let mut builder = Builder::new(self.format, &identity.host);
                 builder.remarks.push(self.remark.to_string());
-                builder.fact("heading", &identity.heading);
-                builder.fact("started by", &identity.under);
                 for (name, value) in &identity.facts {
-                    if !["", "host"].contains(name) {
+                    if !["", "host"].contains(name) && !name.starts_with(APART) {
                         builder.fact(name, value);
                     }
                 }
@@ -353,9 +258,12 @@ impl Results {
                 remarks.push(format!("{left_out} {what} were left out: the file has too many"));
             }
         }
-        let results = self.all.into_iter().filter(|(_, builder, _)| !builder.is_empty());
+        let results: Vec<_> = self.all.into_iter().filter(|(_, builder, _)| !builder.is_empty()).collect();
+        let identities: Vec<Identity> = results.iter().map(|(identity, _, _)| identity.clone()).collect();
         results
-            .map(|(_, mut builder, against)| {
+            .into_iter()
+            .map(|(identity, mut builder, against)| {
+                builder.make_up.splice(0..0, identity.told(&identities));
                 builder.remarks.append(&mut remarks);
                 Imported { findings: against.findings(), ..builder.finish() }
             })

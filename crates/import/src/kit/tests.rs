@@ -14,7 +14,7 @@ const LINES: &[Pattern] = &[
 
 /// The results of a text: each one's heading, what started it, and its values.
 fn results(text: &str) -> Vec<(String, String, Vec<f64>)> {
-    let log = log(text, "tool", &Table::new(LINES));
+    let log = log(text, "tool", &Table::new(LINES), |_, _, _| None);
     let mut results = Results::new(Format("tool result"), "a remark");
     for run in &log.runs {
         let facts = vec![("kernel", run.text("before").unwrap_or_default().to_string())];
@@ -104,6 +104,65 @@ fn only_runs_of_which_all_is_told_alike_are_repetitions() {
 }
 
 #[test]
+fn all_that_stands_above_tells_runs_apart() {
+    let run = |speed: u32| format!("tool 1\nspeed: {speed} B\nbye\n");
+    let both = |before: &str, after: &str| headed(&format!("{before}\n{}{after}\n{}", run(1), run(2)));
+    // However far up, however short, and whatever a clock or a counter looks like.
+    for (before, after) in [
+        ("kernel 6.1\na: b\nc: d\ne: f", "kernel 6.6\na: b\nc: d\ne: f"),
+        ("### 1500", "### 9000"),
+        ("4", "8"),
+        ("NIC 82:00.0", "NIC 82:00.1"),
+        ("0000:02:00.0", "0000:02:00.1"),
+        ("52:54:00:12:34:56", "52:54:00:12:34:57"),
+        ("<details><summary>old</summary>", "<details><summary>new</summary>"),
+        ("# cpupower set a && tool -x", "# cpupower set b && tool -x"),
+        ("# echo on > smt; tool -x", "# echo off > smt; tool -x"),
+        ("$ ./gcc/tool -x", "$ ./clang/tool -x"),
+        ("me@box:~/old$ ./tool -x", "me@box:~/new$ ./tool -x"),
+        ("$ cd old\n$ ./tool -x", "$ cd ../new\n$ ./tool -x"),
+        ("$ cd old; ./tool -x", "$ cd new; ./tool -x"),
+        ("$ tool -x", "$ LD_PRELOAD=a.so tool -x"),
+        ("$ tool -x", "$ sudo env GOMAXPROCS=2 tool -x"),
+    ] {
+        let found = both(before, after);
+        assert_eq!(found.len(), 2, "{before}, {after}: {found:?}");
+    }
+    // The line that differs is told, and those right above as ever.
+    let found = both("kernel 6.1\na: b\nc: d\ne: f", "kernel 6.6\na: b\nc: d\ne: f");
+    assert_eq!(found[1].0, "kernel 6.6 / a: b / c: d / e: f");
+    for (before, after) in [
+        ("1", "2"),
+        ("at 12:30:01.5", "at 23:59:00.7"),
+        ("12:30: it runs", "12:31: it runs"),
+        ("sample 1500", "sample 1501"),
+        ("$ tool -x", "$ sudo LC_ALL=C /usr/bin/tool -x"),
+        ("$ cd /tmp; tool -x", "$ sleep 5; tool -x"),
+        ("$ for i in 1 2; do tool -x; done", "$ while true; do tool -x; done"),
+        ("$ tool -x 2>&1 | tee a", "$ tool -x 2>&1 | tee b"),
+    ] {
+        let found = both(before, after);
+        assert_eq!(found.len(), 1, "{before}, {after}: {found:?}");
+    }
+}
+
+#[test]
+fn what_may_stand_in_a_run_or_before_it_begins_none() {
+    let lines =
+        [LINES, &[Pattern { name: "warning", does: Does::Within, regex: r"careful: (?<value>.*)" }]].concat();
+    let table = Table::new(&lines);
+    let warned = |text: &str| {
+        let log = log(text, "tool", &table, |_, _, _| None);
+        log.runs.iter().map(|run| run.all("warning").count()).collect::<Vec<_>>()
+    };
+    assert_eq!(warned("careful: a\ntool 1\nspeed: 1 B\n"), [1]);
+    assert_eq!(warned("tool 1\ncareful: a\nspeed: 1 B\ncareful: b\n"), [2]);
+    assert_eq!(warned("tool 1\nspeed: 1 B\nbye\ncareful: a\ntool 1\nspeed: 2 B\n"), [0, 1]);
+    assert_eq!(warned("tool 1\nspeed: 1 B\nAfter:\ncareful: a\ncareful: b\ntool 1\nspeed: 2 B\n"), [0, 2]);
+    assert_eq!(warned("careful: a\n"), [0; 0]);
+}
+
+#[test]
 fn what_starts_a_run_is_part_of_what_it_is() {
     let run = "tool 1\nspeed: 1 B\n";
     let text =
@@ -114,7 +173,7 @@ fn what_starts_a_run_is_part_of_what_it_is() {
     assert_eq!(found[0].2, [1.0, 1.0]);
     let table = Table::new(LINES);
     let text = format!("[root@box ~]# tool --size=4K -n 5 -k7 \"--x\"\n{run}");
-    let log = log(&text, "tool", &table);
+    let log = log(&text, "tool", &table, |_, _, _| None);
     let asked = log.runs[0].asked.as_ref().expect("a command");
     assert_eq!(log.runs[0].host, "box");
     assert_eq!(
@@ -126,7 +185,7 @@ fn what_starts_a_run_is_part_of_what_it_is() {
 
 #[test]
 fn what_is_not_read_is_said() {
-    let log = log("tool 1\nwho knows\nand this\nspeed: 1 B\n", "tool", &Table::new(LINES));
+    let log = log("tool 1\nwho knows\nand this\nspeed: 1 B\n", "tool", &Table::new(LINES), |_, _, _| None);
     let mut results = Results::new(Format("tool result"), "a remark");
     let meaning = crate::builder::Meaning {
         keyed: crate::keyed("tool.speed@free#speed").expect("a key"),

@@ -1,6 +1,6 @@
 //! The lines of sysbench, from 0.4 to 1.1.
 
-use crate::kit::Does::{self, Adds, Begins, Ends, Nothing, Once};
+use crate::kit::Does::{self, Adds, Begins, Ends, Nothing, Once, Within};
 use crate::kit::Pattern;
 
 const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
@@ -77,7 +77,7 @@ pub const LINES: &[Pattern] = &[
     // How it ended otherwise, and what it did before.
     line("fatal", Adds, r"(?:FATAL|ALERT|sysbench): (?<value>.*)"),
     line("killed", Ends, r"(?<value>Segmentation fault.*|Killed.*|Terminated|Aborted.*|\^C.*)"),
-    line("warning", Adds, r"WARNING: (?<value>.*)"),
+    line("warning", Within, r"WARNING: (?<value>.*)"),
     line(
         "prepared",
         Adds,

@@ -118,8 +118,11 @@ fn is_one(text: &str) -> bool {
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
     static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
-    let log: Log = log(text, "sysbench", &TABLE);
+    let log: Log = log(text, "sysbench", &TABLE, |_, _, _| None);
     let mut results = Results::new(FORMAT, REMARK);
+    // Tests of which nothing tells what they are can be of two kinds.
+    let several =
+        [false, true].iter().all(|kind| log.runs.iter().any(|run| is_of_one_event(run) == Some(*kind)));
     for run in &log.runs {
         // It made files, or took them away.
         if run.hit("options").is_none() && run.hit("prepared").is_some() && run.hit("fatal").is_none() {
@@ -131,7 +134,9 @@ fn read(text: &str) -> Vec<Imported> {
         // Databases are asked for with names and passwords, which nobody wants to see again.
         let shown = further.split(' ').filter(|word| !DATABASES.iter().any(|one| word.starts_with(one)));
         let shown = shown.collect::<Vec<_>>().join(" ");
-        let facts = vec![("sysbench", version), ("options", shown), ("", further)];
+        let work = is_of_one_event(run).filter(|one| *one && several);
+        let work = work.map_or(String::new(), |_| "one event of each thread".to_string());
+        let facts = vec![("sysbench", version), ("options", shown), ("", further), ("work", work)];
         if let Some((builder, against)) = results.of(run, facts, whole) {
             figures(run, builder, against);
         }
@@ -182,6 +187,12 @@ fn test_of(run: &Run) -> &'static str {
             asked.unwrap_or(if has("eps") { "cpu" } else { "untold" })
         }
     }
+}
+
+/// Whether each thread did one event of a test that nothing names, as in those of mutexes.
+fn is_of_one_event(run: &Run) -> Option<bool> {
+    let (events, threads) = (number(run, "events")?, number(run, "threads")?);
+    (test_of(run) == "untold").then_some(events.value == threads.value)
 }
 
 fn number(run: &Run, name: &str) -> Option<Number> {

@@ -130,6 +130,97 @@ fn runs_without_anything_between_repeat_each_other_and_others_do_not() {
 }
 
 #[test]
+fn what_tells_runs_apart_is_told_of_both() {
+    let (run, other) = (cpu(), cpu().replace("12.5000s", "10.0000s"));
+    for (before, after, label, values) in [
+        (
+            "## 6.1\na: 1x\nb: 2x\nc: 3x",
+            "## 6.6\na: 1x\nb: 2x\nc: 3x",
+            "heading",
+            ["6.1 / a: 1x / b: 2x / c: 3x", "6.6 / a: 1x / b: 2x / c: 3x"],
+        ),
+        (
+            "# echo on > smt; sysbench cpu run",
+            "# echo off > smt; sysbench cpu run",
+            "heading",
+            ["echo on > smt", "echo off > smt"],
+        ),
+        (
+            "$ /opt/a/sysbench cpu run",
+            "$ /opt/b/sysbench cpu run",
+            "program",
+            ["/opt/a/sysbench", "/opt/b/sysbench"],
+        ),
+        (
+            "$ numactl -m 0 sysbench cpu run",
+            "$ numactl -m 1 sysbench cpu run",
+            "started by",
+            ["numactl -m 0", "numactl -m 1"],
+        ),
+    ] {
+        let all = read(format!("{before}\n{run}{after}\n{other}").as_bytes()).expect("results");
+        let told = |one: &Imported| {
+            let found = one.make_up.iter().find(|(known, _)| known == label);
+            found.map_or(String::new(), |(_, value)| value.clone())
+        };
+        assert_eq!(all.iter().map(told).collect::<Vec<_>>(), values, "{after}");
+        assert_eq!(all.iter().map(values_of).collect::<Vec<_>>(), [[800.0], [1000.0]]);
+    }
+}
+
+fn values_of(one: &Imported) -> Vec<f64> {
+    values(one, CPU)
+}
+
+#[test]
+fn looks_and_warnings_make_no_results() {
+    let run = cpu();
+    let (head, rest) = run.split_at(run.find("Done.").expect("an end"));
+    for look in [
+        "[ 10s ] thds: 2 eps: 800.5 lat (ms,95%): 0.92",
+        "[ 10s] threads: 2, tps: 800.5, reads: 0",
+        "[10s ] thds: 2 tps: 800.5 qps: 5",
+    ] {
+        let looks: String = (1..9).map(|at| look.replace("10s", &format!("{at}0s")) + "\n").collect();
+        let found = one(&format!("{head}{looks}{rest}"));
+        let key = "sysbench.cpu@free?primes=20000/threads=2#interval_events";
+        assert_eq!(values(&found, key), [800.5; 8], "{look}");
+        // One that died has none but them.
+        let died = one(&format!("{head}{looks}"));
+        assert!(skipped(&died, &CPU.replace("?primes=20000", "")).contains("no test finished"));
+    }
+    for warning in [
+        "WARNING: the --test option is deprecated.",
+        "WARNING: --num-threads is deprecated, use --threads instead\nWARNING: --max-time is deprecated",
+        "WARNING: Both event and time limits are disabled",
+    ] {
+        let all =
+            read(format!("Before:\n{warning}\n{run}\nAfter:\n{warning}\n{run}").as_bytes()).expect("results");
+        assert_eq!(
+            all.iter().map(|one| values(one, CPU)).collect::<Vec<_>>(),
+            [[800.0], [800.0]],
+            "{warning}"
+        );
+        assert!(
+            all.iter().all(|one| one.figures.iter().all(|figure| figure.judged.analysis.estimate.is_some()))
+        );
+        assert!(all.iter().all(|one| one.remarks.iter().any(|remark| remark.starts_with("it warns: "))));
+    }
+}
+
+#[test]
+fn work_of_other_kinds_is_never_pooled() {
+    let text = recorded("sysbench-untold.txt");
+    let end = text.rfind("sysbench 1.0.20").expect("a second");
+    let (threads, mutex) = text.split_at(end);
+    let count = |text: String| read(text.as_bytes()).expect("results").len();
+    let again = |run: &str| run.replace("0005s", "0004s");
+    assert_eq!(count(format!("{threads}{mutex}")), 2);
+    assert_eq!(count(format!("{threads}{}", again(threads))), 1);
+    assert_eq!(count(format!("{mutex}{}{threads}", again(mutex))), 2);
+}
+
+#[test]
 fn a_run_that_died_has_no_figure() {
     let run = cpu();
     let begun = &run[..run.find("Done.").expect("an end")];

@@ -1,5 +1,6 @@
 //! Logs: what put a prefix before each line of what somebody printed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -16,11 +17,11 @@ const PREFIXES: [&str; 11] = [
     // A file of containerd or CRI-O.
     r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?:stdout|stderr) (?:F|(?P<part>P))(?: (?P<text>.*))?$",
     // journalctl -o short-iso
-    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[\d+\])?:(?: (?P<text>.*))?$",
+    r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$",
     // Timestamps of kubectl, docker and others.
     r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
     // journalctl, syslog
-    r#"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]+ [^\s:\[{"]+)(?:\[\d+\])?:(?: (?P<text>.*))?$"#,
+    r#"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]+ [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
     // iperf3 --timestamps, and moreutils' ts
     r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: (?P<text>.*))?$",
     r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: (?P<text>.*))?$",
@@ -32,6 +33,8 @@ const PREFIXES: [&str; 11] = [
 ];
 /// Of the lines that are not empty so many must have one.
 const MOSTLY: f64 = 0.9;
+/// Processes of one log among which those that wrote at once are looked for.
+const MOST_PROCESSES: usize = 100;
 
 /// The texts of a log's sources; the text itself where it is no log.
 pub fn unprefixed(plain: Plain) -> Vec<Plain> {
@@ -54,6 +57,7 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
         .iter()
         .filter(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()) && has_text(kind));
     let Some(kind) = kinds.next() else { return vec![plain] };
+    let apart = at_once(kind, &lines);
     let mut all: Vec<Plain> = Vec::new();
     let mut last = 0;
     for line in lines {
@@ -61,7 +65,12 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
         let named = |name: &str| found.as_ref().and_then(|found| found.name(name)).map(|one| one.as_str());
         // What has no prefix goes on where the last line stood.
         if found.is_some() || all.is_empty() {
-            let source = [plain.source.as_str(), named("source").unwrap_or_default()];
+            let own = named("source").unwrap_or_default();
+            let own = match named("process").filter(|process| apart.contains(&(own, *process))) {
+                Some(process) => format!("{own}[{process}]"),
+                None => own.to_string(),
+            };
+            let source = [plain.source.as_str(), own.as_str()];
             let source = source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
             last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
             if last == all.len() {
@@ -77,6 +86,31 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
     all
 }
 
+/// Processes of one program that wrote in turn with another of it, by source and number: what they
+/// printed stands line by line in each other. Those that followed each other, or started each
+/// other, are one source.
+fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> {
+    let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = kind.captures(line) else { continue };
+        let (Some(source), Some(process)) = (found.name("source"), found.name("process")) else { continue };
+        let own = (source.as_str(), process.as_str());
+        if places.len() < MOST_PROCESSES || places.contains_key(&own) {
+            places.entry(own).or_default().push(at);
+        }
+    }
+    // One has a line between the other's first and last.
+    let is_inside = |one: &[usize], other: &[usize]| {
+        let (first, last) = (other.first().copied(), other.last().copied());
+        one.get(one.partition_point(|at| Some(*at) < first)).is_some_and(|at| Some(*at) < last)
+    };
+    let pairs = |own: &(&str, &str), at: &[usize]| {
+        let others = places.iter().filter(|(other, _)| other.0 == own.0 && *other != own);
+        others.into_iter().any(|(_, other)| is_inside(at, other) && is_inside(other, at))
+    };
+    places.iter().filter(|(own, at)| pairs(own, at)).map(|(own, _)| *own).collect()
+}
+
 /// The lines in a file of Docker's `json-file`, if all that are not empty are such.
 fn of_json_log(lines: &[&str]) -> Option<String> {
     lines.first().filter(|first| first.starts_with("{\"log\":"))?;
@@ -85,4 +119,36 @@ fn of_json_log(lines: &[&str]) -> Option<String> {
         Some(value["log"].as_str()?.to_string())
     };
     lines.iter().filter(|line| !line.trim().is_empty()).map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(text: &str) -> Vec<(String, String)> {
+        let plain = Plain { source: String::new(), text: text.to_string() };
+        unprefixed(plain).into_iter().map(|one| (one.source, one.text)).collect()
+    }
+
+    #[test]
+    fn processes_that_wrote_at_once_are_sources() {
+        let line = |process: u32, text: &str| format!("Nov 02 03:04:05 box tool[{process}]: {text}\n");
+        let iso =
+            |process: u32, text: &str| format!("2026-11-02T03:04:05+0100 box tool[{process}]: {text}\n");
+        let of = |line: &dyn Fn(u32, &str) -> String, processes: &[u32]| {
+            let text: String =
+                processes.iter().map(|process| line(*process, &format!("of {process}"))).collect();
+            sources(&text).into_iter().map(|(source, _)| source).collect::<Vec<_>>()
+        };
+        for line in [&line as &dyn Fn(u32, &str) -> String, &iso] {
+            assert_eq!(of(line, &[71, 72, 71, 72]), ["box tool[71]", "box tool[72]"]);
+            assert_eq!(of(line, &[71, 72, 71, 72, 73, 72]), ["box tool[71]", "box tool[72]", "box tool"]);
+            // One behind the other, and one that started others.
+            for processes in [&[71, 71, 72, 72][..], &[70, 71, 71, 70, 72, 72, 70], &[71; 4]] {
+                assert_eq!(of(line, processes), ["box tool"], "{processes:?}");
+            }
+        }
+        let text = [line(71, "a"), line(72, "b"), line(71, "c"), line(72, "d")].concat();
+        assert_eq!(sources(&text)[0].1, "a\nc\n");
+    }
 }

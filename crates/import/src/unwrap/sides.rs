@@ -210,6 +210,8 @@ fn beside(lines: &[&str]) -> Option<Vec<Plain>> {
 fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
     static BRACKETS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[([^\[\]|:]{1,40})\]:? +(\S.*)$"));
     static COLON: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][^:|=\[\]]{0,40}): +(\S.*)$"));
+    static TIME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?i)^\d+(?:\.\d+)? ?(?:[mun]?s|secs?|seconds?|m|mins?|minutes?|h)$"));
     [(&BRACKETS, false), (&COLON, true)].iter().find_map(|(kind, strict)| {
         let (mut all, mut others): (Vec<Plain>, Vec<&str>) = (Vec::new(), Vec::new());
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {
@@ -222,11 +224,12 @@ fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
                 return None;
             }
         }
-        // iperf3 numbers its streams so, and kernels tell the time.
+        // iperf3 numbers its streams so, kernels tell the time, and sysbench how long it ran.
         let is_name = |one: &Plain| {
             let version = one.source.contains('.') && one.source.len() < 8;
             (version || one.source.contains(char::is_alphabetic))
                 && !["SUM", "ID"].contains(&one.source.as_str())
+                && !TIME.is_match(&one.source)
         };
         // A value with its unit alone is what the label names, and no line of a result.
         let is_line = |line: &str| !strict || line.contains(": ") || line.split_whitespace().count() > 3;
@@ -303,6 +306,10 @@ mod tests {
         for text in [
             "Simple read: 0.2 microseconds\nSimple write: 0.3 microseconds\n",
             "[SUM] 0.00-1.00 sec 1 GBytes\n[SUM] 1.00-2.00 sec 1 GBytes\n",
+            "[ 10s ] thds: 4 eps: 1.5 lat (ms,95%): 0.9\n[ 20s ] thds: 4 eps: 1.4 lat (ms,95%): 0.9\n",
+            "[ 1s] 6543.21 MiB/sec\n[ 2s] 6544.21 MiB/sec\n[ 3s] 6545.21 MiB/sec\n",
+            "[0.5 s] rate: 1.5 a second\n[1.0 s] rate: 1.4 a second\n",
+            "10 sec: rate: 1.5 a second\n20 sec: rate: 1.4 a second\n",
             "     |  1.00th=[  245],  5.00th=[  253]\n     | 30.00th=[  269], 40.00th=[  269]\n",
             "- a point\n- another\n+ one more\n",
             "sockperf: ---> percentile 50.0 = 1.0\nsockperf: ---> percentile 90.0 = 2.0\n",

@@ -169,7 +169,7 @@ fn the_text_of_a_test_reads_as_its_json() {
     }
 }
 
-fn approx(found: &Imported, key: &str, wanted: &[f64]) {
+pub fn approx(found: &Imported, key: &str, wanted: &[f64]) {
     let values = values(found, key);
     let near = values.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * b.abs());
     assert!(near && values.len() == wanted.len(), "{key}: {values:?}, not {wanted:?}");

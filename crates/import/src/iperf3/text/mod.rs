@@ -2,6 +2,7 @@
 //! not told is not there, and figures have the three digits that are printed.
 
 pub mod lines;
+mod parts;
 mod rows;
 
 use std::collections::BTreeSet;
@@ -50,12 +51,15 @@ pub fn has_sums(text: &str) -> bool {
 /// The results in a text.
 pub fn read(text: &str) -> Vec<Imported> {
     static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
-    let mut log: Log = log(text, "iperf3", &TABLE);
+    let text = parts::rejoined(text, &TABLE);
+    let mut log: Log = log(&text, "iperf3", &TABLE, parts::again);
     settle(&mut log.runs);
+    let mixed = parts::mixed(&log.runs);
+    let locals = locals(&log.runs);
     let mut results = Results::new(super::FORMAT, REMARK);
     // A server says once what it is.
     let mut server: [Option<&str>; 2] = [None; 2];
-    for run in &log.runs {
+    for (at, run) in log.runs.iter().enumerate() {
         let told = ["version", "system"].map(|name| run.text(name));
         let serves = run.hit("from").is_some();
         if told.iter().any(Option::is_some) || !serves {
@@ -65,14 +69,17 @@ pub fn read(text: &str) -> Vec<Imported> {
         // No two tests have the same ports.
         let ports = run.hit("connected").is_some();
         let mut remarks = Vec::new();
-        let test = test(run, version, system, &mut remarks);
+        let mut test = test(run, version, system, &mut remarks);
         let (host, kernel) = super::system(&test);
         let asked = run.asked.as_ref();
-        let to = || asked.and_then(|asked| asked.value(&["-c", "--client"]));
-        let peer = run.text("to").or(run.text("from")).or_else(to).unwrap_or_default();
+        let peer = peer(run);
         let version = version.unwrap_or_default().to_string();
+        let day = run.text("time").and_then(|time| time.split_once(':')).map_or("", |(day, _)| day);
+        // Its last word is an hour.
+        let day = day.rsplit_once(' ').map_or("", |(day, _)| day).to_string();
         let further = asked.map_or(String::new(), |asked| asked.without(&VALUED, &FLAGS));
         let mut facts = vec![("kernel", kernel), ("options", further), ("", peer.to_string()), ("", version)];
+        facts.extend([("?local", locals[at].clone()), ("?day", day)]);
         if !host.is_empty() {
             facts.push(("host", host));
         }
@@ -82,7 +89,9 @@ pub fn read(text: &str) -> Vec<Imported> {
                 builder.remarks.push(remark);
             }
         }
-        if test["end"].as_object().is_some_and(|end| end.is_empty()) && test.get("error").is_none() {
+        if mixed[at] {
+            test["unread"] = "the lines of two tests that ran at once are mixed, and do not tell which is of which: ask for a file of each".into();
+        } else if test["end"].as_object().is_some_and(|end| end.is_empty()) && test.get("error").is_none() {
             against.interrupted("the text ends before the sums of a test");
         }
         super::figures::figures(&test, builder, against);
@@ -90,6 +99,26 @@ pub fn read(text: &str) -> Vec<Imported> {
     let mut results = results.finish(&log);
     results.iter_mut().for_each(super::figures::headlines);
     results
+}
+
+/// Where a test goes to, or comes from.
+fn peer<'a>(run: &'a Run) -> &'a str {
+    let to = || run.asked.as_ref().and_then(|asked| asked.value(&["-c", "--client"]));
+    run.text("to").or(run.text("from")).or_else(to).unwrap_or_default()
+}
+
+/// The own address of each test. One that was refused does not tell it and has that of the test
+/// before it, or behind it, with the same other end.
+fn locals(runs: &[Run]) -> Vec<String> {
+    let told: Vec<Option<&str>> =
+        runs.iter().map(|run| run.hit("connected").and_then(|hit| hit.text("local"))).collect();
+    let near = |at: usize| {
+        let is_same =
+            |other: &usize| peer(&runs[*other]) == peer(&runs[at]) && runs[*other].host == runs[at].host;
+        let before = (0..at).rev().take(10).filter(is_same).find_map(|other| told[other]);
+        before.or_else(|| (at + 1..runs.len()).take(10).filter(is_same).find_map(|other| told[other]))
+    };
+    (0..runs.len()).map(|at| told[at].or_else(|| near(at)).unwrap_or_default().to_string()).collect()
 }
 
 /// Lets what it says of an error be part of the run that it ended. In a file it may stand before
@@ -162,9 +191,15 @@ fn test(run: &Run, version: Option<&str>, system: Option<&str>, remarks: &mut Ve
         Some(_) => run.all("connected").filter_map(|hit| hit.text("id")).collect(),
         None => rows.iter().filter(|row| row.id != "SUM").map(|row| row.id).collect(),
     };
+    let counted = (ids.len() / if both { 2 } else { 1 }).max(1) as u64;
+    // A sum alone is of several, and nobody knows of how many.
+    let several = counted == 1 && rows.iter().any(|row| row.id == "SUM");
     let streams = told("streams")
         .or(amount(asked, &["-P", "--parallel"], 1.0).map(|streams| streams as u64))
-        .unwrap_or((ids.len() / if both { 2 } else { 1 }).max(1) as u64);
+        .unwrap_or(if several { 0 } else { counted });
+    if streams == 0 {
+        remarks.push("how many streams it had is not told: its sums are of all".into());
+    }
     let mut setup = json!({"num_streams": streams, "reverse": u8::from(reverse), "bidir": u8::from(both)});
     if let Some(protocol) = protocol {
         setup["protocol"] = protocol.into();

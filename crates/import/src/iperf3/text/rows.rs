@@ -102,6 +102,7 @@ pub struct Shape {
     pub server: bool,
     /// This end sends, of a test in one direction.
     pub sends: bool,
+    /// 0 where nobody knows.
     pub streams: u64,
 }
 
@@ -122,7 +123,7 @@ impl Shape {
     }
 
     fn is_sum(&self, row: &Row) -> bool {
-        (row.id == "SUM") == (self.streams > 1)
+        (row.id == "SUM") == (self.streams != 1)
     }
 
     pub fn intervals(&self, rows: &[Row]) -> Vec<Value> {
