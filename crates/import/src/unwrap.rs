@@ -158,7 +158,8 @@ fn of_page(page: &str) -> String {
     static PRE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<pre(?:\s[^<>]*)?>(.*?)(?:</pre\s*>|\z)"));
     let page = HIDDEN.replace_all(page, "");
     let plain = |part: &str| {
-        let lines = BLOCK.replace_all(part, "\n");
+        let rows = in_rows(part);
+        let lines = BLOCK.replace_all(&rows, "\n");
         let cells = CELL.replace_all(&lines, "  ");
         of_entities(&TAG.replace_all(&cells, ""))
     };
@@ -175,6 +176,32 @@ fn of_page(page: &str) -> String {
     }
     text.push_str(&plain(&page[after..]));
     text
+}
+
+/// A page with the cells of a row in one line, as a browser shows them, where each stands on a line
+/// of its own. A cell of several lines is a listing and stays as it is.
+fn in_rows(page: &str) -> String {
+    static CELL: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?is)(<t[dh](?:\s[^<>]*)?>)(.*?)(?:</t[dh]\s*>)"));
+    static BREAK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<br\s*/?>\s*"));
+    let mut rows = String::new();
+    let mut after = 0;
+    // Where the cell before ended, if it was a line.
+    let mut beside = None;
+    for found in CELL.captures_iter(page) {
+        let (Some(whole), Some(inner)) = (found.get(0), found.get(2)) else { continue };
+        let between = &page[after..whole.start()];
+        let is_line = !BREAK.replace_all(inner.as_str().trim(), "").contains('\n');
+        let joins = is_line && beside == Some(after) && between.trim().is_empty();
+        rows.push_str(if joins { "" } else { between });
+        match is_line {
+            true => rows.extend([&found[1], inner.as_str().trim(), "</td>"]),
+            false => rows.push_str(whole.as_str()),
+        }
+        after = whole.end();
+        beside = is_line.then_some(after);
+    }
+    rows + &page[after..]
 }
 
 fn of_entities(text: &str) -> String {
@@ -373,6 +400,28 @@ mod tests {
             "sockperf: Total 5 observations; each"
         );
         assert_eq!(without_colours("[2;35mx[0m [ 0] IP"), "x [ 0] IP");
+    }
+
+    #[test]
+    fn cells_of_a_row_are_in_one_line_and_listings_keep_their_lines() {
+        let lines = |page: &str| {
+            let text = of_page(page);
+            let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.lines().map(words).filter(|line| !line.is_empty()).collect::<Vec<_>>()
+        };
+        for row in [
+            "<tr><td>a</td><td>1.0</td></tr>",
+            "<tr>\n   <td><b>a</b></td>\n   <td align=right><tt>1.0</tt></td>\n</tr>",
+            "<TR>\r\n<TH>a</TH>\r\n<TD>\r\n  1.0\r\n</TD></TR>",
+            "<tr><td>\n a\n</td>\n\n<td>1.0</td>",
+        ] {
+            assert_eq!(lines(&format!("<table>{row}</table>")), ["a 1.0"], "{row}");
+        }
+        assert_eq!(lines("<table><tr><td>a</td>\n</tr>\n<tr><td>b</td></tr></table>"), ["a", "b"]);
+        let listing = "<table><tr><td>1\n2</td>\n<td>one\ntwo</td></tr></table>";
+        assert_eq!(lines(listing), ["1", "2", "one", "two"]);
+        assert_eq!(lines("<table><tr><td>x</td>\n<td>one\ntwo</td></tr></table>"), ["x", "one", "two"]);
+        assert_eq!(lines("<table><tr>\n<td>a</td>\n<td>b<br/>\n  c</td></tr></table>"), ["a b", "c"]);
     }
 
     #[test]

@@ -59,13 +59,9 @@ pub fn invocations(command: &str) -> Vec<Invocation> {
 
 fn invocation(part: &str) -> Option<Invocation> {
     let words: Vec<&str> = part.split_whitespace().collect();
-    let (program, begin, end) = program(&words)?;
-    let before = &words[..begin];
+    let (program, _, end) = program(&words)?;
+    let before = &words[..starts(&words)?];
     let mover = before.iter().position(|word| MOVERS.contains(&name(word)));
-    let first = before.iter().find(|word| !word.contains('='));
-    if first.is_some_and(|word| !STARTERS.contains(&name(word)) && !MOVERS.contains(&name(word))) {
-        return None;
-    }
     let under = mover.map_or(String::new(), |at| before[at..].join(" ").chars().take(100).collect());
     // What follows a redirection belongs to no program.
     let arguments = words[end..].iter().take_while(|word| !word.contains(['<', '>'])).copied();
@@ -86,6 +82,13 @@ fn program(words: &[&str]) -> Option<(Program, usize, usize)> {
     let bench = words[..sched].iter().rposition(|word| *word == "bench")?;
     let perf = words[..bench].iter().rposition(|word| name(word) == "perf")?;
     Some((program, perf, sched + 2))
+}
+
+/// Where the program is among the words of a command that starts it.
+pub fn starts(words: &[&str]) -> Option<usize> {
+    let (_, begin, _) = program(words)?;
+    let first = words[..begin].iter().find(|word| !word.contains('='));
+    first.is_none_or(|word| STARTERS.contains(&name(word)) || MOVERS.contains(&name(word))).then_some(begin)
 }
 
 fn read(program: Program, arguments: Vec<&str>, under: String) -> Invocation {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{Invocation, Program, invocations};
+use super::told::folder;
 use crate::above::{marked, name, prompt};
 
 /// A line that means something.
@@ -52,6 +53,8 @@ pub enum Line {
     Prompt {
         host: Option<String>,
         runs: Vec<Invocation>,
+        folder: String,
+        command: String,
     },
     /// `With this change:`
     Heading(String),
@@ -104,18 +107,49 @@ pub fn read(text: &str) -> Vec<Line> {
     found
 }
 
-/// The lines that nobody knows and that stand there once, whatever their numbers: what other
-/// programs print, as `time`, stands there behind each run.
-pub fn said_once(lines: &[Line]) -> BTreeSet<String> {
+/// The lines that nobody knows and that may say what the run below them is of.
+#[derive(Debug, Default)]
+pub struct Heads {
+    /// They stand there once, whatever their numbers.
+    pub once: BTreeSet<String>,
+    /// They stand there more often with other numbers, and not only behind runs.
+    pub again: BTreeSet<String>,
+    /// They stand there as often as runs do, letter by letter.
+    pub common: BTreeSet<String>,
+}
+
+/// What other programs print, as `time`, stands behind each run, the last one too.
+pub fn heads(lines: &[Line]) -> Heads {
+    const TIMES: [&str; 3] = ["real", "user", "sys"];
     let skeleton = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    let mut counts: BTreeMap<String, (usize, &str)> = BTreeMap::new();
-    for line in lines {
+    let is_run = |line: &Line| matches!(line, Line::Banner { .. } | Line::Broken | Line::Perf(Some(_)));
+    let is_end = |line: &Line| matches!(line, Line::Time(_) | Line::Total(_) | Line::EachOperation(_));
+    let first = lines.iter().position(is_run).unwrap_or(0);
+    let last = lines.iter().rposition(is_end).unwrap_or(lines.len());
+    let runs = lines.iter().filter(|line| is_run(line)).count();
+    // How often, whether before the first run, and whether behind the last.
+    let mut counts: BTreeMap<String, (usize, bool, bool)> = BTreeMap::new();
+    let mut exact: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
         if let Line::Other(text) = line {
-            counts.entry(skeleton(text)).or_insert((0, text.as_str())).0 += 1;
+            *exact.entry(text).or_default() += 1;
+            let found = counts.entry(skeleton(text)).or_default();
+            *found = (found.0 + 1, found.1 || at < first, found.2 || at > last);
         }
     }
-    let once = counts.into_values().filter(|(count, text)| *count == 1 && text.contains(char::is_alphabetic));
-    once.map(|(_, text)| text.to_string()).collect()
+    let mut heads = Heads::default();
+    for (text, count) in exact {
+        let (all, before, behind) = counts.get(&skeleton(text)).copied().unwrap_or_default();
+        let is_time = text.split_whitespace().next().is_some_and(|word| TIMES.contains(&word));
+        if runs > 1 && count == runs {
+            heads.common.insert(text.to_string());
+        } else if all == 1 && text.contains(char::is_alphabetic) && !is_time {
+            heads.once.insert(text.to_string());
+        } else if all > 1 && (before || !behind) && !is_time && !text.ends_with("ops/sec") {
+            heads.again.insert(text.to_string());
+        }
+    }
+    heads
 }
 
 /// A line without its indentation, and without the marks of a mail that quotes it.
@@ -137,7 +171,8 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
     }
     if let Some((host, command)) = prompt(first) {
         let (command, taken) = continued(command, lines);
-        return (Some(Line::Prompt { host, runs: invocations(&command) }), taken);
+        let folder = folder(first).to_string();
+        return (Some(Line::Prompt { host, runs: invocations(&command), folder, command }), taken);
     }
     // A command without its prompt, if it is nothing but one.
     let bare = first.split_whitespace().next().is_some_and(|word| name(word) == "hackbench");
@@ -145,7 +180,7 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
         let (command, taken) = continued(first, lines);
         let runs = invocations(&command);
         if !runs.is_empty() && runs.iter().all(|run| run.understood) {
-            return (Some(Line::Prompt { host: None, runs }), taken);
+            return (Some(Line::Prompt { host: None, runs, folder: String::new(), command }), taken);
         }
     }
     (Some(marked(first).map_or_else(|| Line::Other(first.chars().take(100).collect()), Line::Heading)), 1)

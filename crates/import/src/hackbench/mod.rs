@@ -5,15 +5,17 @@
 
 mod command;
 mod lines;
+mod meaning;
+pub(crate) mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use command::{Invocation, Program};
-use lines::{Line, Number};
+use lines::{Heads, Line, Number};
 
-use super::builder::{Builder, Meaning};
-use super::{Format, Imported, Keyed, Tool, keyed};
-use model::Better;
+use super::builder::Builder;
+use super::{Format, Imported, Keyed, Tool};
+use told::{APART, Teller, Told};
 
 pub(crate) const TOOL: Tool = Tool {
     files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
@@ -50,6 +52,7 @@ struct Around {
     heading: String,
     /// What the last command asks for; empty where it is not there.
     asked: Vec<Invocation>,
+    told: Told,
 }
 
 /// One run, as far as it is printed.
@@ -76,6 +79,10 @@ struct Result {
     host: String,
     heading: String,
     under: String,
+    /// What is told of the first run of each series.
+    told: BTreeMap<String, Told>,
+    /// The same of its first run.
+    first: Told,
     builder: Builder,
     runs: usize,
     /// How many of them have no value, and why the first has none.
@@ -88,13 +95,14 @@ struct Result {
 /// The results in a text, in its order.
 fn read(text: &str) -> Vec<Imported> {
     let lines = lines::read(text);
-    let mut log = Log { once: lines::said_once(&lines), ..Log::default() };
+    let mut log = Log { heads: lines::heads(&lines), ..Log::default() };
     lines.into_iter().for_each(|line| log.take(line));
     if log.run.as_ref().is_some_and(|run| run.time.is_none()) {
         log.orphans.push("the last run started, no test finished: the text ends in it".to_string());
     }
     log.end();
-    let Log { results, mut orphans, others, runs, .. } = log;
+    let Log { mut results, mut orphans, others, runs, .. } = log;
+    tell_apart(&mut results);
     let mut all: Vec<Imported> = Vec::new();
     for mut result in results {
         if all.is_empty() {
@@ -126,6 +134,20 @@ fn read(text: &str) -> Vec<Imported> {
     all
 }
 
+/// Says of results that are alike in all else what is told of each.
+fn tell_apart(results: &mut [Result]) {
+    let name = |one: &Result| (one.format, one.builder.host.clone());
+    let names: Vec<(Format, String)> = results.iter().map(name).collect();
+    for result in results {
+        let words = result.first.words();
+        if names.iter().filter(|other| **other == name(result)).count() > 1 && !words.is_empty() {
+            result.builder.fact(APART, &words);
+            let words: String = words.chars().take(60).collect();
+            result.builder.host = format!("{}, {words}", result.builder.host);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Log {
     around: Around,
@@ -136,8 +158,13 @@ struct Log {
     /// Lines that nobody knows: the first, and how many.
     others: Option<(String, usize)>,
     runs: usize,
-    /// Lines that nobody knows and that stand there once.
-    once: BTreeSet<String>,
+    /// Lines that nobody knows and that say what a run is of.
+    heads: Heads,
+    teller: Teller,
+    /// The last prompt's command runs something else, which prints what follows.
+    prints: bool,
+    /// The run that begins next has a heading that is marked as one.
+    headed: bool,
     /// A run is through, and no prompt has come since.
     behind: bool,
     /// What heads the run that begins next.
@@ -158,10 +185,12 @@ impl Log {
                 self.begin(program);
             }
             Line::Perf(None) => self.end(),
-            Line::Prompt { host, runs } => {
+            Line::Prompt { host, runs, folder, command } => {
                 self.end();
                 self.behind = false;
                 self.head();
+                self.prints = runs.is_empty() && !command.is_empty();
+                self.teller.command(&folder, &command, command::starts);
                 if host.is_some() || !runs.is_empty() {
                     self.around.host = host.unwrap_or_default();
                 }
@@ -169,7 +198,10 @@ impl Log {
             }
             Line::Heading(heading) => {
                 self.end();
-                self.around = Around { heading, host: self.around.host.clone(), asked: Vec::new() };
+                if told::says(&heading) {
+                    self.headed = true;
+                    self.under(heading);
+                }
             }
             Line::Messages { loops, bytes } => self.with("message sizes", |run| {
                 (run.loops, run.bytes) = (loops, bytes);
@@ -210,10 +242,7 @@ impl Log {
                     // perf prints the same once more, the other way round.
                     _ if text.ends_with(" ops/sec") => {}
                     _ => {
-                        // It says what the next run is of.
-                        if self.run.is_none() && self.behind && self.once.contains(&text) {
-                            self.next = Some(text.clone());
-                        }
+                        self.said(&text);
                         self.others.get_or_insert((text, 0)).1 += 1;
                     }
                 }
@@ -232,15 +261,35 @@ impl Log {
         }
     }
 
+    /// Takes a line that may say what the next run is of.
+    fn said(&mut self, text: &str) {
+        let (once, again) = (self.heads.once.contains(text), self.heads.again.contains(text));
+        let is_words = text.contains(char::is_alphabetic);
+        let tells = self.prints || (once && self.behind) || (again && is_words);
+        if self.run.is_some() || !told::says(text) || self.heads.common.contains(text) || !tells {
+            return;
+        }
+        self.teller.line(text);
+        if !self.headed && is_words && (again || !self.prints) {
+            self.next = Some(if again { told::plain(text) } else { text.to_string() });
+        }
+    }
+
+    fn under(&mut self, heading: String) {
+        self.around = Around { heading, host: self.around.host.clone(), ..Around::default() };
+    }
+
     fn head(&mut self) {
         if let Some(heading) = self.next.take() {
-            self.around = Around { heading, host: self.around.host.clone(), asked: Vec::new() };
+            self.under(heading);
         }
     }
 
     fn begin(&mut self, program: Program) -> &mut Run {
         self.end();
         self.head();
+        (self.headed, self.prints) = (false, false);
+        self.around.told = self.teller.begin();
         self.run.insert(Run {
             program,
             tasks: None,
@@ -268,12 +317,13 @@ impl Log {
         let under = asked.first().map_or("", |asked| asked.under.as_str()).to_string();
         let Some(meaning) = run.meaning(&asked) else { return };
         let value = run.value();
-        let Some(result) = self.result(run.format(), &run.around, &under) else { return };
+        let Keyed { case, point, metric } = &meaning.keyed;
+        let key = case.series_key(point, metric);
+        let Some(result) = self.result(run.format(), &run.around, &under, &key) else { return };
         result.runs += 1;
         match value {
             Ok(value) => {
-                let Keyed { case, point, metric } = &meaning.keyed;
-                let values = result.values.entry(case.series_key(point, metric)).or_default();
+                let values = result.values.entry(key).or_default();
                 *values += 1;
                 match *values > MOST_VALUES {
                     true => result.left_out += 1,
@@ -287,13 +337,20 @@ impl Log {
         }
     }
 
-    /// The result that a run is part of; `None` where there are too many.
-    fn result(&mut self, format: Format, around: &Around, under: &str) -> Option<&mut Result> {
-        let Around { host, heading, .. } = around;
+    /// The result that a run is part of; `None` where there are too many. Of the runs of one series
+    /// in a result the same is told.
+    fn result(&mut self, format: Format, around: &Around, under: &str, key: &str) -> Option<&mut Result> {
+        let Around { host, heading, told, .. } = around;
         let same = |other: &Result| {
             other.format == format && other.host == *host && other.heading == *heading && other.under == under
         };
-        if let Some(at) = self.results.iter().position(same) {
+        let place =
+            |fits: &dyn Fn(&Result) -> bool| self.results.iter().position(|one| same(one) && fits(one));
+        let fits = place(&|one| one.told.get(key) == Some(told))
+            .or_else(|| place(&|one| one.first == *told && !one.told.contains_key(key)))
+            .or_else(|| place(&|one| !one.told.contains_key(key)));
+        if let Some(at) = fits {
+            self.results[at].told.entry(key.to_string()).or_insert_with(|| told.clone());
             return self.results.get_mut(at);
         }
         if self.results.len() == MOST_RESULTS {
@@ -313,6 +370,8 @@ impl Log {
             host: host.clone(),
             heading: heading.clone(),
             under: under.to_string(),
+            told: BTreeMap::from([(key.to_string(), told.clone())]),
+            first: told.clone(),
             builder,
             runs: 0,
             failed: None,
@@ -384,111 +443,6 @@ impl Run {
         }
         Ok(1e6 / above_0(each, "time of an operation")?)
     }
-
-    fn meaning(&self, asked: &[&Invocation]) -> Option<Meaning> {
-        match self.program {
-            Program::Pipe => self.pipe(asked),
-            _ => self.messages(asked),
-        }
-    }
-
-    /// Two processes and two pipes: an operation is a round trip. Of threads, or with something
-    /// between, it is another thing.
-    fn pipe(&self, asked: &[&Invocation]) -> Option<Meaning> {
-        let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
-        let processes = self.tasks == Some("process") && special.is_empty();
-        let tasks = self.tasks.map_or(String::new(), |tasks| format!("?tasks={tasks}"));
-        let key = match processes {
-            true => "ipc.pipe-pingpong@free#round_trips".to_string(),
-            false => format!("perf.sched-pipe@free{tasks}#round_trips"),
-        };
-        let mut notes = vec!["perf's token has 4 bytes, ours 8".to_string()];
-        if !processes {
-            notes.push("not measured by Assay in this form".to_string());
-        }
-        if !special.is_empty() {
-            notes.push(format!("with {special}"));
-        }
-        if asked.is_empty() {
-            notes.push("the command is not there: only with its defaults is it the same".to_string());
-        }
-        notes.extend(under(asked));
-        Some(Meaning {
-            keyed: keyed(&key)?,
-            wording: "perf bench sched pipe".to_string(),
-            unit: "1/s".into(),
-            better: Better::Higher,
-            note: notes.join("; "),
-        })
-    }
-
-    /// Groups of senders and receivers, hackbench's and perf's alike.
-    fn messages(&self, asked: &[&Invocation]) -> Option<Meaning> {
-        let hackbench = self.program == Program::Hackbench;
-        let transport = agreed(asked, |asked| asked.transport);
-        // perf's source holds the size; how many messages only the command tells.
-        let bytes = if hackbench { self.bytes } else { Some(100) };
-        let loops = if hackbench { self.loops } else { agreed(asked, |asked| asked.loops) };
-        let mut notes = Vec::new();
-        let untold: Vec<&str> = [
-            ("the size of messages", bytes.is_none()),
-            ("their number", loops.is_none()),
-            ("processes or threads", self.tasks.is_none()),
-            ("the transport", transport.is_none()),
-            ("groups", self.groups.is_none()),
-            ("descriptors", self.fds.is_none()),
-        ]
-        .into_iter()
-        .filter_map(|(name, untold)| untold.then_some(name))
-        .collect();
-        if !untold.is_empty() {
-            notes.push(format!("the log does not tell {}", untold.join(", ")));
-        }
-        if transport.is_none() {
-            notes.push(
-                match (self.around.asked.is_empty(), asked.is_empty()) {
-                    (true, _) => "without its command it may be sockets or pipes",
-                    (false, true) => "the command before it asks for another run",
-                    (false, false) => "the command before it leaves the transport open",
-                }
-                .to_string(),
-            );
-        }
-        let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
-        if !special.is_empty() {
-            notes.push(format!("with {special}"));
-        }
-        notes.extend(under(asked));
-        let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name}={value}"));
-        let word = |name: &str, value: Option<&str>| value.map(|value| format!("{name}={value}"));
-        let params = [
-            number("bytes", bytes),
-            number("fds", self.fds),
-            number("groups", self.groups),
-            number("loops", loops),
-            word("tasks", self.tasks),
-            word("transport", transport),
-        ];
-        let params: Vec<String> = params.into_iter().flatten().collect();
-        Some(Meaning {
-            keyed: keyed(&format!("sched.hackbench@free?{}#time", params.join("&")))?,
-            wording: "hackbench".to_string(),
-            unit: "s".into(),
-            better: Better::Lower,
-            note: notes.join("; "),
-        })
-    }
-}
-
-/// What all of these agree upon.
-fn agreed<T: PartialEq>(asked: &[&Invocation], of: impl Fn(&Invocation) -> Option<T>) -> Option<T> {
-    let first = of(asked.first()?)?;
-    asked.iter().all(|asked| of(asked).as_ref() == Some(&first)).then_some(first)
-}
-
-fn under(asked: &[&Invocation]) -> Option<String> {
-    let under = asked.first().map(|asked| asked.under.as_str()).filter(|under| !under.is_empty())?;
-    Some(format!("started by {under}, which decides where or when its tasks run"))
 }
 
 #[cfg(test)]

@@ -131,6 +131,58 @@ fn headings_hosts_and_movers_are_results_of_their_own() {
     assert_eq!(values(&found[5], UNTOLD), [4.905]);
 }
 
+/// What is told of two runs, each with its words before it: one series or two.
+#[test]
+fn what_the_text_tells_apart_is_never_one_series() {
+    let again = RUN.replace("4.905", "3.905");
+    let text = |before: &str, after: &str| format!("{before}\n{RUN}{after}\n{again}");
+    for (before, after) in [
+        ("kernel 6.1", "kernel 6.6"),
+        ("Linux 6.1.0-13-amd64", "Linux 6.6.0-13-amd64"),
+        ("node1", "node2"),
+        ("1:10 overcommit", "1:20 overcommit"),
+        ("## kernel 6.1\ngovernor: performance", "## kernel 6.6\ngovernor: performance"),
+        ("# echo 1 > /ksm/run\n# hackbench", "# echo 0 > /ksm/run\n# hackbench"),
+        ("# echo on > /smt; hackbench", "# echo off > /smt; hackbench"),
+        ("$ ./old/hackbench", "$ ./new/hackbench"),
+        ("$ uname -r\n6.1.0-13\n$ hackbench", "$ uname -r\n6.6.0-13\n$ hackbench"),
+        ("$ cat /thp\n1\n$ hackbench", "$ cat /thp\n0\n$ hackbench"),
+        ("$ hackbench", "$ LD_PRELOAD=/usr/lib/x.so hackbench"),
+        ("$ cd old\n$ ./hackbench", "$ cd ../new\n$ ./hackbench"),
+        ("me@box:/old$ ./hackbench", "me@box:/new$ ./hackbench"),
+        ("$ cat before.log", "$ cat after.log"),
+        (
+            "+ cpupower frequency-set -g a\nSetting cpu: 0\nSetting cpu: 1\n+ hackbench",
+            "+ cpupower frequency-set -g b\nSetting cpu: 0\nSetting cpu: 1\n+ hackbench",
+        ),
+    ] {
+        let found = all(&text(before, after));
+        let times: Vec<f64> = found.iter().flat_map(figures).flat_map(|(_, values, _)| values).collect();
+        assert_eq!((found.len(), times), (2, vec![4.905, 3.905]), "{before} / {after}");
+        let told = found[0].host != found[1].host;
+        assert!(told || figures(&found[0])[0].0 != figures(&found[1])[0].0, "{before}: {}", found[0].host);
+    }
+    for (before, after) in [
+        ("", ""),
+        ("run 1", "run 2"),
+        ("Iteration 1 of 2", "Iteration 2 of 2"),
+        ("# sync; echo 3 > /drop; hackbench", "# sync; echo 3 > /drop; hackbench"),
+        (
+            "$ date\nSun Nov 29 11:00:00 UTC 2026\n$ hackbench",
+            "$ date\nSun Nov 29 11:00:09 UTC 2026\n$ hackbench",
+        ),
+        ("$ cat run1.log", "$ cat run2.log"),
+        ("$ time hackbench", "real 0m4.9s\nuser 0m1.0s\n$ time hackbench"),
+        ("$ hackbench", "$ sleep 5\n$ sudo hackbench 2>&1 | tee b.log"),
+    ] {
+        let found = one(&text(before, after));
+        assert_eq!(figures(&found)[0].1, [4.905, 3.905], "{before} / {after}");
+    }
+    // Another command before another setting parts nothing.
+    let more = format!("$ hackbench\n{RUN}$ free -m\n$ hackbench -T\n{}", RUN.replace("process", "threaded"));
+    assert_eq!(figures(&one(&more)).len(), 2);
+}
+
 #[test]
 fn wrapped_indented_and_quoted() {
     let wrapped = "> $ taskset -c 0 \\\n>   hackbench \\\n>   -p\n>  Running in process mode with 10\n>    groups using 40 file descriptors\n\

@@ -1,5 +1,7 @@
 //! Lines and headings of raw result files, and what they are.
 
+use std::collections::BTreeSet;
+
 use super::figures::Unit;
 use model::vocabulary::kernel as ids;
 
@@ -92,3 +94,43 @@ pub const CURVES: &[(&str, &str, Unit)] = &[
     ("Socket bandwidth using localhost", "ipc.tcp-bandwidth@free/message={}#bandwidth", Unit::Mb),
     ("Memory load parallelism", "lmbench.load-parallelism@one-cpu/bytes={}#parallelism", Unit::Number),
 ];
+
+/// Whether a line that is none of lmbench's says what follows is of.
+pub fn is_heading(text: &str) -> bool {
+    text.ends_with(':') || text.starts_with('#')
+}
+
+/// The numbers of the lines that head another run, whose first figure the run before has not and
+/// another one it has.
+pub fn parts(text: &str) -> BTreeSet<usize> {
+    // What heads figures, if they are not another file's, and their names.
+    let mut sections: Vec<(Option<usize>, Vec<&str>)> = vec![(None, Vec::new())];
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        match (figure(line), sections.last_mut()) {
+            (Some(name), Some((_, own))) => own.push(name),
+            _ if line.starts_with("[lmbench") => sections.push((None, Vec::new())),
+            _ if is_heading(line) => sections.push((Some(number), Vec::new())),
+            _ => {}
+        }
+    }
+    let mut parts = BTreeSet::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for (head, own) in sections {
+        if head.is_none() || own.iter().any(|name| seen.contains(name)) {
+            parts.extend(head.filter(|_| !seen.contains(own[0])));
+            seen.clear();
+        }
+        seen.extend(own);
+    }
+    parts
+}
+
+/// The name of the figure or of the curve that a line begins with.
+fn figure(line: &str) -> Option<&str> {
+    if let Some(curve) = line.strip_prefix('"') {
+        return curve.split(" ovr=").next();
+    }
+    let (label, value) = line.rsplit_once(": ").filter(|_| !line.starts_with('['))?;
+    value.starts_with(|c: char| c.is_ascii_digit()).then_some(label)
+}

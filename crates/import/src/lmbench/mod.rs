@@ -51,3 +51,6 @@ fn read(text: &str) -> Vec<Imported> {
     };
     found.into_iter().map(with_remark).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,11 @@
 //! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went
 //! wrong.
 
+use std::collections::BTreeSet;
+
 use super::HEADING;
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
-use super::labels::{CURVES, LINES, begins, is_optional, select};
+use super::labels::{CURVES, LINES, begins, is_heading, is_optional, parts, select};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
 
@@ -36,7 +38,7 @@ enum Block {
 }
 
 pub fn read(text: &str) -> Vec<Imported> {
-    let mut reader = Reader::new();
+    let mut reader = Reader { parts: parts(text), ..Reader::new() };
     let mut lines = text.split_inclusive('\n').enumerate().peekable();
     while let Some((number, line)) = lines.next() {
         if lines.peek().is_none() && !line.ends_with('\n') && !line.trim().is_empty() {
@@ -67,6 +69,8 @@ struct Reader {
     curves: Vec<(String, usize)>,
     /// The last line that was none of lmbench's, if nothing of it has come since: `After:`.
     above: Option<String>,
+    /// Lines that head another run's figures, which begin with one that the run before has not.
+    parts: BTreeSet<usize>,
 }
 
 /// Lines that are no figures and are kept as reasons.
@@ -84,6 +88,7 @@ impl Reader {
             release: String::new(),
             curves: Vec::new(),
             above: None,
+            parts: BTreeSet::new(),
         }
     }
 
@@ -108,6 +113,11 @@ impl Reader {
         } else if !self.pair(line) && !self.heading(number, line) && !self.single(number, line) {
             self.block = Block::None;
             let text: String = line.trim().chars().take(200).collect();
+            if self.parts.contains(&number) {
+                self.above = None;
+                self.part();
+                return self.builder.fact(HEADING, text.trim_end_matches(':'));
+            }
             self.above = Some(text.clone());
             if self.complaints.len() < MOST_COMPLAINTS {
                 self.complaints.push((number, text));
@@ -130,16 +140,21 @@ impl Reader {
             (false, false) => None,
         };
         if between {
-            let (host, facts) = (self.builder.host.clone(), self.builder.make_up.clone());
-            self.close();
-            self.builder.host = host;
-            let facts = facts.iter().filter(|(label, _)| label != HEADING);
-            facts.for_each(|(label, value)| self.builder.fact(label, value));
+            self.part();
         }
         if let Some(heading) = heading {
             self.complaints.retain(|(_, text)| *text != heading);
             self.builder.fact(HEADING, heading.trim_end_matches(':'));
         }
+    }
+
+    /// Begins another result of the same machine.
+    fn part(&mut self) {
+        let (host, facts) = (self.builder.host.clone(), self.builder.make_up.clone());
+        self.close();
+        self.builder.host = host;
+        let facts = facts.iter().filter(|(label, _)| label != HEADING);
+        facts.for_each(|(label, value)| self.builder.fact(label, value));
     }
 
     fn header(&mut self, label: &str, value: &str) {
@@ -398,11 +413,6 @@ impl Reader {
         self.close();
         self.done.into_iter().map(Builder::finish).collect()
     }
-}
-
-/// Whether a line that is none of lmbench's says what follows is of.
-fn is_heading(text: &str) -> bool {
-    text.ends_with(':') || text.starts_with('#')
 }
 
 /// The first of what was said, each once.

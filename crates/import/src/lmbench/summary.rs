@@ -214,7 +214,11 @@ impl Columns {
             own.map(|word| Word { text: word.text.clone(), start: back(word.start), end: back(word.end) })
                 .collect()
         };
-        let mut sensible = tries.map(|one| (one, moved(one))).filter(|(_, words)| self.has_clock(words));
+        let named = tries.filter(|(first, shift)| match shift {
+            0 => self.has_names(row),
+            _ => is_system(all[1..*first].iter().map(|word| word.text.as_str())),
+        });
+        let mut sensible = named.map(|one| (one, moved(one))).filter(|(_, words)| self.has_clock(words));
         let aligned = sensible.clone().find(|(_, words)| self.are_aligned(words));
         // Builds differ in where words stand in their columns.
         let ((first, shift), words) =
@@ -231,6 +235,17 @@ impl Columns {
         let system = system.trim().to_string();
         let is_cut = system.chars().count() + self.host + 1 >= self.system;
         Some(Cells { host: host.trim().to_string(), system, is_cut, words })
+    }
+
+    /// Whether a row that was not moved has names where the host and the system belong: a blank
+    /// between them, one word for the host, and no figure among the system's words.
+    fn has_names(&self, row: &str) -> bool {
+        let part = |from: usize, to: usize| row.chars().skip(from).take(to - from).collect::<String>();
+        let (host, between) = (part(0, self.host), part(self.host, self.host + 1));
+        let system = part(self.host + 1, self.system);
+        between.trim().is_empty()
+            && host.split_whitespace().count() <= 1
+            && is_system(system.split_whitespace())
     }
 
     /// Whether the clock is one, where the table has it.
@@ -251,6 +266,18 @@ impl Columns {
         let aligned = own().filter(|word| self.ends.iter().any(|ends| ends.contains(&word.end))).count();
         aligned > 0 && 10 * aligned >= 9 * own().count()
     }
+}
+
+/// Whether words are a system's name and its release, as `Linux 4.18.0-`: a figure would be taken
+/// for one of them in a row that stands elsewhere.
+fn is_system<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    let begins_with_digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let Some(name) = words.next() else { return true };
+    let release = |word: &str| {
+        let dot = word.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('.');
+        name != "Linux" || !begins_with_digit(word) || (dot && !word.starts_with("0."))
+    };
+    !begins_with_digit(name) && words.all(release)
 }
 
 /// A row, taken apart.

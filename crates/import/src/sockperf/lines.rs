@@ -19,6 +19,7 @@ pub enum Line {
     Listens,
     /// `[ 0] IP = 127.0.0.1       PORT = 11111 # UDP`
     Peer {
+        address: String,
         tcp: bool,
         loopback: bool,
     },
@@ -130,6 +131,10 @@ pub fn line(text: &str) -> Line {
         }
         _ if line.starts_with("[SERVER]") => Line::Listens,
         _ if line.starts_with('[') && line.contains("PORT =") => Line::Peer {
+            address: line
+                .split_once("IP = ")
+                .and_then(|(_, rest)| rest.split_whitespace().next())
+                .map_or(String::new(), short),
             tcp: line.trim_end().ends_with("TCP"),
             loopback: line.contains("IP = 127.") || line.contains("::1 "),
         },

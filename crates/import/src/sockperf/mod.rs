@@ -6,19 +6,21 @@
 //! "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
 //! the size of messages only in places: what is not told stays out of the key.
 
-use model::vocabulary::network as ids;
+mod figures;
 mod lines;
 #[cfg(test)]
 mod tests;
 
 use lines::{Line, Number, command};
 
-use super::above::{marked, prompt};
-use super::builder::{Builder, Meaning};
+use super::above::{marked, name, prompt};
+use super::builder::Builder;
+use super::hackbench::told::{APART, Teller, Told, folder, says};
 use super::kit::headlines;
-use super::own::{Against, percentile_name, short, too_few_beyond};
-use super::{Format, Imported, Keyed, Tool, keyed};
-use model::{Better, Value};
+use super::own::Against;
+use super::{Format, Imported, Tool, keyed};
+use figures::meaning;
+use model::Better;
 
 pub(crate) const TOOL: Tool =
     Tool { files: "results of sockperf", json: &[], is_one, read: |text| Ok(read(text)) };
@@ -57,6 +59,8 @@ struct Run {
     around: Around,
     command: Option<lines::Command>,
     version: String,
+    /// The server's address.
+    peer: String,
     tcp: Option<bool>,
     loopback: bool,
     size: Option<u32>,
@@ -81,6 +85,7 @@ struct Run {
 struct Around {
     host: String,
     heading: String,
+    told: Told,
 }
 
 /// What is said of all that was read.
@@ -91,21 +96,28 @@ struct Said {
     left_out: usize,
 }
 
-/// The results in a text, one for each host and heading.
+/// The results in a text, one for each host and heading, and for what else tells runs apart that
+/// would be of one series.
 fn read(text: &str) -> Vec<Imported> {
     let (runs, said) = runs(text);
-    let mut results: Vec<(Around, Vec<Run>)> = Vec::new();
+    let mut results: Vec<Vec<Run>> = Vec::new();
     for run in runs {
-        match results.iter_mut().find(|(around, _)| *around == run.around) {
-            Some((_, own)) => own.push(run),
-            None => results.push((run.around.clone(), vec![run])),
+        let fits = |own: &[Run]| own.iter().all(|other| other.is_under(&run) && !other.is_apart(&run));
+        let place = |alike: bool| {
+            let told = |own: &[Run]| !alike || own.iter().any(|other| other.is_told_as(&run));
+            results.iter().position(|own| fits(own) && told(own))
+        };
+        match place(true).or_else(|| place(false)).and_then(|place| results.get_mut(place)) {
+            Some(own) => own.push(run),
+            None => results.push(vec![run]),
         }
     }
     let several = results.len() > 1;
     let mut all: Vec<Imported> = Vec::new();
-    for (around, runs) in results {
+    for runs in &results {
         let first = all.is_empty().then_some(&said);
-        all.push(result(&around, &runs, several, first));
+        let again = results.iter().filter(|own| own[0].is_under(&runs[0])).count() > 1;
+        all.push(result(runs, several, again, first));
     }
     all
 }
@@ -114,36 +126,43 @@ fn read(text: &str) -> Vec<Imported> {
 fn runs(text: &str) -> (Vec<Run>, Said) {
     let mut runs: Vec<Run> = Vec::new();
     let mut pending: Option<lines::Command> = None;
-    let (mut around, mut said) = (Around::default(), Said::default());
+    let (mut around, mut said, mut teller) = (Around::default(), Said::default(), Teller::default());
+    let starts = |words: &[&str]| words.iter().position(|word| name(word) == "sockperf");
     for line in text.lines() {
-        if let Some((host, _)) = prompt(line) {
+        let found = command(line);
+        if let Some((host, command)) = prompt(line) {
             around.host = host.unwrap_or(around.host);
+            teller.command(folder(line), command, starts);
+        } else if found.is_some() {
+            teller.command("", line, starts);
         }
-        if let Some(found) = command(line) {
+        if let Some(found) = found {
             pending = Some(found);
             continue;
         }
         let parsed = lines::line(line);
-        let head = |pending: &mut Option<lines::Command>, around: &Around, version: String| Run {
-            version,
-            command: pending.take(),
-            around: around.clone(),
-            ..Run::default()
+        let mut head = |version: String| {
+            around.told = teller.begin();
+            Run { version, command: pending.take(), around: around.clone(), ..Run::default() }
         };
         if let Line::Version(version) = &parsed {
             if runs.len() >= MOST_RUNS {
                 said.left_out += 1;
                 continue;
             }
-            runs.push(head(&mut pending, &around, version.clone()));
+            runs.push(head(version.clone()));
             continue;
         }
         if said.left_out > 0 || parsed == Line::Nothing {
             continue;
         }
-        if runs.is_empty() && !matches!(parsed, Line::Other(_)) {
+        let begins = match runs.last() {
+            Some(run) => run.has(&parsed),
+            None => !matches!(parsed, Line::Other(_)),
+        };
+        if begins && runs.len() < MOST_RUNS {
             // The head is not there: it was pasted without.
-            runs.push(head(&mut pending, &around, String::new()));
+            runs.push(head(String::new()));
         }
         match parsed {
             Line::Other(text) => {
@@ -152,7 +171,7 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
                     (behind && text.contains(char::is_alphabetic))
                         .then(|| text.trim_start_matches('#').trim().to_string())
                 });
-                match title {
+                match title.filter(|title| says(title) && !is_time(title)) {
                     Some(title) => around.heading = title,
                     None => said.others += 1,
                 }
@@ -168,12 +187,25 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
     (runs, said)
 }
 
-/// One result; what is `said` of the whole text stands in the first.
-fn result(around: &Around, runs: &[Run], several: bool, said: Option<&Said>) -> Imported {
+/// What a shell's `time` prints behind each run.
+fn is_time(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|word| ["real", "user", "sys"].contains(&word))
+}
+
+/// One result, beside others of `several`, `again` of its host and heading; what is `said` of the
+/// whole text stands in the first.
+fn result(runs: &[Run], several: bool, again: bool, said: Option<&Said>) -> Imported {
+    let (first, around) = (&runs[0], &runs[0].around);
     let mut builder = Builder::new(FORMAT, &around.host);
     let mut against = Against::default();
     if several {
         builder.fact("heading", &around.heading);
+    }
+    if again {
+        let server = if first.peer.is_empty() { String::new() } else { format!("server {}", first.peer) };
+        let parts = [around.told.words(), server];
+        let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        builder.fact(APART, &parts.join("; "));
     }
     let halved = runs.iter().flat_map(|run| &run.sections).any(|section| !section.round);
     builder.remarks.push(match halved {
@@ -212,22 +244,47 @@ fn result(around: &Around, runs: &[Run], several: bool, said: Option<&Said>) -> 
     imported
 }
 
-fn meaning(keyed: Keyed, wording: &str, unit: &'static str, better: Better, notes: &[String]) -> Meaning {
-    Meaning {
-        keyed,
-        wording: format!("sockperf {wording}"),
-        unit: unit.into(),
-        better,
-        note: notes.join("; "),
-    }
-}
-
 impl Run {
     /// Whether its figures are there, so that what follows is none of it.
     fn is_through(&self) -> bool {
         self.bandwidth.is_some()
             || self.failed.is_some()
             || self.sections.iter().any(|section| !section.marks.is_empty())
+    }
+
+    /// Whether it is of the same host, under the same heading.
+    fn is_under(&self, other: &Run) -> bool {
+        self.around.host == other.around.host && self.around.heading == other.around.heading
+    }
+
+    /// Whether both may be of one series, and what is told of them differs.
+    fn is_apart(&self, other: &Run) -> bool {
+        let has_figures =
+            |run: &Run| !run.sections.is_empty() || run.rate.is_some() || run.bandwidth.is_some();
+        let special = |run: &Run| run.command.as_ref().map_or(Vec::new(), |command| command.special.clone());
+        let mode = self.mode().zip(other.mode()).is_none_or(|(own, other)| own == other);
+        let same = mode
+            && (self.protocol(), self.bytes(), self.throughput)
+                == (other.protocol(), other.bytes(), other.throughput)
+            && special(self) == special(other);
+        same && has_figures(self) && has_figures(other) && !self.is_told_as(other)
+    }
+
+    /// Whether the text tells the same of both, or nothing of one.
+    fn is_told_as(&self, other: &Run) -> bool {
+        let agree = |own: &str, other: &str| own.is_empty() || other.is_empty() || own == other;
+        self.around.told == other.around.told
+            && agree(&self.version, &other.version)
+            && agree(&self.peer, &other.peer)
+    }
+
+    /// Whether it has what a line says, which so is of another run.
+    fn has(&self, line: &Line) -> bool {
+        match line {
+            Line::Server(server) => self.sections.iter().any(|section| section.server == *server),
+            Line::Rate(_) => self.rate.is_some() && self.bandwidth.is_some(),
+            _ => false,
+        }
     }
 
     fn take(&mut self, line: Line) {
@@ -238,7 +295,10 @@ impl Run {
         match line {
             Line::Client => self.server = false,
             Line::Listens => self.server = true,
-            Line::Peer { tcp, loopback } => {
+            Line::Peer { address, tcp, loopback } => {
+                if self.peer.is_empty() {
+                    self.peer = address;
+                }
                 self.tcp.get_or_insert(tcp);
                 self.loopback |= loopback;
             }
@@ -297,191 +357,5 @@ impl Run {
     fn bytes(&self) -> Option<u32> {
         // The default of all versions that have these modes is 14.
         self.size.or(self.command.as_ref().map(|command| command.size.unwrap_or(14)))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.loopback {
-            notes.push("over loopback: what the kernel's stack does, and no network".to_string());
-        }
-        notes
-    }
-
-    fn figures(&self, builder: &mut Builder, against: &mut Against) {
-        if self.interrupted {
-            against.interrupted("Test end (interrupted by user)");
-        }
-        let sends = self.throughput || self.mode() == Some("throughput");
-        if sends {
-            return self.sent(builder);
-        }
-        for section in &self.sections {
-            self.latencies(section, builder);
-        }
-        if self.sections.is_empty() {
-            let why = self.failed.clone().unwrap_or_else(|| match self.interrupted {
-                true => "started, no test finished: it was interrupted before there was a result".to_string(),
-                false => "started, no test finished: the run, or the text, ended before".to_string(),
-            });
-            if let Some(keyed) = self.keyed(self.mode().unwrap_or("ping-pong"), None, "latency_p50") {
-                builder.missing(meaning(keyed, "latency", "us", Better::Lower, &self.notes()), why);
-            }
-        }
-    }
-
-    fn keyed(&self, mode: &str, server: Option<u32>, metric: &str) -> Option<Keyed> {
-        let protocol = self.protocol();
-        let key = match (mode, protocol) {
-            ("throughput", "tcp") => format!("network.tcp@free?direction=send#{metric}"),
-            ("throughput", _) => format!("network.udp@free?direction=send#{metric}"),
-            ("under-load", _) => format!("sockperf.under-load@free?protocol={protocol}#{metric}"),
-            (_, _) => format!("network.round-trip@free?protocol={protocol}#{metric}"),
-        };
-        let mut keyed = keyed(&key)?;
-        let mut point = |name: &str, value: u32| keyed.point.set(name, Value::Int(value.into()));
-        if mode == "throughput" {
-            point(&ids::param::STREAMS, 1);
-        }
-        if let Some(bytes) = self.bytes() {
-            point(&ids::param::BYTES, bytes);
-        }
-        if let Some(server) = server {
-            point("server", server);
-        }
-        if let Some(mps) = self.mps.filter(|_| mode == "throughput") {
-            keyed.case.params.set("mps", Value::Int(mps.value as i64));
-        }
-        if let Some(command) = &self.command {
-            for (name, value) in &command.special {
-                let text = value.parse().map_or_else(|_| Value::Text(value.clone()), Value::Int);
-                keyed.case.params.set(name, text);
-            }
-        }
-        Some(keyed)
-    }
-
-    fn latencies(&self, section: &Section, builder: &mut Builder) {
-        let mut notes = self.notes();
-        let all_answered =
-            section.sent.zip(section.received).is_some_and(|(sent, received)| sent.value == received.value);
-        let mode = match self.mode() {
-            Some(mode) => mode,
-            None if all_answered => {
-                notes.push(
-                    "the mode is not told: it may be under-load with every message answered".to_string(),
-                );
-                "ping-pong"
-            }
-            None => {
-                notes.push(
-                    "the mode is not told: not every message was answered, as under-load has it".to_string(),
-                );
-                "under-load"
-            }
-        };
-        if self.bytes().is_none() {
-            notes.push(
-                "the size of messages is not told: 14 bytes, unless an option said otherwise".to_string(),
-            );
-        }
-        if !section.round {
-            notes.push("printed as half of it".to_string());
-        }
-        let times = if section.round { 1.0 } else { 2.0 };
-        let server = (self.sections.len() > 1).then_some(section.server);
-        let mut put = |metric: &str, value: Option<f64>, missing: Option<String>| {
-            let Some(keyed) = self.keyed(mode, server, metric) else { return };
-            let meaning = meaning(keyed, metric, "us", Better::Lower, &notes);
-            match (value, missing) {
-                (Some(value), None) => builder.value(meaning, value * times),
-                (_, Some(why)) => builder.missing(meaning, why),
-                (None, None) => builder.missing(meaning, "what it prints is no number".to_string()),
-            }
-        };
-        put("latency_mean", section.mean.map(|number| number.value), None);
-        if let Some(deviation) = section.deviation {
-            put("latency_deviation", Some(deviation.value), None);
-        }
-        let observations = section.observations.map(|count| count.value);
-        for (name, value) in &section.marks {
-            let number = value.map(|number| number.value);
-            match name.as_str() {
-                "<MAX>" => put("latency_max", number, None),
-                "<MIN>" => put("latency_min", number, None),
-                percent => {
-                    let (Some(metric), Ok(at)) =
-                        (percentile_name("latency", percent), percent.parse::<f64>())
-                    else {
-                        continue;
-                    };
-                    let printed =
-                        number.map_or("nothing".to_string(), |number| format!("{} µs", number * times));
-                    let why = match observations {
-                        Some(_) => too_few_beyond(at, observations, &printed),
-                        None => Some("how many observations it is of is not told".to_string()),
-                    };
-                    put(&metric, number, why);
-                }
-            }
-        }
-        if self.begun && section.marks.is_empty() {
-            put(
-                "latency_p50",
-                None,
-                Some("its percentiles are not there: the text ended before".to_string()),
-            );
-        }
-        let named = ["dropped", "duplicated", "out of order"].into_iter().zip(&section.lost);
-        let lost: Vec<String> = named
-            .filter_map(|(name, count)| {
-                count.filter(|count| count.value > 0.0).map(|count| format!("{} {name}", count.value))
-            })
-            .collect();
-        if !lost.is_empty() {
-            builder.remarks.push(format!("of its messages {}", lost.join(", ")));
-        }
-    }
-
-    /// What throughput sent: nobody knows what arrived.
-    fn sent(&self, builder: &mut Builder) {
-        let mut notes = self.notes();
-        notes.push(match self.giga {
-            true => "counted where it was sent; its GBps are 1000 times 2^20 bytes".to_string(),
-            false => "counted where it was sent; its MBps are 2^20 bytes".to_string(),
-        });
-        let rate = self.rate.map(|rate| rate.value).filter(|rate| *rate > 0.0);
-        let times = if self.giga { 1e3 } else { 1.0 };
-        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth.value * times * f64::from(1u32 << 20));
-        // The rate and the bandwidth give the size, where their digits are enough for that.
-        let derived = rate.zip(bytes_a_second).map(|(rate, bytes)| bytes / rate).filter(|size| {
-            (size - size.round()).abs() < 0.02
-                && *size >= 1.0
-                && *size < 1e7
-                && !self.giga
-                && self.bandwidth.is_some_and(|one| one.value >= 1.0)
-        });
-        // Gigabytes are printed with few digits: the messages and their size have more.
-        let counted = rate.zip(self.bytes()).map(|(rate, bytes)| rate * f64::from(bytes));
-        let bytes_a_second = bytes_a_second.map(|printed| counted.filter(|_| self.giga).unwrap_or(printed));
-        let sized = Run { size: self.size.or(derived.map(|size| size.round() as u32)), ..self.clone() };
-        if self.size.is_none() && self.command.is_none() && derived.is_some() {
-            notes.push("the size of messages is their rate's and bandwidth's".to_string());
-        }
-        let metric = if self.protocol() == "tcp" { "bandwidth" } else { "sent" };
-        let failed = || {
-            self.failed
-                .clone()
-                .unwrap_or_else(|| "it printed none: the run, or the text, ended before".to_string())
-        };
-        let put = |metric: &str, unit: &'static str, value: Option<f64>, builder: &mut Builder| {
-            let Some(keyed) = sized.keyed("throughput", None, metric) else { return };
-            let meaning = meaning(keyed, metric, unit, Better::Higher, &notes);
-            match value {
-                Some(value) => builder.value(meaning, value),
-                None => builder.missing(meaning, short(&failed())),
-            }
-        };
-        put(metric, "Gbit/s", bytes_a_second.map(|bytes| bytes * 8.0 / 1e9), builder);
-        put("message_rate", "1/s", rate, builder);
     }
 }

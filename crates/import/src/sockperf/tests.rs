@@ -133,3 +133,49 @@ fn dummies_between_the_messages_are_another_work() {
     let key = "network.round-trip@free?dummy_send=1&protocol=udp/bytes=14#latency_p50";
     assert!(near(&values(&found, key), 61.760));
 }
+
+#[test]
+fn what_the_text_tells_apart_is_never_one_series() {
+    let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
+    let (command, output) = text.split_once('\n').expect("a command");
+    let p50 = |found: &Imported| {
+        let of = |figure: &&crate::Figure| figure.judged.series.key.ends_with("#latency_p50");
+        let found = found.figures.iter().find(of).expect("a median");
+        found.judged.series.values().concat().len()
+    };
+    let each = |first: &str, second: &str| -> Vec<usize> {
+        let all = crate::read(format!("{first}{second}").as_bytes()).expect("results");
+        all.iter().map(p50).collect()
+    };
+    let with = |before: &str| format!("{before}\n{output}");
+    let plain = with(command);
+    let program = command.trim_start_matches("$ ");
+    for (first, second) in [
+        (plain.clone(), with(&format!("$ LD_PRELOAD=libvma.so {program}"))),
+        (with(&format!("# taskset -c 1 {program}")), with(&format!("# taskset -c 33 {program}"))),
+        (with(&format!("$ ./old/{program}")), with(&format!("$ ./new/{program}"))),
+        (
+            with(&format!("# ethtool -C a rx-usecs 0\n{command}")),
+            with(&format!("# ethtool -C a rx-usecs 50\n{command}")),
+        ),
+        (plain.clone(), plain.replace("IP = 127.0.0.1", "IP = 127.0.0.2")),
+        (plain.clone(), plain.replace("version #3.", "version #4.")),
+        (with("Before:"), with("After:")),
+    ] {
+        assert_eq!(each(&first, &second), [1, 1], "{first}{second}");
+    }
+    let headless = |heading: &str| {
+        let from = output.find("sockperf: [Total Run]").expect("a run");
+        format!("{heading}\n{}", &output[from..])
+    };
+    assert_eq!(each(&headless("Before:"), &headless("After:")), [1, 1]);
+    for (first, second) in [
+        (plain.clone(), plain.clone()),
+        (with(&format!("run 1\n{command}")), with(&format!("run 2\n{command}"))),
+        (plain.clone(), with(&format!("real 0m1.1s\nuser 0m0.2s\n{command}"))),
+        (plain.clone(), with(&format!("$ sleep 5\n{command}"))),
+        (headless(""), headless("")),
+    ] {
+        assert_eq!(each(&first, &second.replace("30.880", "29.880")), [2], "{first}{second}");
+    }
+}

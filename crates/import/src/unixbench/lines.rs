@@ -73,6 +73,11 @@ fn head(line: &str) -> Option<Line> {
         "OS" => Some(Line::Fact("kernel", value.split(" -- ").nth(1)?.trim().to_string())),
         "Machine" => Some(Line::Fact("architecture", first(value, " ("))),
         "Language" => Some(Line::Fact("language", first(value, " ("))),
+        // The first row of its page's table of them.
+        "CPUs" => {
+            let (_, model) = value.split_once(": ")?;
+            Some(Line::Fact("cpu_model", model.trim().rsplit_once('(')?.0.trim().to_string()))
+        }
         "Benchmark Run" => Some(run_of(value).unwrap_or_else(|| Line::Run { when: value.to_string() })),
         // Some kernels tell no model.
         _ if label.strip_prefix("CPU ").is_some_and(is_count) => {
@@ -126,6 +131,11 @@ fn index(line: &str) -> Option<Line> {
         let title = title.trim_end_matches("Values").trim_end().trim_end_matches("Partial Index");
         let title = title.trim_end_matches("Index").trim_end().to_string();
         return Some(Line::Index { title, partial });
+    }
+    // What its page says instead.
+    if let Some((title, _)) = line.split_once(" not all index tests were run") {
+        let title = title.trim_end_matches("&mdash;").trim_end_matches([' ', '-', '\u{2013}', '\u{2014}']);
+        return Some(Line::Index { title: title.to_string(), partial: true });
     }
     if let Some((title, rest)) = line.split_once(" Index Score") {
         let word = rest.split_whitespace().last().unwrap_or("");
@@ -204,6 +214,13 @@ mod tests {
             read("2D Graphics Benchmarks Index Values   BASELINE   RESULT  INDEX"),
             Some(Line::Index { title: "2D Graphics Benchmarks".into(), partial: false })
         );
+        for dash in ["\u{2014}", "&mdash;", "--"] {
+            assert_eq!(
+                read(&format!("System Benchmarks {dash} not all index tests were run; only a partial index")),
+                Some(Line::Index { title: "System Benchmarks".into(), partial: true })
+            );
+        }
+        assert_eq!(read("CPUs:  0:  A Processor (4000.3 bogomips)"), fact("cpu_model", "A Processor"));
         let score = |score| Some(Line::Score { title: "System Benchmarks".into(), score });
         assert_eq!(read("System Benchmarks Index Score (Partial Only)        117,6"), score(Some(117.6)));
         assert_eq!(read("System Benchmarks Index Score      11"), score(None), "cut off");

@@ -148,8 +148,7 @@ fn split(text: &str) -> Vec<Report> {
             }
             Some(line) => {
                 // A part that was pasted alone has no line of its own that begins it.
-                let begins = matches!(line, Line::Copies { .. });
-                if report.sections.last().is_none_or(|last| begins && last.copies.is_some()) {
+                if report.sections.last().is_none_or(|last| last.is_over(&line, &heading)) {
                     begun(report, Section::default());
                 }
                 if let Some(section) = report.sections.last_mut() {
@@ -181,14 +180,34 @@ impl Section {
         *self == Section { heading: self.heading.clone(), ..other.clone() }
     }
 
-    /// Whether it is of another run: it has a test of the other at as many copies, or ran on a
-    /// machine of more or fewer CPUs.
+    /// Whether a line behind it is another section's: it says again what this one says.
+    fn is_over(&self, line: &Line, heading: &str) -> bool {
+        let table = |title: &str| self.tables.iter().find(|table| table.title == title);
+        match line {
+            Line::Copies { .. } => self.copies.is_some(),
+            Line::Index { title, .. } => table(title).is_some(),
+            Line::Score { title, .. } => table(title).is_some_and(|table| table.score.is_some()),
+            Line::Test(test) => !heading.is_empty() && self.tests.iter().any(|own| own.title == test.title),
+            _ => false,
+        }
+    }
+
+    /// The tests of which it has a score.
+    fn titles(&self) -> impl Iterator<Item = &str> {
+        let rows = self.tables.iter().flat_map(|table| &table.rows).map(|row| row.title.as_str());
+        self.tests.iter().map(|test| test.title.as_str()).chain(rows)
+    }
+
+    /// Whether it is of another run: it has a test or a score of the other at as many copies, or
+    /// ran on a machine of more or fewer CPUs.
     fn is_again(&self, other: &Section) -> bool {
         if !self.cpus.is_empty() && !other.cpus.is_empty() && self.cpus != other.cpus {
             return true;
         }
-        let has = |test: &TestLine| other.tests.iter().any(|own| own.title == test.title);
-        self.copies == other.copies && self.tests.iter().any(has)
+        let scored = |title: &str| other.tables.iter().any(|own| own.title == title && own.score.is_some());
+        let has = self.titles().any(|title| other.titles().any(|own| own == title))
+            || self.tables.iter().any(|own| own.score.is_some() && scored(&own.title));
+        self.copies == other.copies && has
     }
 
     fn take(&mut self, line: Line) {

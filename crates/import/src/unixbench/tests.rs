@@ -97,6 +97,71 @@ fn a_whole_report() {
 }
 
 #[test]
+fn parts_that_were_pasted_alone_are_results_of_their_own() {
+    let index = |result: &str, index: &str| {
+        format!(
+            "System Benchmarks Partial Index              BASELINE       RESULT    INDEX\n\
+             Dhrystone 2 using register variables         116700.0   {result}   {index}\n\
+             System Benchmarks Index Score (Partial Only)                         {index}\n"
+        )
+    };
+    let test =
+        |score: &str| format!("Dhrystone 2 using register variables    {score} lps   (10.0 s, 7 samples)\n");
+    let score = |score: &str| format!("System Benchmarks Index Score      {score}\n");
+    let each = |text: &str, name: &str| -> Vec<Vec<f64>> {
+        let key = format!("unixbench.{name}@free#score");
+        let of = |one: &Imported| {
+            let found = one.figures.iter().find(|figure| figure.judged.series.key == key);
+            found.map_or(Vec::new(), |figure| figure.judged.series.values().concat())
+        };
+        read(text.as_bytes()).expect("a report").iter().map(of).collect()
+    };
+    let (before, after) = (index("15100000.0", "1293.9"), index("31000000.0", "2656.4"));
+    for (first, second) in [("Before:\n", "\nAfter:\n"), ("", ""), ("## 6.1\n", "## 6.6\n")] {
+        let text = format!("{first}{before}{second}{after}");
+        assert_eq!(each(&text, "dhry2reg"), [[15_100_000.0], [31_000_000.0]], "{text}");
+    }
+    let scores = format!("Before:\n{}After:\n{}", score("1293.9"), score("2656.4"));
+    let printed = |one: &Imported| one.index.iter().map(|index| index.score).collect::<Vec<_>>();
+    let found: Vec<_> = read(scores.as_bytes()).expect("a report").iter().map(printed).collect();
+    assert_eq!(found, [[Some(1293.9)], [Some(2656.4)]]);
+    // A test's line and its row in the table are of one run.
+    let both = format!("{}{before}", test("15100000.0"));
+    assert_eq!(each(&both, "dhry2reg"), [[15_100_000.0]]);
+}
+
+/// UnixBench writes each cell of its page on a line of its own.
+#[test]
+fn its_own_page() {
+    let page = |end: &str| {
+        let row = |cells: &[&str]| {
+            let cells: String =
+                cells.iter().map(|cell| format!("   <td><tt>{cell}</tt></td>{end}")).collect();
+            format!("<tr>{end}{cells}</tr>{end}")
+        };
+        let run = |copies: &str, score: &str| {
+            let test =
+                ["Dhrystone 2 using register variables", score, "lps", "10.0 s", "7", "116700.0", "3963.4"];
+            format!("<h3>Benchmark Run: 8 CPUs; {copies}</h3><table>{end}{}</table>", row(&test))
+        };
+        format!(
+            "<html><body><p><b>BYTE UNIX Benchmarks (Version 5.1.3)</b></p>{end}<table>{end}{}{}</table>{}{}</body></html>",
+            row(&["System:", "box: GNU/Linux"]),
+            row(&["CPUs:", "0:", "A Processor (4000.3 bogomips)<br/>\n Hyper-Threading"]),
+            run("1 parallel process", "46252386.2"),
+            run("8 parallel processes", "231261931.0")
+        )
+    };
+    for end in ["\n", "\r\n", "", "\n\n  "] {
+        let found = one(&page(end));
+        assert_eq!(found.host, "box", "{end:?}");
+        assert!(found.make_up.contains(&("cpu_model".to_string(), "A Processor".to_string())), "{end:?}");
+        assert_eq!(median(&found, "dhry2reg@free?copies=1"), Some(46_252_386.2));
+        assert_eq!(median(&found, "dhry2reg@free?copies=8"), Some(231_261_931.0));
+    }
+}
+
+#[test]
 fn the_ends_of_lines_marks_and_languages_do_not_matter() {
     let mut whole = one(&report());
     let windows = report().replace('\n', "\r\n");

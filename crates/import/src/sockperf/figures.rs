@@ -1,0 +1,206 @@
+//! The figures of a run: what is in its key, and what is said of it.
+
+use super::{Run, Section};
+use crate::builder::{Builder, Meaning};
+use crate::own::{Against, percentile_name, short, too_few_beyond};
+use crate::{Keyed, keyed};
+use model::vocabulary::network as ids;
+use model::{Better, Value};
+
+pub fn meaning(keyed: Keyed, wording: &str, unit: &'static str, better: Better, notes: &[String]) -> Meaning {
+    Meaning {
+        keyed,
+        wording: format!("sockperf {wording}"),
+        unit: unit.into(),
+        better,
+        note: notes.join("; "),
+    }
+}
+
+impl Run {
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.loopback {
+            notes.push("over loopback: what the kernel's stack does, and no network".to_string());
+        }
+        notes
+    }
+
+    pub fn figures(&self, builder: &mut Builder, against: &mut Against) {
+        if self.interrupted {
+            against.interrupted("Test end (interrupted by user)");
+        }
+        let sends = self.throughput || self.mode() == Some("throughput");
+        if sends {
+            return self.sent(builder);
+        }
+        for section in &self.sections {
+            self.latencies(section, builder);
+        }
+        if self.sections.is_empty() {
+            let why = self.failed.clone().unwrap_or_else(|| match self.interrupted {
+                true => "started, no test finished: it was interrupted before there was a result".to_string(),
+                false => "started, no test finished: the run, or the text, ended before".to_string(),
+            });
+            if let Some(keyed) = self.keyed(self.mode().unwrap_or("ping-pong"), None, "latency_p50") {
+                builder.missing(meaning(keyed, "latency", "us", Better::Lower, &self.notes()), why);
+            }
+        }
+    }
+
+    fn keyed(&self, mode: &str, server: Option<u32>, metric: &str) -> Option<Keyed> {
+        let protocol = self.protocol();
+        let key = match (mode, protocol) {
+            ("throughput", "tcp") => format!("network.tcp@free?direction=send#{metric}"),
+            ("throughput", _) => format!("network.udp@free?direction=send#{metric}"),
+            ("under-load", _) => format!("sockperf.under-load@free?protocol={protocol}#{metric}"),
+            (_, _) => format!("network.round-trip@free?protocol={protocol}#{metric}"),
+        };
+        let mut keyed = keyed(&key)?;
+        let mut point = |name: &str, value: u32| keyed.point.set(name, Value::Int(value.into()));
+        if mode == "throughput" {
+            point(&ids::param::STREAMS, 1);
+        }
+        if let Some(bytes) = self.bytes() {
+            point(&ids::param::BYTES, bytes);
+        }
+        if let Some(server) = server {
+            point("server", server);
+        }
+        if let Some(mps) = self.mps.filter(|_| mode == "throughput") {
+            keyed.case.params.set("mps", Value::Int(mps.value as i64));
+        }
+        if let Some(command) = &self.command {
+            for (name, value) in &command.special {
+                let text = value.parse().map_or_else(|_| Value::Text(value.clone()), Value::Int);
+                keyed.case.params.set(name, text);
+            }
+        }
+        Some(keyed)
+    }
+
+    fn latencies(&self, section: &Section, builder: &mut Builder) {
+        let mut notes = self.notes();
+        let all_answered =
+            section.sent.zip(section.received).is_some_and(|(sent, received)| sent.value == received.value);
+        let mode = match self.mode() {
+            Some(mode) => mode,
+            None if all_answered => {
+                notes.push(
+                    "the mode is not told: it may be under-load with every message answered".to_string(),
+                );
+                "ping-pong"
+            }
+            None => {
+                notes.push(
+                    "the mode is not told: not every message was answered, as under-load has it".to_string(),
+                );
+                "under-load"
+            }
+        };
+        if self.bytes().is_none() {
+            notes.push(
+                "the size of messages is not told: 14 bytes, unless an option said otherwise".to_string(),
+            );
+        }
+        if !section.round {
+            notes.push("printed as half of it".to_string());
+        }
+        let times = if section.round { 1.0 } else { 2.0 };
+        let server = (self.sections.len() > 1).then_some(section.server);
+        let mut put = |metric: &str, value: Option<f64>, missing: Option<String>| {
+            let Some(keyed) = self.keyed(mode, server, metric) else { return };
+            let meaning = meaning(keyed, metric, "us", Better::Lower, &notes);
+            match (value, missing) {
+                (Some(value), None) => builder.value(meaning, value * times),
+                (_, Some(why)) => builder.missing(meaning, why),
+                (None, None) => builder.missing(meaning, "what it prints is no number".to_string()),
+            }
+        };
+        put("latency_mean", section.mean.map(|number| number.value), None);
+        if let Some(deviation) = section.deviation {
+            put("latency_deviation", Some(deviation.value), None);
+        }
+        let observations = section.observations.map(|count| count.value);
+        for (name, value) in &section.marks {
+            let number = value.map(|number| number.value);
+            match name.as_str() {
+                "<MAX>" => put("latency_max", number, None),
+                "<MIN>" => put("latency_min", number, None),
+                percent => {
+                    let (Some(metric), Ok(at)) =
+                        (percentile_name("latency", percent), percent.parse::<f64>())
+                    else {
+                        continue;
+                    };
+                    let printed =
+                        number.map_or("nothing".to_string(), |number| format!("{} µs", number * times));
+                    let why = match observations {
+                        Some(_) => too_few_beyond(at, observations, &printed),
+                        None => Some("how many observations it is of is not told".to_string()),
+                    };
+                    put(&metric, number, why);
+                }
+            }
+        }
+        if self.begun && section.marks.is_empty() {
+            put(
+                "latency_p50",
+                None,
+                Some("its percentiles are not there: the text ended before".to_string()),
+            );
+        }
+        let named = ["dropped", "duplicated", "out of order"].into_iter().zip(&section.lost);
+        let lost: Vec<String> = named
+            .filter_map(|(name, count)| {
+                count.filter(|count| count.value > 0.0).map(|count| format!("{} {name}", count.value))
+            })
+            .collect();
+        if !lost.is_empty() {
+            builder.remarks.push(format!("of its messages {}", lost.join(", ")));
+        }
+    }
+
+    /// What throughput sent: nobody knows what arrived.
+    fn sent(&self, builder: &mut Builder) {
+        let mut notes = self.notes();
+        notes.push(match self.giga {
+            true => "counted where it was sent; its GBps are 1000 times 2^20 bytes".to_string(),
+            false => "counted where it was sent; its MBps are 2^20 bytes".to_string(),
+        });
+        let rate = self.rate.map(|rate| rate.value).filter(|rate| *rate > 0.0);
+        let times = if self.giga { 1e3 } else { 1.0 };
+        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth.value * times * f64::from(1u32 << 20));
+        // The rate and the bandwidth give the size, where their digits are enough for that.
+        let derived = rate.zip(bytes_a_second).map(|(rate, bytes)| bytes / rate).filter(|size| {
+            (size - size.round()).abs() < 0.02
+                && *size >= 1.0
+                && *size < 1e7
+                && !self.giga
+                && self.bandwidth.is_some_and(|one| one.value >= 1.0)
+        });
+        // Gigabytes are printed with few digits: the messages and their size have more.
+        let counted = rate.zip(self.bytes()).map(|(rate, bytes)| rate * f64::from(bytes));
+        let bytes_a_second = bytes_a_second.map(|printed| counted.filter(|_| self.giga).unwrap_or(printed));
+        let sized = Run { size: self.size.or(derived.map(|size| size.round() as u32)), ..self.clone() };
+        if self.size.is_none() && self.command.is_none() && derived.is_some() {
+            notes.push("the size of messages is their rate's and bandwidth's".to_string());
+        }
+        let metric = if self.protocol() == "tcp" { "bandwidth" } else { "sent" };
+        let failed = || {
+            self.failed
+                .clone()
+                .unwrap_or_else(|| "it printed none: the run, or the text, ended before".to_string())
+        };
+        let put = |metric: &str, unit: &'static str, value: Option<f64>, builder: &mut Builder| {
+            let Some(keyed) = sized.keyed("throughput", None, metric) else { return };
+            let meaning = meaning(keyed, metric, unit, Better::Higher, &notes);
+            match value {
+                Some(value) => builder.value(meaning, value),
+                None => builder.missing(meaning, short(&failed())),
+            }
+        };
+        put(metric, "Gbit/s", bytes_a_second.map(|bytes| bytes * 8.0 / 1e9), builder);
+        put("message_rate", "1/s", rate, builder);
+    }
+}
