@@ -115,6 +115,14 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     if known.clone().any(|socket| *socket >= most) {
         return None;
     }
+    // No firmware sees a module of a socket without a processor.
+    let is_vacant = |socket: &u32| {
+        tables.processors.get(*socket as usize).is_some_and(|processor| processor.populated == Some(false))
+    };
+    let mut places_filled = tables.dimms.iter().zip(&socket_of).filter(|(dimm, _)| filled(dimm));
+    if places_filled.any(|(_, socket)| socket.as_ref().is_some_and(is_vacant)) {
+        return None;
+    }
     let mut slots: BTreeMap<u32, usize> = BTreeMap::new();
     known.for_each(|socket| *slots.entry(*socket).or_default() += 1);
     let nodes = Nodes::of(&read, &socket_of, facts, rule, tables);
