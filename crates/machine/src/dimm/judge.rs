@@ -14,7 +14,7 @@ use super::cpus::{Cpu, Facts, SPEED_SOURCE};
 use super::place::{self, Why};
 use super::platforms::Rule;
 use super::population::{Confidence, DimmFinding, Population, SocketMemory};
-use super::speed::{self, DimmSpeed};
+use super::speed::{self, Cause, Slow};
 use super::{Dimm, Hypervisor, Processor, Tables, moves};
 use model::Severity;
 
@@ -40,9 +40,9 @@ pub(super) fn judge(
     judged.dimm_source = rule.map(|rule| rule.source.to_string());
     judged.dimm_cpu_family = facts.map(|facts| facts.name.to_string());
     judged.dimm_cpu_source = facts.map(|facts| facts.source.to_string());
-    let speeds = speed::speed(&tables.dimms, cpu);
+    let (speeds, slow) = speed::speed(&tables.dimms, cpu, is_whole(tables));
     let mut findings = modules(&memory);
-    findings.extend(below_rated(&memory, &speeds));
+    findings.extend(below_rated(&slow, speeds.cpu_limit));
     judged.dimm_speed = Some(speeds);
     let unknown = rule.and_then(|_| unknown_channels(tables, facts));
     judged.dimm_remarks.extend(unknown.clone());
@@ -318,35 +318,39 @@ fn maker(text: &str) -> String {
     if code { text[..4].to_ascii_uppercase() } else { text.trim().to_ascii_lowercase() }
 }
 
-fn below_rated(memory: &[&Dimm], speeds: &DimmSpeed) -> Option<DimmFinding> {
-    let slow = memory.iter().find(|dimm| speed::is_slower(dimm))?;
-    let (rated, runs) = (slow.speed_mts?, slow.configured_mts?);
-    let cause = speeds.likely_cause.as_deref();
-    let (why, severity, confidence) = match cause {
-        Some("cpu_limit") => {
-            (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+/// Of each cause, the slowest modules that it slows.
+fn below_rated(slow: &[Slow], cpu_limit: Option<u32>) -> Vec<DimmFinding> {
+    let mut found: Vec<(String, DimmFinding)> = Vec::new();
+    for Slow { rated, runs, cause } in slow {
+        let (why, severity, confidence) = match cause {
+            Cause::Processor => {
+                (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+            }
+            Cause::SlowestModule => {
+                ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
+            }
+            Cause::Modules(limit, source) => {
+                (format!("{limit} ({source})"), Severity::Note, Confidence::Medium)
+            }
+            _ if rated.abs_diff(2 * runs) <= 2 => {
+                let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
+                (why.to_string(), Severity::Note, Confidence::Low)
+            }
+            Cause::Untold(why) => (why.clone(), Severity::Note, Confidence::Low),
+            Cause::Unexplained => {
+                let drives = cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
+                let why = format!(
+                    "limit not known{}; look at the firmware's memory settings",
+                    drives.unwrap_or_default()
+                );
+                (why, Severity::Warning, Confidence::Medium)
+            }
+        };
+        if found.iter().any(|(known, _)| *known == why) {
+            continue;
         }
-        Some("slowest_module") => {
-            ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
-        }
-        Some(limit) => (
-            format!("{limit} ({})", speeds.limit_source.unwrap_or_default()),
-            Severity::Note,
-            Confidence::Medium,
-        ),
-        None if rated.abs_diff(2 * runs) <= 2 => {
-            let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
-            (why.to_string(), Severity::Note, Confidence::Low)
-        }
-        None => {
-            let drives = speeds.cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
-            let why = format!(
-                "limit not known{}; look at the firmware's memory settings",
-                drives.unwrap_or_default()
-            );
-            (why, Severity::Warning, Confidence::Medium)
-        }
-    };
-    let text = format!("modules rated {rated} MT/s run at {runs} MT/s: {why}");
-    Some(finding("below_rated_speed", severity, confidence, text))
+        let text = format!("modules rated {rated} MT/s run at {runs} MT/s: {why}");
+        found.push((why, finding("below_rated_speed", severity, confidence, text)));
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
 }
