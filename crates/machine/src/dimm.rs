@@ -53,6 +53,9 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
+    /// The speed from which its bandwidth is reckoned: no more than the processor drives.
+    #[serde(skip)]
+    pub most_mts: Option<u32>,
     /// What its array holds.
     #[serde(skip)]
     pub(crate) holds: Holds,
@@ -192,6 +195,8 @@ pub(super) fn judge(
     let told = tables.processors.iter().filter(|one| one.populated != Some(false));
     let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
     let cpu = told.or_else(|| model.and_then(cpus::cpu));
+    let limit = cpu.and_then(|cpu| cpu.limit_mts());
+    tables.remarks.extend(devices::bound_speeds(&mut tables.dimms, limit));
     let rule = place::place(&mut tables, cpu);
     let population = judge::judge(&tables, cpu, rule, hypervisor);
     (tables.dimms, population)

@@ -219,6 +219,23 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
         Why::Contradiction(rule) => {
             format!("the list contradicts the rule for its names ({}), so that slots", rule.family)
         }
+        Why::Slots(rule, known, listed) => {
+            let known: Vec<String> = known.iter().map(usize::to_string).collect();
+            format!(
+                "the rule for such names ({}) is of boards with {} slots a processor, and {listed} of a processor are listed, so \
+                 that slots",
+                rule.family,
+                known.join(" or ")
+            )
+        }
+        Why::Stray(rule, name) => {
+            return format!(
+                "the device \"{}\" is in no slot of this platform's rule ({}): whether it is a module is not known, so that only \
+                 the modules themselves are judged",
+                cut(&name),
+                rule.family
+            );
+        }
         Why::Twice(name) => {
             format!(
                 "the slot \"{}\" is listed twice, as where two printouts are one text, so that slots",

@@ -172,10 +172,11 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         part: one.get(&["Part Number"]).and_then(told),
         manufacturer: one.get(&["Manufacturer"]).and_then(told),
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
-        holds: if name(&["Form Factor"]).to_ascii_uppercase().starts_with("CXL") {
-            Holds::Cxl
-        } else {
-            array
+        holds: match name(&["Form Factor"]).to_ascii_uppercase().as_str() {
+            form if form.starts_with("CXL") => Holds::Cxl,
+            // A chip that is of no kind of memory.
+            "CHIP" if matches!(one.get(&["Type"]), Some("Other" | "Unknown")) => Holds::Others,
+            _ => array,
         },
         is_untold: stated.is_empty() && !is_empty,
         persistent: one.get(&["Type"]) == Some("Logical non-volatile device")

@@ -138,7 +138,11 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         manufacturer: told(&one.text(0x17)),
         load_reduced: buffer(detail & (1 << 15) != 0, detail & (1 << 13) != 0),
         persistent,
-        holds: array,
+        holds: match (one.byte(0x0e), one.byte(0x12)) {
+            // A chip that is of no kind of memory.
+            (Some(0x05), Some(0x01 | 0x02)) => Holds::Others,
+            _ => array,
+        },
         ..Dimm::default()
     }
 }
@@ -155,12 +159,18 @@ fn speed(one: &Structure, at: usize, wide: usize) -> Option<u32> {
 /// Types of memory that servers have had since DDR.
 fn kind(number: u64) -> Option<&'static str> {
     Some(match number {
+        0x04 => "EDRAM",
+        0x05 => "VRAM",
+        0x06 => "SRAM",
         0x07 => "RAM",
         0x08 => "ROM",
         0x09 => "Flash",
         0x0a => "EEPROM",
         0x0b => "FEPROM",
         0x0c => "EPROM",
+        0x0d => "CDRAM",
+        0x0e => "3DRAM",
+        0x10 => "SGRAM",
         0x12 => "DDR",
         0x13 => "DDR2",
         0x14 => "DDR2 FB-DIMM",

@@ -195,3 +195,31 @@ fn channels_that_nothing_tells_are_not_judged() {
         assert_eq!(says, !is_judged, "{:?}", found.dimm_remarks);
     }
 }
+
+#[test]
+fn the_device_that_fits_no_rule_and_the_slots_that_no_list_has() {
+    let cpu = processor(1, "Populated, Enabled");
+    let with = |name: &str, kind: &str, form: &str| {
+        let device = slot(0x1200, name, "32 MB").replace("Type: DDR4", &format!("Type: {kind}"));
+        let device = device.replace("\tLocator", &format!("\tForm Factor: {form}\n\tLocator"));
+        judged(&format!("{SYSTEM}{cpu}{}{device}{END}", slots(6)))
+    };
+    for (name, kind, form) in
+        [("SPI", "Other", "Chip"), ("BMC", "VRAM", "DIMM"), ("VGA", "SGRAM", "Chip"), ("L4", "EDRAM", "Die")]
+    {
+        let found = with(name, kind, form);
+        assert_eq!(found.dimm_verdict, Some(Balance::Balanced), "{name} {found:#?}");
+        assert!(found.dimm_remarks[0].contains("left out"), "{name} {:?}", found.dimm_remarks);
+    }
+    let stray = with("TPM", "Other", "DIMM");
+    assert_eq!(stray.dimm_verdict, None);
+    assert!(stray.dimm_remarks[0].contains("the device \"TPM\""), "{:?}", stray.dimm_remarks);
+    let of = |count: u32| {
+        (1..=count).map(|number| slot(0x1100 + number, &format!("A{number}"), "16 GB")).collect::<String>()
+    };
+    for count in [4, 5, 8] {
+        let found = judged(&format!("{SYSTEM}{cpu}{}{END}", of(count)));
+        let words = format!("6 or 10 or 12 slots a processor, and {count} of a processor are listed");
+        assert!(found.dimm_remarks[0].contains(&words), "{:?}", found.dimm_remarks);
+    }
+}
