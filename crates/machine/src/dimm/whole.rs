@@ -148,7 +148,10 @@ fn is_begun(slots: &[&Structure]) -> bool {
     };
     let lacks =
         |name: &str| !before.is_empty() && before.iter().all(|one| has(one, name)) && !has(last, name);
-    let closing = before.iter().rev().find(|one| is_filled(one)).and_then(|one| one.fields.last());
+    // A device of another kind has other fields.
+    let is_alike = |one: &Structure| last.get(&["Type"]).is_none_or(|kind| one.get(&["Type"]) == Some(kind));
+    let closing = before.iter().rev().find(|one| is_filled(one) && is_alike(one));
+    let closing = closing.and_then(|one| one.fields.last());
     lacks("Locator") || lacks("Size") || is_filled(last) && closing.is_some_and(|(name, _)| !has(last, name))
 }
 

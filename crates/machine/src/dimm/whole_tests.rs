@@ -44,6 +44,12 @@ fn a_cut_text_is_not_judged() {
         format!("{HEADER}{full}"),
         format!("{HEADER}9 structures occupying 900 bytes.\n{full}{END}"),
         full.clone(),
+        format!(
+            "{full}{}",
+            slot(0x1200, "BIOS", "16 MB")
+                .replace("DDR4", "Flash")
+                .replace("\tRank: 2\n\tConfigured Memory Speed: 2666 MT/s\n", "")
+        ),
     ] {
         assert_eq!(judged(&right).dimm_verdict, Some(Balance::Balanced), "{right}");
     }
