@@ -140,15 +140,14 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
         false => read_machine(args)?,
     };
     if let Some(path) = &args.dmi {
-        let (name, entry) = dmi_entry(&dmi_file(path)?)?;
-        snapshot.entries.insert(name.to_string(), entry);
+        snapshot.entries.extend(dmi_entries(&dmi_file(path)?)?);
     } else if let Some(root) = &args.root
         && snapshot.get(machine::TABLES).is_none()
         && let Some(path) = printout_below(root)
-        && let Ok((name, entry)) = dmi_entry(&path)
+        && let Ok(entries) = dmi_entries(&path)
     {
         // What a sosreport holds of its machine beside /proc and /sys.
-        snapshot.entries.insert(name.to_string(), entry);
+        snapshot.entries.extend(entries);
     }
     snapshot.blank();
     Ok(snapshot)
@@ -191,7 +190,7 @@ fn printout_below(folder: &Path) -> Option<PathBuf> {
 }
 
 /// What a file of `--dmi` stands for in a snapshot.
-fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {
+fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let shown = path.display();
     let advice =
         "it should hold all that `sudo dmidecode` prints, or what `sudo dmidecode --dump-bin FILE` writes";
@@ -206,11 +205,11 @@ fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {
         bail!("{shown} is empty: {advice}");
     }
     if let Some(table) = machine::table_of(&bytes) {
-        return Ok((machine::TABLES, Entry::Bytes(table.to_vec())));
+        return Ok(vec![(machine::TABLES.to_string(), Entry::Bytes(table.to_vec()))]);
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if machine::is_printout(&text) {
-        return Ok((machine::PRINTOUT, Entry::Text(text)));
+        return Ok(machine::printout_of(&text).map(|(name, entry)| (name.to_string(), entry)).to_vec());
     }
     let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
     match denied {

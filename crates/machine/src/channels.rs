@@ -25,7 +25,7 @@ const MODULES_MOST: usize = 3;
 
 /// What a module moves at most, GB/s; `None` where its speed is unknown.
 pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
-    let transfers = f64::from(dimm.configured_mts.or(dimm.speed_mts)?);
+    let transfers = f64::from(dimm.most_mts.or(dimm.configured_mts).or(dimm.speed_mts)?);
     Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
 }
 

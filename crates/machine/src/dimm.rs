@@ -14,6 +14,8 @@ mod population;
 mod printout;
 mod smbios;
 mod speed;
+mod systems;
+mod whole;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,6 +53,9 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
+    /// The speed from which its bandwidth is reckoned: no more than the processor drives.
+    #[serde(skip)]
+    pub most_mts: Option<u32>,
     /// What its array holds.
     #[serde(skip)]
     pub(crate) holds: Holds,
@@ -105,6 +110,8 @@ pub(crate) struct Processor {
     pub version: Option<String>,
     /// Whether a processor sits in it; `None` where that is not told.
     pub populated: Option<bool>,
+    /// Switched off, by the user or by the firmware.
+    pub is_disabled: bool,
 }
 
 /// A memory array (SMBIOS type 16): the box's, a processor's or a controller's, as the firmware
@@ -138,16 +145,29 @@ pub(crate) struct Tables {
     pub arrays: Vec<MemoryArray>,
     pub ranges: Vec<MappedRange>,
     pub dimms: Vec<Dimm>,
-    /// Slots that a printout's arrays have and its text does not list: it is cut.
-    pub missing: u32,
+    /// Slots that arrays announce and the list does not have.
+    pub unlisted: u32,
+    /// Whether the list goes to the structure that ends a table.
+    pub is_ended: bool,
+    /// Why the list is not whole.
+    pub cut: Option<String>,
     /// What of the lists is no module, or cannot be, as sentences.
     pub remarks: Vec<String>,
 }
 
+/// Where a snapshot keeps what a printout says of itself.
+pub const PRINTOUT_SIGNS: &str = model::vocabulary::host::probe::DMIDECODE_SIGNS;
+
 /// What the snapshot tells: a printout first, for only who names one on purpose has one.
 pub(super) fn tables(snapshot: &Snapshot) -> Tables {
     let mut tables = match (snapshot.lossy(PRINTOUT), snapshot.get(TABLES)) {
-        (Some(text), _) => printout::parse(&text),
+        (Some(text), _) => {
+            let mut tables = printout::parse(&text);
+            let signs = whole::Signs::of(&snapshot.lossy(PRINTOUT_SIGNS).unwrap_or_default());
+            (tables.is_ended, tables.cut) = (signs.is_ended, signs.cut);
+            tables.remarks.extend(signs.remarks);
+            tables
+        }
         (None, Some(Entry::Bytes(bytes))) => smbios::parse(bytes),
         (None, Some(Entry::Text(text))) => smbios::parse(text.as_bytes()),
         _ => Tables::default(),
@@ -175,6 +195,8 @@ pub(super) fn judge(
     let told = tables.processors.iter().filter(|one| one.populated != Some(false));
     let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
     let cpu = told.or_else(|| model.and_then(cpus::cpu));
+    let limit = cpu.and_then(|cpu| cpu.limit_mts());
+    tables.remarks.extend(devices::bound_speeds(&mut tables.dimms, limit));
     let rule = place::place(&mut tables, cpu);
     let population = judge::judge(&tables, cpu, rule, hypervisor);
     (tables.dimms, population)
@@ -186,6 +208,13 @@ pub(super) fn judge(
 pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
     let table = if bytes.starts_with(b"_SM") { bytes.get(0x20..)? } else { bytes };
     smbios::is_table(table).then_some(table)
+}
+
+/// What a snapshot keeps of a printout as somebody passes it on: the text of one system, and what it
+/// says of itself in lines that blanking leaves out.
+pub fn printout_of(raw: &str) -> [(&'static str, Entry); 2] {
+    let (text, signs) = whole::of_printout(raw);
+    [(PRINTOUT, Entry::Text(text)), (PRINTOUT_SIGNS, Entry::Text(signs))]
 }
 
 /// Whether a text is a printout of dmidecode: what else has its titles and none of what they stand
@@ -242,3 +271,5 @@ pub(crate) fn told(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod whole_tests;

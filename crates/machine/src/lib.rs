@@ -49,7 +49,7 @@ pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
-pub use dimm::{is_printout, table_of};
+pub use dimm::{is_printout, printout_of, table_of};
 pub use directory::Directory;
 pub use disk::Disk;
 pub use dmi::Dmi;

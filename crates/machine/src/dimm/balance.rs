@@ -98,7 +98,8 @@ impl<'a> Placed<'a> {
                 // One controller alone serves as many modules as it has channels; more would be on
                 // the others.
                 let one = counts.clone().count() == 1 && controllers > 1;
-                differ(counts) || (one && socket.dimms as u32 > facts.channels_each())
+                let uneven = differ(counts) || (one && socket.dimms as u32 > facts.channels_each());
+                uneven && !is_one_set(socket, facts)
             })
             .collect();
         if uneven.is_empty() {
@@ -121,16 +122,22 @@ impl<'a> Placed<'a> {
             least >= 2 && most - least == 1 && socket.dimms == socket.channels_populated
         });
         self.unbalanced = true;
-        let (severity, confidence) = match slight {
+        let is_known = facts.controllers_source().is_some();
+        let (severity, confidence) = match slight || !is_known {
             true => (Severity::Note, Confidence::Low),
             false => (Severity::Problem, Confidence::High),
         };
-        if slight && self.sockets.len() == uneven.len() {
+        if (slight || !is_known) && self.sockets.len() == uneven.len() {
             self.confidence = Confidence::Low;
         }
+        let costs = match is_known {
+            true => {
+                "addresses cannot interleave over all channels alike, so that bandwidth depends on which memory a program gets"
+            }
+            false => "no document that is known here says what that costs on processors of this generation",
+        };
         let text = format!(
-            "the memory controllers of a socket hold different numbers of modules ({sockets}): addresses cannot interleave over \
-             all channels alike, so that bandwidth depends on which memory a program gets"
+            "the memory controllers of a socket hold different numbers of modules ({sockets}): {costs}"
         );
         Some(finding("controller_imbalance", severity, confidence, text))
     }
@@ -235,6 +242,21 @@ impl<'a> Placed<'a> {
         }
         Balance::Balanced
     }
+}
+
+/// Whether one interleave set covers so many channels, though they cannot be the same of each
+/// controller: six of eight on four controllers.
+fn is_one_set(socket: &SocketMemory, facts: &Facts) -> bool {
+    let used = socket.channels_populated as u32;
+    let controllers = facts.controllers.unwrap_or(1);
+    let counts = socket.dimms_per_controller.iter().flat_map(BTreeMap::values);
+    let (least, most) = (counts.clone().min().copied().unwrap_or(0), counts.max().copied().unwrap_or(0));
+    let depth = socket.dimms_per_channel.values().max().copied().unwrap_or(0);
+    controllers > 2
+        && facts.even.contains(&used)
+        && !used.is_multiple_of(controllers)
+        && !differ(socket.dimms_per_channel.values())
+        && most - least <= depth
 }
 
 /// Modules a channel, all channels in order.

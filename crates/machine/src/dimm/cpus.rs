@@ -73,6 +73,14 @@ impl Facts {
         REGIONS.iter().find(|(family, _)| *family == self.family).map(|(_, source)| *source)
     }
 
+    /// Who says that modules on controllers unlike each other make regions of different speed.
+    pub fn controllers_source(&self) -> Option<&'static str> {
+        match self.family {
+            Skylake | CascadeLake | CooperLake => Some(INTEL_SP),
+            _ => self.regions_source(),
+        }
+    }
+
     pub fn controller_of(&self, channel: u32) -> Option<u32> {
         self.controllers.map(|_| channel / self.channels_each())
     }
@@ -238,7 +246,7 @@ const LIMITS: &[(Family, u32, u32, u32)] = &[
     (SapphireRapids, 8400, 8499, 4800),
     (EmeraldRapids, 4500, 4599, 4400),
     (EmeraldRapids, 5500, 5599, 4800),
-    (EmeraldRapids, 6500, 6599, 5200),
+    (EmeraldRapids, 6530, 6530, 4800),
     (EmeraldRapids, 8500, 8599, 5600),
     (Naples, 0, 9999, 2666),
     (Rome, 0, 9999, 3200),

@@ -8,6 +8,9 @@ use super::{Dimm, Holds, Tables};
 /// Kinds of devices that hold firmware, whatever slot they claim.
 const FIRMWARE: [&str; 5] = ["ROM", "FLASH", "EEPROM", "FEPROM", "EPROM"];
 
+/// Kinds of memory of a graphics chip or a cache.
+const OF_CHIPS: [&str; 6] = ["VRAM", "SGRAM", "EDRAM", "CDRAM", "SRAM", "3DRAM"];
+
 /// MT/s below and above which no module of a kind runs, overclocked ones included. JEDEC's slowest
 /// are 200, 400, 800, 1600 and 3200, its fastest 400, 1066, 2133, 3200, 8800, and 12800 of
 /// multiplexed ranks; Dell's R730 can slow DDR4 to 1333.
@@ -18,7 +21,11 @@ const POSSIBLE: [(&str, u32, u32); 5] = [
     ("DDR4", 1333, 5600),
     ("DDR5", 3200, 14_400),
 ];
-const BEYOND_ALL: u32 = 14_400;
+/// Of a module whose kind is not told: SDRAM before DDR ran at 66.
+const POSSIBLE_OF_ALL: (u32, u32) = (66, 14_400);
+
+/// Bits that a module of a DDR kind moves at once; what is told beyond is error correction.
+const DATA_BITS: u16 = 64;
 
 /// Takes out of the modules what is none, and of their words what cannot be, with a remark of each.
 pub(super) fn sort_out(tables: &mut Tables) {
@@ -34,9 +41,9 @@ pub(super) fn sort_out(tables: &mut Tables) {
         "devices of ROM or flash are no memory modules and were left out",
     ));
     remarks.extend(count(
-        taken(tables, |dimm| dimm.holds == Holds::Others),
-        "a device of an array that is no system memory (video, cache, flash) was left out",
-        "devices of arrays that are no system memory (video, cache, flash) were left out",
+        taken(tables, |dimm| dimm.holds == Holds::Others || is_of_chip(dimm)),
+        "a device that is no system memory (video, cache, flash) was left out",
+        "devices that are no system memory (video, cache, flash) were left out",
     ));
     let mut apart = |what: &str, taken: Vec<Dimm>| {
         if taken.is_empty() {
@@ -55,6 +62,7 @@ pub(super) fn sort_out(tables: &mut Tables) {
     tables.dmi.is_virtual |= tables.dimms.iter().any(is_invented);
     remarks.extend(impossible_speeds(&mut tables.dimms));
     remarks.extend(contradicting_speeds(&mut tables.dimms));
+    remarks.extend(too_wide(&mut tables.dimms));
     tables.remarks.extend(remarks);
 }
 
@@ -67,6 +75,10 @@ fn taken(tables: &mut Tables, is_of: impl Fn(&Dimm) -> bool) -> Vec<Dimm> {
 
 fn is_firmware(dimm: &Dimm) -> bool {
     dimm.kind.as_ref().is_some_and(|kind| FIRMWARE.contains(&kind.to_ascii_uppercase().as_str()))
+}
+
+fn is_of_chip(dimm: &Dimm) -> bool {
+    dimm.kind.as_ref().is_some_and(|kind| OF_CHIPS.contains(&kind.to_ascii_uppercase().as_str()))
 }
 
 fn is_cxl(dimm: &Dimm) -> bool {
@@ -95,7 +107,7 @@ fn impossible_speeds(dimms: &mut [Dimm]) -> Vec<String> {
     let (mut impossible, mut beyond_rated) = (BTreeSet::new(), BTreeSet::new());
     for dimm in dimms {
         let own = POSSIBLE.iter().find(|(kind, ..)| dimm.kind.as_deref() == Some(*kind));
-        let (least, most) = own.map_or((0, BEYOND_ALL), |(_, least, most)| (*least, *most));
+        let (least, most) = own.map_or(POSSIBLE_OF_ALL, |(_, least, most)| (*least, *most));
         for speed in [&mut dimm.speed_mts, &mut dimm.configured_mts] {
             impossible.extend(speed.take_if(|mts| !(least..=most).contains(mts)));
         }
@@ -113,6 +125,45 @@ fn impossible_speeds(dimms: &mut [Dimm]) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Widths that count the bits of error correction as data.
+fn too_wide(dimms: &mut [Dimm]) -> Option<String> {
+    let is_ddr = |dimm: &&mut Dimm| dimm.kind.as_ref().is_none_or(|kind| kind.starts_with("DDR"));
+    let mut told = BTreeSet::new();
+    for dimm in dimms.iter_mut().filter(is_ddr) {
+        told.extend(dimm.data_width_bits.filter(|bits| *bits > DATA_BITS && *bits < 2 * DATA_BITS));
+        dimm.data_width_bits =
+            dimm.data_width_bits.map(|bits| if bits < 2 * DATA_BITS { bits.min(DATA_BITS) } else { bits });
+    }
+    let widths = listed(told.iter().map(u16::to_string));
+    (!told.is_empty()).then(|| {
+        format!("the firmware tells a data width of {widths} bits, which counts error correction: {DATA_BITS} are used")
+    })
+}
+
+/// Bounds the speeds from which bandwidths are reckoned by what the processor drives and modules
+/// are rated, and says where the firmware claims more.
+pub(super) fn bound_speeds(dimms: &mut [Dimm], limit: Option<u32>) -> Option<String> {
+    let mut beyond = BTreeSet::new();
+    for dimm in dimms.iter_mut() {
+        let is_clock = dimm
+            .speed_mts
+            .zip(dimm.configured_mts)
+            .is_some_and(|(rated, runs)| rated.abs_diff(2 * runs) <= 2);
+        let told = if is_clock { dimm.speed_mts } else { dimm.configured_mts.or(dimm.speed_mts) };
+        // Some boards drive a step more than the processor's page says.
+        let runs = dimm.configured_mts.zip(limit);
+        let is_step = runs.is_some_and(|(runs, limit)| runs <= limit + limit / 10);
+        beyond.extend(runs.filter(|_| !is_step));
+        dimm.most_mts =
+            told.map(|told| limit.filter(|_| !is_step || is_clock).map_or(told, |limit| told.min(limit)));
+    }
+    beyond.first().map(|(runs, limit)| {
+        format!(
+            "modules are said to run at {runs} MT/s, and the processor drives {limit} MT/s: bandwidths are reckoned with that"
+        )
+    })
 }
 
 /// Modules of one part number have one rated speed; where the firmware tells several, it is not
@@ -232,5 +283,40 @@ mod tests {
         }
         let unnamed = Dimm { part: None, ..of("", 2400) };
         assert_eq!(sorted_out(vec![unnamed, of("X", 2133)]).remarks, [""; 0]);
+    }
+
+    #[test]
+    fn bandwidths_are_reckoned_with_what_can_be() {
+        for (kind, rated, runs, limit, most, is_said) in [
+            ("DDR4", Some(2133), Some(4800), Some(2400), Some(2400), true),
+            ("DDR4", Some(3200), None, Some(2666), Some(2666), false),
+            ("DDR4", Some(2933), Some(1466), Some(2666), Some(2666), false),
+            ("DDR4", Some(2933), Some(1466), None, Some(2933), false),
+            ("Unknown", Some(12_800), Some(12_800), Some(2400), Some(2400), true),
+            ("DDR4", Some(2666), Some(2667), Some(2666), Some(2667), false),
+            ("DDR5", Some(6400), Some(6400), Some(6000), Some(6400), false),
+            ("DDR4", Some(3200), Some(2400), None, Some(2400), false),
+            ("Other", Some(1), Some(1), Some(2400), None, false),
+            ("Other", Some(2), Some(65), None, None, false),
+        ] {
+            let one = Dimm { speed_mts: rated, configured_mts: runs, ..dimm("A1", kind, 0, 0) };
+            let mut tables = sorted_out(vec![one]);
+            let said = bound_speeds(&mut tables.dimms, limit);
+            assert_eq!(
+                (tables.dimms[0].most_mts, said.is_some()),
+                (most, is_said),
+                "{kind} {rated:?} {runs:?}"
+            );
+        }
+        for (kind, told, used) in
+            [("DDR4", 72, 64), ("DDR5", 80, 64), ("DDR3", 64, 64), ("DDR5", 32, 32), ("HBX", 128, 128)]
+        {
+            let tables =
+                sorted_out(vec![Dimm { data_width_bits: Some(told), ..dimm("A1", kind, 3200, 3200) }]);
+            assert_eq!(
+                (tables.dimms[0].data_width_bits, tables.remarks.len()),
+                (Some(used), usize::from(told != used))
+            );
+        }
     }
 }

@@ -14,8 +14,8 @@ use super::cpus::{Cpu, Facts, SPEED_SOURCE};
 use super::place::{self, Why};
 use super::platforms::Rule;
 use super::population::{Confidence, DimmFinding, Population, SocketMemory};
-use super::speed::{self, DimmSpeed};
-use super::{Dimm, Hypervisor, Tables, moves};
+use super::speed::{self, Cause, Slow};
+use super::{Dimm, Hypervisor, Processor, Tables, moves};
 use model::Severity;
 
 pub(super) fn judge(
@@ -40,14 +40,17 @@ pub(super) fn judge(
     judged.dimm_source = rule.map(|rule| rule.source.to_string());
     judged.dimm_cpu_family = facts.map(|facts| facts.name.to_string());
     judged.dimm_cpu_source = facts.map(|facts| facts.source.to_string());
-    let speeds = speed::speed(&tables.dimms, cpu);
+    let (speeds, slow) = speed::speed(&tables.dimms, cpu, is_whole(tables));
     let mut findings = modules(&memory);
-    findings.extend(below_rated(&memory, &speeds));
+    findings.extend(below_rated(&slow, speeds.cpu_limit));
     judged.dimm_speed = Some(speeds);
+    let unknown = rule.and_then(|_| unknown_channels(tables, facts));
+    judged.dimm_remarks.extend(unknown.clone());
     let is_told = tables.dimms.iter().all(|dimm| !dimm.is_untold);
     if rule.is_some()
         && is_told
-        && tables.missing == 0
+        && is_whole(tables)
+        && unknown.is_none()
         && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some())
     {
         let sockets = sockets(tables, facts);
@@ -83,7 +86,7 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
     // Whose names and channels the invented ones would be is no question.
     let invented = !remarks.is_empty();
     match rule {
-        None if invented => {}
+        None if invented || !is_whole(tables) => {}
         None => remarks.push(why_not_placed(tables, cpu)),
         Some(_) if cpu.is_none() => remarks.push(
             "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
@@ -91,10 +94,14 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
         ),
         _ => {}
     }
-    let persistent = tables.dimms.iter().filter(|dimm| dimm.persistent).count();
-    if persistent > 0 {
-        remarks.push(format!("{persistent} persistent modules are no part of this judgement"));
+    let disabled =
+        tables.processors.iter().filter(|processor| processor.is_disabled).map(|one| &one.designation);
+    let disabled = listed(disabled.map(|name| name.chars().take(40).collect()));
+    if !disabled.is_empty() {
+        remarks
+            .push(format!("a processor is switched off ({disabled}): no memory is expected of its socket"));
     }
+    remarks.extend(persistent(tables));
     remarks.extend(listing(tables));
     remarks.extend(tables.remarks.iter().cloned());
     let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none() && !dimm.is_untold).count();
@@ -102,6 +109,59 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
         remarks.push(format!("the size of {unknown} modules is unknown: their placement cannot be judged"));
     }
     remarks
+}
+
+/// Modules that keep their content, which stand apart.
+fn persistent(tables: &Tables) -> Option<String> {
+    let modules: Vec<&Dimm> =
+        tables.dimms.iter().filter(|dimm| dimm.persistent && dimm.is_filled()).collect();
+    let bytes: u64 = modules.iter().filter_map(|dimm| dimm.size_bytes).sum();
+    let names = listed(modules.iter().take(6).map(|dimm| dimm.name().chars().take(40).collect()));
+    (!modules.is_empty()).then(|| {
+        format!(
+            "persistent modules (NVDIMM, Optane) are no part of this judgement and stand apart: {}, {} ({names})",
+            modules.len(),
+            gib(bytes)
+        )
+    })
+}
+
+const NOT_JUDGED: &str = "so that the placement cannot be judged";
+
+/// Whether all slots are listed, as far as the list tells.
+fn is_whole(tables: &Tables) -> bool {
+    tables.cut.is_none() && tables.unlisted == 0
+}
+
+/// Numbers of the sockets whose processor works.
+fn working(tables: &Tables) -> impl Iterator<Item = u32> {
+    let works = |(_, one): &(usize, &Processor)| one.populated == Some(true) && !one.is_disabled;
+    tables.processors.iter().enumerate().filter(works).map(|(number, _)| number as u32)
+}
+
+/// Why it is not known which channels are empty, though slots are told apart by channel.
+fn unknown_channels(tables: &Tables, facts: Option<&Facts>) -> Option<String> {
+    if !is_whole(tables) {
+        return None;
+    }
+    let is_placed = tables.dimms.iter().all(|dimm| dimm.socket.is_some());
+    let is_listed = |socket: u32| tables.dimms.iter().any(|dimm| dimm.socket == Some(socket));
+    let silent = working(tables).find(|socket| is_placed && !tables.is_ended && !is_listed(*socket));
+    if let Some(socket) = silent {
+        return Some(format!(
+            "no slot of socket {socket} is listed, though it has a processor, and the list has no end: whether its slots are \
+             empty or left out is not known, {NOT_JUDGED}; give all that dmidecode prints"
+        ));
+    }
+    let announced: u32 = tables.arrays.iter().filter_map(|array| array.slots).fold(0, u32::saturating_add);
+    let is_all = announced > 0 && announced as usize <= tables.dimms.len();
+    let none_empty = tables.dimms.iter().all(|dimm| dimm.is_filled());
+    (facts.is_none() && none_empty && !is_all).then(|| {
+        format!(
+            "neither the processor nor an empty slot is listed: how many channels a socket has, and whether some are empty, is \
+             not known, {NOT_JUDGED}; give all that dmidecode prints (without -t)"
+        )
+    })
 }
 
 /// What the text does not list, or not of all.
@@ -113,12 +173,18 @@ fn listing(tables: &Tables) -> Vec<String> {
             "{untold} slots do not tell their size (the text has no such lines): whether modules are in them, and so the placement, is not known"
         ));
     }
-    if tables.missing > 0 {
-        remarks.push(format!(
-            "the board's arrays have {} slots more than the text lists: it is cut, so that the placement cannot be judged; give all \
-             that dmidecode prints",
-            tables.missing
-        ));
+    if let Some(why) = &tables.cut {
+        remarks.push(format!("{why}: it is cut, {NOT_JUDGED}; give all that dmidecode prints"));
+    }
+    let (more, ended) = (tables.unlisted, tables.is_ended);
+    match tables.cut {
+        None if more > 0 && ended => remarks.push(format!(
+            "the board's arrays have {more} slots more than the list, which goes to its end: both contradict each other, {NOT_JUDGED}"
+        )),
+        None if more > 0 => remarks.push(format!(
+            "the board's arrays have {more} slots more than the text lists: it is cut, {NOT_JUDGED}; give all that dmidecode prints"
+        )),
+        _ => {}
     }
     remarks
 }
@@ -153,6 +219,23 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
         Why::Contradiction(rule) => {
             format!("the list contradicts the rule for its names ({}), so that slots", rule.family)
         }
+        Why::Slots(rule, known, listed) => {
+            let known: Vec<String> = known.iter().map(usize::to_string).collect();
+            format!(
+                "the rule for such names ({}) is of boards with {} slots a processor, and {listed} of a processor are listed, so \
+                 that slots",
+                rule.family,
+                known.join(" or ")
+            )
+        }
+        Why::Stray(rule, name) => {
+            return format!(
+                "the device \"{}\" is in no slot of this platform's rule ({}): whether it is a module is not known, so that only \
+                 the modules themselves are judged",
+                cut(&name),
+                rule.family
+            );
+        }
         Why::Twice(name) => {
             format!(
                 "the slot \"{}\" is listed twice, as where two printouts are one text, so that slots",
@@ -171,11 +254,7 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
 fn sockets(tables: &Tables, facts: Option<&Facts>) -> Vec<SocketMemory> {
     let mut numbers: BTreeSet<u32> =
         tables.dimms.iter().filter(|dimm| dimm.is_memory()).filter_map(|dimm| dimm.socket).collect();
-    for (number, processor) in tables.processors.iter().enumerate() {
-        if processor.populated == Some(true) {
-            numbers.insert(number as u32);
-        }
-    }
+    numbers.extend(working(tables));
     let placed = tables.dimms.iter().all(|dimm| dimm.socket.is_some());
     let widest = tables.dimms.iter().filter_map(|dimm| dimm.channel).max().map(|channel| channel + 1);
     let channels = facts.map(|facts| facts.channels).or(widest.filter(|_| placed));
@@ -256,35 +335,39 @@ fn maker(text: &str) -> String {
     if code { text[..4].to_ascii_uppercase() } else { text.trim().to_ascii_lowercase() }
 }
 
-fn below_rated(memory: &[&Dimm], speeds: &DimmSpeed) -> Option<DimmFinding> {
-    let slow = memory.iter().find(|dimm| speed::is_slower(dimm))?;
-    let (rated, runs) = (slow.speed_mts?, slow.configured_mts?);
-    let cause = speeds.likely_cause.as_deref();
-    let (why, severity, confidence) = match cause {
-        Some("cpu_limit") => {
-            (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+/// Of each cause, the slowest modules that it slows.
+fn below_rated(slow: &[Slow], cpu_limit: Option<u32>) -> Vec<DimmFinding> {
+    let mut found: Vec<(String, DimmFinding)> = Vec::new();
+    for Slow { rated, runs, cause } in slow {
+        let (why, severity, confidence) = match cause {
+            Cause::Processor => {
+                (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+            }
+            Cause::SlowestModule => {
+                ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
+            }
+            Cause::Modules(limit, source) => {
+                (format!("{limit} ({source})"), Severity::Note, Confidence::Medium)
+            }
+            _ if rated.abs_diff(2 * runs) <= 2 => {
+                let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
+                (why.to_string(), Severity::Note, Confidence::Low)
+            }
+            Cause::Untold(why) => (why.clone(), Severity::Note, Confidence::Low),
+            Cause::Unexplained => {
+                let drives = cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
+                let why = format!(
+                    "limit not known{}; look at the firmware's memory settings",
+                    drives.unwrap_or_default()
+                );
+                (why, Severity::Warning, Confidence::Medium)
+            }
+        };
+        if found.iter().any(|(known, _)| *known == why) {
+            continue;
         }
-        Some("slowest_module") => {
-            ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
-        }
-        Some(limit) => (
-            format!("{limit} ({})", speeds.limit_source.unwrap_or_default()),
-            Severity::Note,
-            Confidence::Medium,
-        ),
-        None if rated.abs_diff(2 * runs) <= 2 => {
-            let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
-            (why.to_string(), Severity::Note, Confidence::Low)
-        }
-        None => {
-            let drives = speeds.cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
-            let why = format!(
-                "limit not known{}; look at the firmware's memory settings",
-                drives.unwrap_or_default()
-            );
-            (why, Severity::Warning, Confidence::Medium)
-        }
-    };
-    let text = format!("modules rated {rated} MT/s run at {runs} MT/s: {why}");
-    Some(finding("below_rated_speed", severity, confidence, text))
+        let text = format!("modules rated {rated} MT/s run at {runs} MT/s: {why}");
+        found.push((why, finding("below_rated_speed", severity, confidence, text)));
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cpus::{Cpu, Facts};
 use super::names::{Fields, fields};
 use super::platforms::{Layout, RULES, Rule};
-use super::{Dimm, Tables};
+use super::{Dimm, Tables, says_empty};
 
 /// More slots a channel are no channel.
 const SLOTS_MOST: u32 = 4;
@@ -47,6 +47,10 @@ pub(super) enum Why {
     OtherProcessors,
     /// There is one, which the slots contradict.
     Contradiction(&'static Rule),
+    /// There is one for boards with so many slots a processor, of which others are listed.
+    Slots(&'static Rule, Vec<usize>, usize),
+    /// There is one, which all slots follow but the one of this name.
+    Stray(&'static Rule, String),
     /// A slot of this name is listed twice.
     Twice(String),
 }
@@ -54,19 +58,42 @@ pub(super) enum Why {
 pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
     let filled = || tables.dimms.iter().filter(|dimm| dimm.is_filled());
     let mut seen = BTreeSet::new();
-    let twice = filled().find(|dimm| !dimm.name().is_empty() && !seen.insert((&dimm.locator, &dimm.bank)));
-    if let Some(dimm) = twice {
+    let is_named = |dimm: &&Dimm| !dimm.name().is_empty() && !says_empty(dimm.name());
+    let mut named = tables.dimms.iter().filter(is_named);
+    if let Some(dimm) = named.find(|dimm| !seen.insert((&dimm.locator, &dimm.bank))) {
         return Why::Twice(dimm.name().to_string());
     }
-    let is_named = |rule: &&Rule| made_by(tables, rule) && filled().all(|dimm| read(rule, dimm).is_some());
-    let mut rules = RULES.iter().filter(is_named).peekable();
-    match (rules.peek(), cpu) {
-        (None, _) => Why::Names,
-        (Some(_), None) => Why::Processor,
-        (Some(_), Some(cpu)) => rules
-            .find(|rule| rule.cpus.is_empty() || rule.cpus.contains(&cpu.facts.family))
-            .map_or(Why::OtherProcessors, Why::Contradiction),
+    let family = cpu.map(|cpu| cpu.facts.family);
+    let is_for =
+        |rule: &&Rule| rule.cpus.is_empty() || family.is_some_and(|family| rule.cpus.contains(&family));
+    let own: Vec<&Rule> = RULES.iter().filter(|rule| made_by(tables, rule)).collect();
+    let reads = |rule: &&Rule| filled().all(|dimm| read(rule, dimm).is_some());
+    let rules: Vec<&Rule> = own.iter().copied().filter(reads).collect();
+    if rules.is_empty() {
+        let mut strays = own.iter().copied().filter(is_for).filter_map(|rule| {
+            let strays: Vec<&Dimm> = filled().filter(|dimm| read(rule, dimm).is_none()).collect();
+            let [stray] = strays.as_slice() else { return None };
+            (filled().count() > 2).then(|| Why::Stray(rule, stray.name().to_string()))
+        });
+        return strays.next().unwrap_or(Why::Names);
     }
+    if cpu.is_none() {
+        return Why::Processor;
+    }
+    let Some(rule) = rules.iter().copied().find(is_for) else {
+        return Why::OtherProcessors;
+    };
+    if let Layout::Lists(lists) = rule.layout {
+        let lengths: Vec<usize> = lists.iter().map(|list| list.len()).collect();
+        let mut slots: BTreeMap<(Option<u32>, Option<u32>), usize> = BTreeMap::new();
+        for fields in tables.dimms.iter().filter_map(|dimm| read(rule, dimm)) {
+            *slots.entry((fields.socket, fields.socket_letter)).or_default() += 1;
+        }
+        if let Some(count) = slots.into_values().find(|count| !lengths.contains(count)) {
+            return Why::Slots(rule, lengths, count);
+        }
+    }
+    Why::Contradiction(rule)
 }
 
 fn made_by(tables: &Tables, rule: &Rule) -> bool {
@@ -113,6 +140,14 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let known = socket_of.iter().flatten();
     let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
     if known.clone().any(|socket| *socket >= most) {
+        return None;
+    }
+    // No firmware sees a module of a socket without a processor.
+    let is_vacant = |socket: &u32| {
+        tables.processors.get(*socket as usize).is_some_and(|processor| processor.populated == Some(false))
+    };
+    let mut places_filled = tables.dimms.iter().zip(&socket_of).filter(|(dimm, _)| filled(dimm));
+    if places_filled.any(|(_, socket)| socket.as_ref().is_some_and(is_vacant)) {
         return None;
     }
     let mut slots: BTreeMap<u32, usize> = BTreeMap::new();

@@ -254,21 +254,7 @@ pub const RULES: &[Rule] = &[
         layout: Layout::Named,
         source: "Supermicro X10, X11 and H11 board manuals: P<processor>-DIMM<channel><slot>",
     },
-    Rule {
-        family: "processor, channel's letter and slot, processors from 0",
-        vendors: &[],
-        cpus: &[],
-        locators: &[
-            "dimm_p{socket}_{channel-letter}{slot}",
-            "cpu{socket}_{channel-letter}{slot}",
-            "cpu{socket}_dimm_{channel-letter}{slot}",
-            "p{socket}_dimm_{channel-letter}{slot}",
-        ],
-        banks: &[],
-        first_socket: 0,
-        layout: Layout::Named,
-        source: "the locator's own words, as on Gigabyte (DIMM_P0_A0) and Hitachi DS240 (CPU0_A0)",
-    },
+    // Before the next one: names that have a 0 do not follow it.
     Rule {
         family: "processor, channel's letter and slot, processors from 1",
         vendors: &[],
@@ -284,6 +270,21 @@ pub const RULES: &[Rule] = &[
         first_socket: 1,
         layout: Layout::Named,
         source: "the locator's own words, as on Intel S2600 boards (CPU1_DIMM_A1)",
+    },
+    Rule {
+        family: "processor, channel's letter and slot, processors from 0",
+        vendors: &[],
+        cpus: &[],
+        locators: &[
+            "dimm_p{socket}_{channel-letter}{slot}",
+            "cpu{socket}_{channel-letter}{slot}",
+            "cpu{socket}_dimm_{channel-letter}{slot}",
+            "p{socket}_dimm_{channel-letter}{slot}",
+        ],
+        banks: &[],
+        first_socket: 0,
+        layout: Layout::Named,
+        source: "the locator's own words, as on Gigabyte (DIMM_P0_A0) and Hitachi DS240 (CPU0_A0)",
     },
     Rule {
         family: "channel's letter and slot, going on over the processors",

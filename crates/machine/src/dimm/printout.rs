@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::systems::of_one_system;
 use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::printout::{Structure, structures};
 
@@ -43,86 +44,58 @@ pub(super) fn parse(text: &str) -> Tables {
     for one in structures.iter().filter(|one| matches!(one.kind, 19 | 20)) {
         tables.ranges.extend(range(one, &slots));
     }
-    let told: u32 = tables.arrays.iter().filter_map(|array| array.slots).fold(0, u32::saturating_add);
-    tables.missing = told.saturating_sub(tables.dimms.len() as u32);
+    tables.unlisted = Arrays::of(&structures).unlisted();
     tables
 }
 
-/// What a text has of one system.
-#[derive(Default)]
-struct Printed<'a> {
-    /// Its maker and product.
-    name: Option<[&'a str; 2]>,
-    structures: Vec<Structure<'a>>,
-    seen: BTreeSet<Structure<'a>>,
+/// Slots that arrays announce and those that are listed for them.
+pub(super) struct Arrays {
+    /// By handle: announced and listed.
+    pub known: BTreeMap<String, (u32, u32)>,
+    /// Announced by arrays without a handle.
+    pub unnamed: u32,
+    /// Listed for an array that is not.
+    pub strays: u32,
 }
 
-/// More systems in one text are not told apart.
-const SYSTEMS_MOST: usize = 50;
-
-impl<'a> Printed<'a> {
-    /// Adds what is not there yet. Without handles two slots may have the same words, so that only
-    /// what a later part repeats is told twice.
-    fn add(&mut self, part: Vec<Structure<'a>>) {
-        let mut unnumbered = Vec::new();
-        for one in part.into_iter().filter(|one| one.kind != u32::MAX) {
-            if self.seen.contains(&one) {
-                continue;
-            }
+impl Arrays {
+    fn of(structures: &[Structure]) -> Arrays {
+        let mut arrays = Arrays { known: BTreeMap::new(), unnamed: 0, strays: 0 };
+        for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == Holds::Modules) {
+            let slots = array(one).and_then(|array| array.slots).unwrap_or(0);
             match one.handle {
-                Some(_) => drop(self.seen.insert(one.clone())),
-                None => unnumbered.push(one.clone()),
+                Some(handle) => drop(arrays.known.insert(handle.to_string(), (slots, 0))),
+                None => arrays.unnamed = arrays.unnamed.saturating_add(slots),
             }
-            self.structures.push(one);
         }
-        self.seen.extend(unnumbered);
-    }
-
-    fn has_modules(&self) -> bool {
-        self.structures.iter().any(|one| one.kind == 17)
-    }
-}
-
-/// The structures of one system, each once: a text may have its printout twice, and those of other
-/// systems behind it. No table has a second structure of the firmware or of the system.
-fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<String>) -> Vec<Structure<'a>> {
-    let mut parts: Vec<Vec<Structure>> = vec![Vec::new()];
-    let mut seen: BTreeSet<u32> = BTreeSet::new();
-    for one in all.into_iter().filter(|one| !one.fields.is_empty()) {
-        if matches!(one.kind, 0 | 1) && !seen.insert(one.kind) {
-            seen = [one.kind].into_iter().collect();
-            parts.push(Vec::new());
-        }
-        parts.last_mut().into_iter().for_each(|part| part.push(one.clone()));
-    }
-    let mut systems: Vec<Printed> = Vec::new();
-    for part in parts {
-        let name = part
+        let others: BTreeSet<&str> = structures
             .iter()
-            .find(|one| one.kind == 1)
-            .map(|one| ["Manufacturer", "Product Name"].map(|field| one.get(&[field]).unwrap_or_default()));
-        let is_same = |system: &Printed| name.is_none() || system.name.is_none() || system.name == name;
-        let at = systems.iter().position(is_same).unwrap_or_else(|| {
-            systems.push(Printed::default());
-            systems.len() - 1
-        });
-        systems[at].name = systems[at].name.or(name);
-        systems[at].add(part);
-        if systems.len() > SYSTEMS_MOST {
-            break;
+            .filter(|one| one.kind == 16 && holds(one) != Holds::Modules)
+            .filter_map(|one| one.handle)
+            .collect();
+        for one in structures.iter().filter(|one| one.kind == 17 && !one.fields.is_empty()) {
+            let handle = one.get(&["Array Handle"]);
+            if !handle.is_some_and(|handle| others.contains(handle)) {
+                arrays.list(handle);
+            }
+        }
+        arrays
+    }
+
+    /// Counts a slot of the array with this handle.
+    pub fn list(&mut self, handle: Option<&str>) {
+        match handle.and_then(|handle| self.known.get_mut(handle)) {
+            Some((_, listed)) => *listed += 1,
+            None => self.strays += 1,
         }
     }
-    let others = systems.iter().filter(|system| system.has_modules()).count().saturating_sub(1);
-    let chosen = systems.iter().position(Printed::has_modules).unwrap_or(0);
-    let chosen = systems.swap_remove(chosen);
-    if others > 0 {
-        remarks.push(format!(
-            "the text has printouts of {} systems: only {} is judged; give each a file of its own",
-            others + 1,
-            chosen.name.unwrap_or_default().join(" ").chars().take(60).collect::<String>()
-        ));
+
+    /// Slots that are announced and not listed: of each array, as far as slots name theirs.
+    pub fn unlisted(&self) -> u32 {
+        let lacks = |(told, listed): &(u32, u32)| told.saturating_sub(*listed);
+        let sum = self.known.values().map(lacks).fold(self.unnamed, u32::saturating_add);
+        sum.saturating_sub(self.strays)
     }
-    chosen.structures
 }
 
 fn holds(array: &Structure) -> Holds {
@@ -149,6 +122,7 @@ fn keep(field: &mut Option<String>, value: Option<String>) {
 fn processor(one: &Structure) -> Option<Processor> {
     let kind = one.get(&["Type"]).unwrap_or("Central Processor");
     let status = one.get(&["Status"]).unwrap_or("").to_ascii_lowercase();
+    let is_disabled = status.contains("disabled");
     let populated = match status.split([',', ' ']).next() {
         Some("populated") => Some(true),
         Some("unpopulated") => Some(false),
@@ -158,6 +132,7 @@ fn processor(one: &Structure) -> Option<Processor> {
         designation: one.get(&["Socket Designation"]).unwrap_or("").to_string(),
         version: one.get(&["Version"]).and_then(told),
         populated,
+        is_disabled,
     })
 }
 
@@ -197,10 +172,11 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         part: one.get(&["Part Number"]).and_then(told),
         manufacturer: one.get(&["Manufacturer"]).and_then(told),
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
-        holds: if name(&["Form Factor"]).to_ascii_uppercase().starts_with("CXL") {
-            Holds::Cxl
-        } else {
-            array
+        holds: match name(&["Form Factor"]).to_ascii_uppercase().as_str() {
+            form if form.starts_with("CXL") => Holds::Cxl,
+            // A chip that is of no kind of memory.
+            "CHIP" if matches!(one.get(&["Type"]), Some("Other" | "Unknown")) => Holds::Others,
+            _ => array,
         },
         is_untold: stated.is_empty() && !is_empty,
         persistent: one.get(&["Type"]) == Some("Logical non-volatile device")
@@ -349,7 +325,7 @@ mod tests {
         assert_eq!(parse(&format!("{}{}{MODULE}{other}", system("R740"), system("R740"))), one);
         let two = parse(&format!("{}{MODULE}{}{other}{}", system("R740"), system("R640"), system("R740")));
         assert_eq!((two.dimms.len(), two.dmi.product.as_deref()), (1, Some("R740")));
-        assert!(two.remarks[0].contains("2 systems: only Dell Inc. R740"), "{:?}", two.remarks);
+        assert!(two.remarks[0].contains("2 systems: only Dell Inc. R740,"), "{:?}", two.remarks);
     }
 
     #[test]
@@ -392,13 +368,13 @@ mod tests {
     fn a_cut_text_lists_fewer_slots_than_its_arrays_have() {
         let array = "Physical Memory Array\n\tUse: System Memory\n\tNumber Of Devices: 2\n";
         let other = MODULE.replace("0x1100", "0x1101").replace("Locator: A1", "Locator: A2");
-        for (text, missing) in [
+        for (text, unlisted) in [
             (format!("{array}{MODULE}"), 1),
             (format!("{array}{MODULE}{other}"), 0),
             (format!("{array}{array}{MODULE}{other}"), 2),
             (MODULE.to_string(), 0),
         ] {
-            assert_eq!(parse(&text).missing, missing, "{text}");
+            assert_eq!(parse(&text).unlisted, unlisted, "{text}");
         }
     }
 

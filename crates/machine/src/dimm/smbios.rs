@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::printout::buffer;
+use super::printout::{Arrays, buffer};
 use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::smbios::{Structure, structures};
 
@@ -50,6 +50,8 @@ pub(super) fn parse(table: &[u8]) -> Tables {
                 designation: one.text(0x04),
                 version: told(&one.text(0x10)),
                 populated: one.byte(0x18).map(|status| status & 0x40 != 0),
+                // 2 and 3: switched off by the user, by the firmware.
+                is_disabled: one.byte(0x18).is_some_and(|status| matches!(status & 7, 2 | 3)),
             }),
             // Use 3: system memory.
             16 if one.byte(0x05) == Some(3) => tables.arrays.push(array(&one)),
@@ -65,7 +67,31 @@ pub(super) fn parse(table: &[u8]) -> Tables {
     for one in structures(table).filter(|one| matches!(one.kind, 19 | 20)) {
         tables.ranges.extend(range(&one, &slots));
     }
+    tables.is_ended = structures(table).any(|one| one.kind == END);
+    tables.unlisted = unlisted(table, &arrays);
+    tables.cut = (!tables.is_ended && tables.arrays.is_empty() && !tables.dimms.is_empty())
+        .then(|| "the table has neither an array of memory nor an end".to_string());
     tables
+}
+
+/// The kind of the structure that ends a table.
+const END: u8 = 127;
+
+/// Slots that arrays announce and the table does not list.
+fn unlisted(table: &[u8], holders: &BTreeMap<u64, Holds>) -> u32 {
+    let mut arrays = Arrays { known: BTreeMap::new(), unnamed: 0, strays: 0 };
+    for one in structures(table).filter(|one| one.kind == 16 && one.byte(0x05) == Some(3)) {
+        if holds(&one) == Holds::Modules {
+            arrays.known.insert(one.handle.to_string(), (array(&one).slots.unwrap_or(0), 0));
+        }
+    }
+    for one in structures(table).filter(|one| one.kind == 17 && one.bytes.len() >= DEVICE_LEAST) {
+        let array = one.word(0x04);
+        if array.and_then(|handle| holders.get(&handle)).is_none_or(|holds| *holds == Holds::Modules) {
+            arrays.list(array.map(|handle| handle.to_string()).as_deref());
+        }
+    }
+    arrays.unlisted()
 }
 
 fn array(one: &Structure) -> MemoryArray {
@@ -112,7 +138,11 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         manufacturer: told(&one.text(0x17)),
         load_reduced: buffer(detail & (1 << 15) != 0, detail & (1 << 13) != 0),
         persistent,
-        holds: array,
+        holds: match (one.byte(0x0e), one.byte(0x12)) {
+            // A chip that is of no kind of memory.
+            (Some(0x05), Some(0x01 | 0x02)) => Holds::Others,
+            _ => array,
+        },
         ..Dimm::default()
     }
 }
@@ -129,12 +159,18 @@ fn speed(one: &Structure, at: usize, wide: usize) -> Option<u32> {
 /// Types of memory that servers have had since DDR.
 fn kind(number: u64) -> Option<&'static str> {
     Some(match number {
+        0x04 => "EDRAM",
+        0x05 => "VRAM",
+        0x06 => "SRAM",
         0x07 => "RAM",
         0x08 => "ROM",
         0x09 => "Flash",
         0x0a => "EEPROM",
         0x0b => "FEPROM",
         0x0c => "EPROM",
+        0x0d => "CDRAM",
+        0x0e => "3DRAM",
+        0x10 => "SGRAM",
         0x12 => "DDR",
         0x13 => "DDR2",
         0x14 => "DDR2 FB-DIMM",

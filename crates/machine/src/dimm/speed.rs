@@ -88,26 +88,63 @@ const BY_MODULES: &[Limit] = &[
     limit(Family::Xeon6Small, 2, RDIMM, 5200, ENGENIUS),
 ];
 
-pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>) -> DimmSpeed {
+/// Modules that run slower than they can: rated and running at the same speeds.
+pub(super) struct Slow {
+    pub rated: u32,
+    pub runs: u32,
+    pub cause: Cause,
+}
+
+/// Why modules run slower than they can.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cause {
+    /// The processor drives no faster.
+    Processor,
+    SlowestModule,
+    /// So many modules a channel, and who tells it.
+    Modules(String, &'static str),
+    /// What would explain it is not known.
+    Untold(String),
+    /// All that is known says that they could run faster.
+    Unexplained,
+}
+
+/// The speeds, and the slow modules by their speeds, the slowest first. `is_whole`: whether all
+/// modules are listed.
+pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>, is_whole: bool) -> (DimmSpeed, Vec<Slow>) {
     let memory: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.is_memory()).collect();
     let all = |value: fn(&Dimm) -> Option<u32>| -> Vec<u32> {
         memory.iter().filter_map(|dimm| value(dimm)).collect::<BTreeSet<u32>>().into_iter().collect()
     };
     let (rated, configured) = (all(|dimm| dimm.speed_mts), all(|dimm| dimm.configured_mts));
-    let slower: Vec<&&Dimm> = memory.iter().filter(|dimm| is_slower(dimm)).collect();
-    let limit = cpu.and_then(|cpu| cpu.limit_mts());
-    let cause = slower.iter().filter_map(|dimm| dimm.configured_mts).min().and_then(|runs| {
-        if limit.is_some_and(|limit| same(runs, limit)) {
-            return Some(("cpu_limit".to_string(), None));
+    let cpu_limit = cpu.and_then(|cpu| cpu.limit_mts());
+    let slower = memory.iter().filter(|dimm| is_slower(dimm));
+    let groups: BTreeSet<(u32, u32)> =
+        slower.filter_map(|dimm| dimm.configured_mts.zip(dimm.speed_mts)).collect();
+    let cause = |runs: u32, own: u32| {
+        if cpu_limit.is_some_and(|limit| same(runs, limit)) {
+            return Cause::Processor;
         }
         if rated.first().is_some_and(|slowest| same(*slowest, runs)) {
-            return Some(("slowest_module".to_string(), None));
+            return Cause::SlowestModule;
         }
-        by_modules(&memory, cpu?, runs).map(|(limit, source)| (limit, Some(source)))
-    });
-    let below_rated = !slower.is_empty();
-    let (likely_cause, limit_source) = cause.map_or((None, None), |(cause, source)| (Some(cause), source));
-    DimmSpeed { rated, configured, cpu_limit: limit, below_rated, likely_cause, limit_source }
+        let is_own = |dimm: &Dimm| dimm.configured_mts == Some(runs) && dimm.speed_mts == Some(own);
+        let sockets: Vec<Option<u32>> =
+            memory.iter().filter(|dimm| is_own(dimm)).map(|dimm| dimm.socket).collect();
+        let beside: Vec<&Dimm> =
+            memory.iter().copied().filter(|dimm| sockets.contains(&dimm.socket)).collect();
+        by_modules(&beside, cpu, runs, is_whole)
+    };
+    let slow: Vec<Slow> =
+        groups.into_iter().map(|(runs, rated)| Slow { rated, runs, cause: cause(runs, rated) }).collect();
+    let (likely_cause, limit_source) = match slow.first().map(|slow| &slow.cause) {
+        Some(Cause::Processor) => (Some("cpu_limit".to_string()), None),
+        Some(Cause::SlowestModule) => (Some("slowest_module".to_string()), None),
+        Some(Cause::Modules(limit, source)) => (Some(limit.clone()), Some(*source)),
+        _ => (None, None),
+    };
+    let below_rated = !slow.is_empty();
+    (DimmSpeed { rated, configured, cpu_limit, below_rated, likely_cause, limit_source }, slow)
 }
 
 /// A module that runs slower than it can.
@@ -120,25 +157,45 @@ fn same(one: u32, other: u32) -> bool {
     one.abs_diff(other) <= 1
 }
 
-/// The limit that the fullest channel of a slow module brings with it, and who tells it.
-fn by_modules(memory: &[&Dimm], cpu: Cpu, runs: u32) -> Option<(String, &'static str)> {
+/// What the fullest channel of slow modules' sockets says: its limit and who tells it, or what is
+/// not known.
+fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, runs: u32, is_whole: bool) -> Cause {
+    let drives_unknown = || Cause::Untold("what this processor drives is not known here".to_string());
+    let Some(cpu) = cpu else { return drives_unknown() };
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
     let beside = |dimm: &Dimm| memory.iter().filter(|other| place(other) == place(dimm)).count() as u32;
-    let fullest = memory.iter().filter(|dimm| place(dimm).is_some()).max_by_key(|dimm| beside(dimm))?;
-    let count = beside(fullest);
-    let own = fullest.load_reduced;
-    let row = BY_MODULES.iter().find(|row| {
-        row.family == cpu.facts.family
-            && row.modules == count
-            && (row.load_reduced.is_none() || row.load_reduced == own)
-            && same(row.mts, runs)
-    })?;
-    let kind = match own {
-        Some(true) => " for LRDIMM",
-        Some(false) => " for RDIMM",
-        None => "",
+    let fullest = memory.iter().filter(|dimm| place(dimm).is_some()).max_by_key(|dimm| beside(dimm));
+    let own = fullest.and_then(|dimm| dimm.load_reduced);
+    let count = fullest.map_or(0, |dimm| beside(dimm));
+    let rows = || {
+        let fits = |row: &&Limit| row.family == cpu.facts.family && row.modules == count;
+        BY_MODULES.iter().filter(fits)
     };
-    Some((format!("{count} DPC limit{kind} ({})", row.mts), row.source))
+    let is_of_kind = |row: &&Limit| row.load_reduced.is_none() || row.load_reduced == own;
+    let row = rows().filter(is_of_kind).find(|row| same(row.mts, runs));
+    if let Some(row) = row {
+        let kind = match own {
+            Some(true) => " for LRDIMM",
+            Some(false) => " for RDIMM",
+            None => "",
+        };
+        return Cause::Modules(format!("{count} DPC limit{kind} ({})", row.mts), row.source);
+    }
+    if cpu.limit_mts().is_none() {
+        return drives_unknown();
+    }
+    if count == 0 || !is_whole {
+        return Cause::Untold("how many modules share a channel is not known".to_string());
+    }
+    // One module a channel has the processor's own limit.
+    if count > 1
+        && rows().find(is_of_kind).is_none_or(|_| rows().filter(is_of_kind).any(|row| row.mts <= runs))
+    {
+        return Cause::Untold(format!(
+            "what this processor drives with {count} modules a channel is not known here"
+        ));
+    }
+    Cause::Unexplained
 }
 
 #[cfg(test)]
@@ -157,7 +214,7 @@ mod tests {
             load_reduced,
             ..Dimm::default()
         };
-        let found = speed(&(0..2 * count).map(dimm).collect::<Vec<_>>(), cpu(name));
+        let (found, _) = speed(&(0..2 * count).map(dimm).collect::<Vec<_>>(), cpu(name), true);
         assert_eq!(
             found.limit_source.is_some(),
             found.likely_cause.as_ref().is_some_and(|one| one.contains("DPC"))
@@ -214,5 +271,52 @@ mod tests {
                 "{name} {count} {reduced:?}"
             );
         }
+    }
+
+    #[test]
+    fn nothing_is_blamed_for_what_is_not_known() {
+        let modules = |socket: u32, each: u32, rated: u32, runs: u32| {
+            (0..4 * each).map(move |at| Dimm {
+                socket: Some(socket),
+                channel: Some(at % 4),
+                size_bytes: Some(16 << 30),
+                speed_mts: Some(rated),
+                configured_mts: Some(runs),
+                load_reduced: Some(false),
+                ..Dimm::default()
+            })
+        };
+        let causes = |name: &str, dimms: Vec<Dimm>, is_whole: bool| -> Vec<(u32, u32, Cause)> {
+            let (_, slow) = speed(&dimms, cpu(name), is_whole);
+            slow.into_iter().map(|slow| (slow.rated, slow.runs, slow.cause)).collect()
+        };
+        let gold = "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz";
+        for (name, each, rated, runs, is_whole, words) in [
+            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", 1, 3200, 2666, true, "drives is not known"),
+            ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", 1, 2666, 2133, true, "drives is not known"),
+            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 1, 1600, 1333, true, "drives is not known"),
+            ("Ampere(R) Altra(R) Processor", 1, 3200, 2933, true, "drives is not known"),
+            ("INTEL(R) XEON(R) GOLD 6538Y+", 1, 5600, 5200, true, "drives is not known"),
+            ("AMD EPYC 9755 128-Core Processor", 2, 6400, 4400, true, "2 modules a channel"),
+            (gold, 1, 2666, 2133, false, "how many modules share"),
+        ] {
+            let found = causes(name, modules(0, each, rated, runs).collect(), is_whole);
+            assert!(
+                matches!(&found[..], [(_, _, Cause::Untold(why))] if why.contains(words)),
+                "{name}: {found:?}"
+            );
+        }
+        let one = causes("INTEL(R) XEON(R) GOLD 6530", modules(0, 1, 5600, 4800).collect(), true);
+        assert_eq!(one, [(5600, 4800, Cause::Processor)]);
+        assert_eq!(
+            causes(gold, modules(0, 1, 2666, 2133).collect(), true),
+            [(2666, 2133, Cause::Unexplained)]
+        );
+        // Each socket's modules have their own cause.
+        let two = modules(0, 1, 2933, 2666).chain(modules(1, 1, 2400, 1866)).collect();
+        assert_eq!(
+            causes(gold, two, true),
+            [(2400, 1866, Cause::Unexplained), (2933, 2666, Cause::Processor)]
+        );
     }
 }

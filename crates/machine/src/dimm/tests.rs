@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use model::Severity;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -266,6 +267,31 @@ fn verdicts_of_one_socket_with_two_controllers() {
     let socket = &judged(&dell(&[1, 2, 4, 5])).1.dimm_sockets[0];
     let rounded = (socket.gb_per_s.map(f64::round), socket.gb_per_s_all_channels.map(f64::round));
     assert_eq!(rounded, (Some(85.0), Some(128.0)));
+}
+
+/// Slots of eight channels by AMI's bank strings, of which these have a module.
+fn eight(cpu: &str, filled: &[u32]) -> String {
+    let slot = |channel| {
+        let bank = format!("P0_Node0_Channel{channel}_Dimm0");
+        (format!("P1-DIMM{channel}"), bank, if filled.contains(&channel) { 16 } else { 0 })
+    };
+    board("Supermicro", &[Some(cpu)], &(0..8).map(slot).collect::<Vec<_>>())
+}
+
+#[test]
+fn controllers_are_blamed_where_a_source_covers_the_generation() {
+    for cpu in ["Intel(R) Xeon(R) 6767P", "Intel(R) Xeon(R) Gold 6448Y", "INTEL(R) XEON(R) GOLD 6530"] {
+        // Two, one, two and one on four controllers are six channels of one set.
+        let (_, six) = judged(&eight(cpu, &[0, 1, 2, 4, 5, 6]));
+        assert_eq!(six.dimm_verdict, Some(Balance::NearBalanced), "{cpu} {six:#?}");
+        assert!(!format!("{:?}", six.dimm_findings).contains("interleave over"), "{cpu}");
+        let (_, three) = judged(&eight(cpu, &[0, 1, 2]));
+        assert!(!format!("{three:?}").contains("cannot interleave"), "{cpu} {three:#?}");
+        assert_eq!(three.dimm_confidence, Some(Confidence::Low), "{cpu}");
+        assert!(three.dimm_findings.iter().all(|finding| finding.severity < Severity::Problem), "{cpu}");
+    }
+    let (_, known) = judged(&eight("Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", &[0, 1, 2]));
+    assert!(format!("{known:?}").contains("cannot interleave"), "{known:#?}");
 }
 
 #[test]

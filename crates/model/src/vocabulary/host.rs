@@ -114,6 +114,7 @@ pub mod probe {
         PAGE_BYTES = "probe:page_bytes",
         DIRECTORY = "probe:directory",
         DMIDECODE = "probe:dmidecode",
+        DMIDECODE_SIGNS = "probe:dmidecode_signs",
         BLANKED = "probe:blanked",
         FOLDERS_CPU = "probe:folders/cpu",
         FOLDERS_NODE = "probe:folders/node",

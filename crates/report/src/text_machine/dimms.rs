@@ -25,12 +25,14 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = vec![Line::default()];
-    let filled = machine.dimms.iter().filter(|dimm| dimm.is_filled()).count();
+    let filled = machine.dimms.iter().filter(|dimm| dimm.is_memory()).count();
+    let persistent = machine.dimms.iter().filter(|dimm| dimm.is_filled()).count() - filled;
     let untold = machine.dimms.iter().filter(|dimm| dimm.is_untold).count();
     let mut head = Line::of(Role::Title, "memory modules: ");
     let verdict = population.dimm_verdict.map_or("placement not judged", |verdict| verdict.words());
     head.push(Role::Title, verdict);
     let mut words = vec![format!("; {filled} of {} slots filled", machine.dimms.len())];
+    words.extend((persistent > 0).then(|| format!(", {persistent} with persistent modules")));
     words.extend((untold > 0).then(|| format!(", {untold} not told")));
     words.extend(population.dimm_platform.as_ref().map(|family| format!("; {}", plain(family, 80))));
     lines.extend(wrapped(head, &words.concat(), style.width, "  "));

@@ -201,7 +201,7 @@ fn on_off(on: bool) -> &'static str {
 pub(super) fn modules(machine: &Machine) -> Option<String> {
     let mut by_speed: BTreeMap<String, BTreeMap<Option<u64>, usize>> = BTreeMap::new();
     let is_empty = |dimm: &&Dimm| dimm.size_bytes == Some(0);
-    for dimm in machine.dimms.iter().filter(|dimm| dimm.is_filled()) {
+    for dimm in machine.dimms.iter().filter(|dimm| dimm.is_memory()) {
         let speed = dimm.configured_mts.or(dimm.speed_mts).map(|speed| {
             let rated =
                 dimm.speed_mts.filter(|rated| *rated != speed).map(|rated| format!(" (rated {rated})"));
@@ -225,7 +225,11 @@ pub(super) fn modules(machine: &Machine) -> Option<String> {
         0 => None,
         slots => Some(words::counted(slots, "slot") + " not told"),
     };
-    joined(filled.chain([empty, untold]).collect(), ", ")
+    let kept: Vec<_> = machine.dimms.iter().filter(|dimm| dimm.is_filled() && dimm.persistent).collect();
+    let bytes = kept.iter().filter_map(|dimm| dimm.size_bytes).sum();
+    let kept = (!kept.is_empty())
+        .then(|| format!("{} of {}", words::counted(kept.len(), "persistent module"), size(bytes)));
+    joined(filled.chain([empty, untold, kept]).collect(), ", ")
 }
 
 pub(super) fn huge_pages(machine: &Machine) -> Option<String> {
