@@ -54,12 +54,16 @@ pub(super) fn settle(
                 true => "the kernel was told to pretend them (numa=fake)",
                 false => "the firmware tells of one memory as of several, or of CPUs twice",
             };
-            remarks.push(format!(
-                "nodes {} claim the same CPUs ({}): taken as one memory, node {}; {why}",
-                ids.join(", "),
-                told[*owner],
-                nodes[*owner].id
-            ));
+            let what = match same.iter().all(|at| told[*at] == told[*owner]) {
+                true => format!("nodes {} claim the same CPUs ({})", ids.join(", "), told[*owner]),
+                false => {
+                    let claim = |at: &usize| format!("node {} claims CPUs {}", nodes[*at].id, told[*at]);
+                    let claims: Vec<String> = same.iter().map(claim).collect();
+                    format!("nodes contradict each other: {}", claims.join(", "))
+                }
+            };
+            let node = nodes[*owner].id;
+            remarks.push(format!("{what}: taken as one memory, node {node}; {why}"));
         }
         let all = same.iter().map(|at| nodes[*at].total_bytes);
         nodes[*owner].total_bytes = all.reduce(|sum, bytes| Some(sum?.saturating_add(bytes?))).flatten();
@@ -163,8 +167,26 @@ mod tests {
         assert_eq!(nodes[1].distances, [20, 10, 23]);
         assert_eq!(remarks.len(), 2, "{remarks:?}");
         // Some of another's CPUs and none of its own.
-        let (nodes, _) = settled(&["0-7", "4-7"], &[], false);
+        let (nodes, remarks) = settled(&["0-7", "4-7"], &[], false);
         assert_eq!(lists(&nodes), own(&[(0, "0-7")]));
+        assert!(remarks[0].starts_with(
+            "nodes contradict each other: node 0 claims CPUs 0-7, node 1 claims CPUs 4-7: taken as one"
+        ));
+    }
+
+    #[test]
+    fn only_nodes_of_equal_claims_are_said_to_claim_the_same() {
+        for (told, words) in [
+            (&["4-7", "0-7", "0-7"][..], "nodes 1, 2 claim the same CPUs (0-7)"),
+            (&["0-7", "0-7", "6"], "node 1 claims CPUs 0-7, node 2 claims CPUs 6"),
+            (&["0-3", "4-7", "5-6"], "node 1 claims CPUs 4-7, node 2 claims CPUs 5-6"),
+            (&["0-7", "0-3", "4-7"], "node 1 claims CPUs 0-3, node 2 claims CPUs 4-7"),
+        ] {
+            let (_, remarks) = settled(told, &[], false);
+            assert!(remarks.concat().contains(words), "{told:?}: {remarks:?}");
+            let is_same = remarks.iter().any(|remark| remark.contains("claim the same"));
+            assert_eq!(is_same, words.contains("claim the same"), "{told:?}: {remarks:?}");
+        }
     }
 
     #[test]

@@ -143,7 +143,8 @@ pub(super) fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
     snapshot.number(&format!("{CPUS}/cpu{cpu}/topology/{file}"))
 }
 
-/// Says where a mask and a list of one set differ; the masks are taken.
+/// Says where a mask and a list of one set differ, of which the masks are taken, or the newer and
+/// the older names, and where CPUs' own sets overlap.
 fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) {
     for names in [CORE, PACKAGE, DIE, CLUSTER, BOOK, DRAWER] {
         let (mut differing, mut files) = (CpuSet::default(), None);
@@ -158,7 +159,62 @@ fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec
                 "CPUs {differing}: {mask} and {list} contradict each other; the masks are taken"
             ));
         }
+        if let [(newer, _), (older, _)] = names {
+            let differing: CpuSet = online.iter().filter(|cpu| is_renamed(snapshot, *cpu, names)).collect();
+            if !differing.is_empty() {
+                remarks.push(format!(
+                    "CPUs {differing}: {newer} and {older}, the older name of the same, contradict each other; {newer} is taken"
+                ));
+            }
+        }
+        // Who the siblings of threads are is said with the cores.
+        if let Some([one, other]) = contradiction(snapshot, online, names).filter(|_| names != CORE) {
+            remarks.push(format!(
+                "CPUs contradict each other by {}: {one}, {other}",
+                file(snapshot, online, names)
+            ));
+        }
     }
+}
+
+/// Whether the first and the second name of a set of this CPU hold different ones.
+fn is_renamed(snapshot: &Snapshot, cpu: u32, names: &[(&str, &str)]) -> bool {
+    let place = format!("{CPUS}/cpu{cpu}/topology");
+    let told = |at: usize| named_set(snapshot, &place, names.get(at..=at)?);
+    told(0).zip(told(1)).is_some_and(|(newer, older)| {
+        newer != older && newer.parse().zip(older.parse()).is_some_and(|(newer, older)| newer != older)
+    })
+}
+
+/// What CPUs say of a set that cannot be: of two groups, which overlap, or of one that does not
+/// have itself.
+pub(super) fn contradiction(
+    snapshot: &Snapshot,
+    online: &CpuSet,
+    names: &[(&str, &str)],
+) -> Option<[String; 2]> {
+    let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
+    let words = |(said, members): (&CpuSet, &CpuSet)| format!("CPUs {members} claim {said}");
+    let mut owners: BTreeMap<u32, &CpuSet> = BTreeMap::new();
+    for (said, members) in &groups {
+        if !members.is_subset(said) {
+            return Some([words((said, members)), "which they are not all in".to_string()]);
+        }
+        for cpu in said.iter() {
+            if let Some(other) = owners.insert(cpu, said) {
+                return Some([words((other, &groups[other])), words((said, members))]);
+            }
+        }
+    }
+    None
+}
+
+/// The name of the first of these files that is there.
+fn file<'a>(snapshot: &Snapshot, online: &CpuSet, names: &[(&'a str, &'a str)]) -> &'a str {
+    let first = online.first().unwrap_or(0);
+    let is_there = |file: &str| snapshot.text(&format!("{CPUS}/cpu{first}/topology/{file}")).is_some();
+    let all = names.iter().flat_map(|(mask, list)| [*mask, *list]);
+    all.into_iter().find(|file| is_there(file)).unwrap_or(names[0].0)
 }
 
 /// Groups of online CPUs that a topology file forms; `None` where no CPU has it.

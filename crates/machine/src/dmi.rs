@@ -28,6 +28,19 @@ pub struct Dmi {
 }
 
 impl Dmi {
+    /// What names the machine, its board and its firmware.
+    pub(super) fn strings(&self) -> impl Iterator<Item = &str> {
+        let all = [
+            &self.product,
+            &self.vendor,
+            &self.board_vendor,
+            &self.board,
+            &self.bios_vendor,
+            &self.bios_version,
+        ];
+        all.into_iter().flatten().map(String::as_str)
+    }
+
     /// The same, with what only the other one tells.
     pub(super) fn or(self, other: &Dmi) -> Dmi {
         let or = |one: Option<String>, other: &Option<String>| one.or_else(|| other.clone());

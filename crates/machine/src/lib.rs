@@ -17,6 +17,7 @@ mod claims;
 mod cpu;
 mod cpuid;
 mod cpuinfo;
+mod crossings;
 mod dimm;
 pub mod directory;
 pub mod disk;
@@ -119,6 +120,7 @@ impl From<&Snapshot> for Machine {
         let mut cpus = cpu::parse(snapshot, &info, &mut remarks);
         let caches = caches::parse(snapshot, &cpus.online, &mut remarks);
         let nodes = numa::parse(snapshot, &cpus.online, &mut remarks);
+        crossings::remark(&cpus, &caches, &nodes, &mut remarks);
         let limits = limits::parse(snapshot);
         limits::apply(&limits, &mut cpus, &nodes, &mut remarks);
         let memory = memory::parse(snapshot, &cpus);

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
-use super::cpu::{BOOK, CLUSTER, CORE, DRAWER, PACKAGE, number, sets};
+use super::cpu::{BOOK, CLUSTER, CORE, DRAWER, PACKAGE, contradiction, number, sets};
 use super::cpuinfo::CpuInfo;
 use super::text::{CPUS, SetText, folder, named_set};
 use super::topology::Package;
-use super::{caches, kernel, numa};
+use super::{caches, cpuid, kernel, numa};
 
 /// Clusters of Arm have at most so many cores: `MPIDR_EL1.Aff0` numbers them, and interrupt
 /// controllers address 16 of one `Aff1`.
@@ -40,15 +41,38 @@ pub(super) fn parse(
     if !unknown.is_empty() {
         remarks.push(format!("the package of CPUs {unknown} is unknown"));
     }
-    match is_arm && packages.len() > 1 {
-        true => of_arm(snapshot, info, packages, clusters, &unknown, remarks),
-        false => (Some(packages), clusters),
+    match packages.len() > 1 {
+        true if is_arm => of_arm(snapshot, info, packages, clusters, &unknown, remarks),
+        true if is_of_nobody_knows_what(snapshot, info) => {
+            if !are_sockets(snapshot, &packages, clusters.as_deref()) {
+                remarks.push(format!(
+                    "the {} packages by their ids may be clusters of one chip: nothing tells what processor this is, and \
+                     Linux before {SOCKETS_SINCE}.0 calls clusters of Arm packages",
+                    packages.len()
+                ));
+            }
+            (Some(packages), clusters)
+        }
+        _ => (Some(packages), clusters),
     }
 }
 
+/// What the kernel was built for, in the kernel's own words.
+fn architecture(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.text("/proc/sys/kernel/arch").or_else(|| snapshot.text(ids::probe::ARCHITECTURE))
+}
+
 fn is_arm(snapshot: &Snapshot, info: &CpuInfo) -> bool {
+    let release = || kernel::parse(snapshot).release.unwrap_or_default();
     info.any(&["CPU implementer"]).is_some()
-        || matches!(snapshot.text("/proc/sys/kernel/arch"), Some("aarch64" | "arm" | "armv7l" | "armv8l"))
+        || architecture(snapshot).is_some_and(|name| name == "aarch64" || name.starts_with("arm"))
+        || is_of_nobody_knows_what(snapshot, info)
+            && ["aarch64", "arm64"].iter().any(|name| release().contains(name))
+}
+
+/// Whether neither the kernel nor the processor tells what processor this is.
+fn is_of_nobody_knows_what(snapshot: &Snapshot, info: &CpuInfo) -> bool {
+    info.cpus().is_empty() && architecture(snapshot).is_none() && cpuid::cpus(snapshot).is_empty()
 }
 
 /// Packages by id; -1 is the kernel's "unknown". On s390 an id is one in its book, and a book's in
@@ -112,6 +136,13 @@ fn by_masks(
     masks: Vec<CpuSet>,
     remarks: &mut Vec<String>,
 ) -> Option<Vec<Package>> {
+    if contradiction(snapshot, online, PACKAGE).is_some() {
+        remarks.push(
+            "packages are unknown: their ids are not told, and the masks of siblings contradict each other"
+                .to_string(),
+        );
+        return None;
+    }
     let cores = sets(snapshot, online, CORE).unwrap_or_default();
     // What is no more than a core is the mask of a kernel that knows no packages.
     masks.iter().find(|set| set.len() > 1 && !cores.contains(set))?;
@@ -168,23 +199,11 @@ fn of_arm(
     unknown: &CpuSet,
     remarks: &mut Vec<String>,
 ) -> Grouped {
-    let all = CpuSet::union_of(packages.iter().map(|package| &package.cpus));
-    let cores = sets(snapshot, &all, CORE).unwrap_or_default();
-    let cores_of = |package: &Package| match cores.iter().filter(|core| core.is_subset(&package.cpus)).count()
-    {
-        0 => package.cpus.len(),
-        count => count,
-    };
-    let largest = packages.iter().map(cores_of).max().unwrap_or(0);
-    let is_inside = |set: &CpuSet| {
-        set.len() > 1 && packages.iter().any(|one| set.is_subset(&one.cpus) && set.len() < one.cpus.len())
-    };
-    // Cores that share a first cache or their threads are no level between core and package.
-    let knows_clusters =
-        clusters.iter().flatten().any(|set| is_inside(set) && !cores.iter().any(|core| core == set));
-    if largest > CLUSTER_MOST || knows_clusters || knows_sockets(snapshot) {
+    if are_sockets(snapshot, &packages, clusters.as_deref()) {
         return (Some(packages), clusters);
     }
+    let all = CpuSet::union_of(packages.iter().map(|package| &package.cpus));
+    let largest = largest(snapshot, &packages);
     let nodes = snapshot.numbered(numa::NODES, "node").len();
     let count = packages.len();
     let designs: BTreeSet<BTreeSet<&str>> = packages
@@ -208,6 +227,32 @@ fn of_arm(
          those of Arm so; how many packages there are is unknown"
     ));
     (None, clusters)
+}
+
+/// Cores of the package that has most of them.
+fn largest(snapshot: &Snapshot, packages: &[Package]) -> usize {
+    let all = CpuSet::union_of(packages.iter().map(|package| &package.cpus));
+    let cores = sets(snapshot, &all, CORE).unwrap_or_default();
+    let cores_of = |package: &Package| match cores.iter().filter(|core| core.is_subset(&package.cpus)).count()
+    {
+        0 => package.cpus.len(),
+        count => count,
+    };
+    packages.iter().map(cores_of).max().unwrap_or(0)
+}
+
+/// Whether packages cannot be clusters: they are larger, have clusters inside, or are those of a
+/// kernel that tells both apart.
+fn are_sockets(snapshot: &Snapshot, packages: &[Package], clusters: Option<&[CpuSet]>) -> bool {
+    let all = CpuSet::union_of(packages.iter().map(|package| &package.cpus));
+    let cores = sets(snapshot, &all, CORE).unwrap_or_default();
+    let is_inside = |set: &CpuSet| {
+        set.len() > 1 && packages.iter().any(|one| set.is_subset(&one.cpus) && set.len() < one.cpus.len())
+    };
+    // Cores that share a first cache or their threads are no level between core and package.
+    let is_between = |set: &CpuSet| is_inside(set) && !cores.iter().any(|core| core == set);
+    let knows_clusters = clusters.is_some_and(|sets| sets.iter().any(is_between));
+    largest(snapshot, packages) > CLUSTER_MOST || knows_clusters || knows_sockets(snapshot)
 }
 
 /// Whether the kernel is one that asks for sockets.
@@ -285,6 +330,47 @@ mod tests {
     }
 
     #[test]
+    fn masks_that_overlap_tell_no_packages() {
+        let of = |masks: [&'static str; 4]| -> Vec<(u32, &'static str, &'static str)> {
+            (0..).zip(masks).map(|(cpu, mask)| (cpu, "core_siblings", mask)).collect()
+        };
+        for masks in [["3", "3", "e", "e"], ["f", "f", "c", "c"], ["7", "7", "7", "c"], ["3", "3", "3", "c"]]
+        {
+            let (found, remarks) = parsed(&of(masks), &[]);
+            assert_eq!(found.0, None, "{masks:?}");
+            assert!(remarks.concat().contains("packages are unknown"), "{masks:?}: {remarks:?}");
+        }
+        // Some that tell nothing contradict nobody.
+        assert_eq!(cpus(&parsed(&of(["3", "3", "c", "?"]), &[]).0), ["0-1", "2"]);
+    }
+
+    #[test]
+    fn packages_of_nobody_knows_what_are_doubted() {
+        let halves = ids(&["0", "0", "1", "1", "1", "1"]);
+        let says = |files: &[(&str, &str)]| parsed(&halves, files).1.concat();
+        assert_eq!(cpus(&parsed(&halves, &[]).0), ["0-1", "2-5"]);
+        for release in ["", "4.19.0-6", "5.10.0"] {
+            let said = says(&[("/proc/sys/kernel/osrelease", release)]);
+            assert!(said.contains("the 2 packages by their ids may be clusters"), "{release}: {said}");
+        }
+        // A release or an architecture of Arm; a kernel that asks for sockets; another processor.
+        for files in
+            [[("/proc/sys/kernel/osrelease", "5.10.0-21-arm64")], [(ids::probe::ARCHITECTURE, "aarch64")]]
+        {
+            assert_eq!(parsed(&halves, &files).0.0, None);
+            assert!(says(&files).contains("how many packages there are is unknown"));
+        }
+        for file in [
+            ("/proc/sys/kernel/osrelease", "6.1.0"),
+            (ids::probe::ARCHITECTURE, "x86_64"),
+            ("/proc/sys/kernel/arch", "ppc64le"),
+            ("/proc/cpuinfo", "processor : 0\nflags : fpu\n"),
+        ] {
+            assert_eq!(says(&[file]), "", "{file:?}");
+        }
+    }
+
+    #[test]
     fn ids_are_numbers_in_a_book() {
         let book =
             |ids: [&'static str; 4]| ids.into_iter().enumerate().map(|(cpu, id)| (cpu as u32, "book_id", id));
@@ -330,7 +416,8 @@ mod tests {
             .enumerate()
             .map(|(cpu, mask)| (cpu as u32, "core_siblings", mask));
         let both: Vec<_> = ids(&["0", "1", "0", "1"]).into_iter().chain(masks).collect();
-        let (found, remarks) = parsed(&both, &[]);
+        let x86 = ("/proc/cpuinfo", "processor: 0\nflags: fpu\n");
+        let (found, remarks) = parsed(&both, &[x86]);
         assert_eq!(cpus(&found), ["0,2", "1,3"]);
         assert_eq!(remarks.len(), 1, "{remarks:?}");
         let (found, remarks) = parsed(
@@ -339,7 +426,7 @@ mod tests {
         );
         assert_eq!(cpus(&found), ["0", "1"]);
         assert!(remarks[0].contains("CPUs 1 are in other packages by /proc/cpuinfo"), "{remarks:?}");
-        assert_eq!(parsed(&ids(&["0", "1"]), &[]).1, Vec::<String>::new());
+        assert_eq!(parsed(&ids(&["0", "1"]), &[x86]).1, Vec::<String>::new());
     }
 
     #[test]

@@ -54,6 +54,9 @@ impl JsonSchema for Hypervisor {
     }
 }
 
+/// A guest of whom nothing tells.
+const UNNAMED: &str = "unknown guest";
+
 /// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature,
 /// firmware strings, clock sources, paravirtual devices. One sign of a guest outweighs a missing
 /// flag: some hypervisors hide it.
@@ -74,7 +77,8 @@ pub(super) fn parse(
         .or_else(|| machine_says(snapshot, info))
         .or_else(|| firmware_says(dmi, flag))
         .or_else(|| clock_says(clock))
-        .or_else(|| devices_say(snapshot));
+        .or_else(|| devices_say(snapshot))
+        .or_else(|| is_of_guests(dmi, flag).then_some(UNNAMED));
     match (named, flag) {
         (Some(name), flag) => {
             if flag == Some(false) {
@@ -82,7 +86,7 @@ pub(super) fn parse(
             }
             Hypervisor::Guest(name.to_string())
         }
-        (None, Some(true)) => Hypervisor::Guest("unknown guest".to_string()),
+        (None, Some(true)) => Hypervisor::Guest(UNNAMED.to_string()),
         (None, Some(false)) => Hypervisor::None,
         (None, None) => {
             if info.any(&["platform"]) == Some("pSeries") {
@@ -113,7 +117,7 @@ fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
             text if text.contains("kvm") => "kvm",
             text if text.contains("xen") => "xen",
             text if text.contains("vmware") => "vmware",
-            _ => "unknown guest",
+            _ => UNNAMED,
         });
     }
     if is_user_mode_linux(info) {
@@ -133,7 +137,7 @@ fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
     match control {
         Some(line) if line.contains("KVM") => Some("kvm"),
         Some(line) if line.contains("z/VM") => Some("z/vm"),
-        Some(_) => Some("unknown guest"),
+        Some(_) => Some(UNNAMED),
         None => sysinfo.contains("LPAR Number:").then_some("pr/sm"),
     }
 }
@@ -176,22 +180,44 @@ const CLOUDS: &[&str] = &[
     "Nutanix",
 ];
 
-/// Products of clouds that only guests have, by maker and product (a beginning of it). Amazon's
-/// whole machines have `metal` in the name of their kind.
-const GUESTS: &[(&str, &str)] = &[
-    ("Amazon EC2", ""),
-    ("", "OpenStack"),
-    ("DigitalOcean", "Droplet"),
-    ("Hetzner", "vServer"),
-    ("Nutanix", "AHV"),
+/// Products that only guests have, by maker and product (a beginning of it), and what these run
+/// under. Amazon's whole machines have `metal` in the name of their kind; Red Hat makes none.
+const GUESTS: &[(&str, &str, &str)] = &[
+    ("Amazon EC2", "", "kvm"),
+    ("", "OpenStack", "kvm"),
+    ("DigitalOcean", "Droplet", "kvm"),
+    ("Hetzner", "vServer", "kvm"),
+    ("Nutanix", "AHV", "kvm"),
+    ("Google", "Google", "kvm"),
+    ("Tencent Cloud", "CVM", "kvm"),
+    ("Red Hat", "", "kvm"),
+    ("Vultr", "VC2", "kvm"),
+    ("Scaleway", "SCW-", "kvm"),
+    // Under KVM or bhyve.
+    ("Joyent", "SmartDC HVM", UNNAMED),
 ];
 
-/// Whether maker and product are those of a guest, whatever the processor says.
-fn is_sold_as_guest(dmi: &Dmi) -> bool {
-    let Some(product) = dmi.product.as_deref() else { return false };
+/// Firmware that is built for guests alone.
+const GUEST_FIRMWARE: &[&str] = &["SeaBIOS", "OVMF"];
+
+/// What runs the guest that maker and product sell.
+fn sold_as_guest(dmi: &Dmi) -> Option<&'static str> {
+    let product = dmi.product.as_deref().filter(|product| !product.contains("metal"))?;
     let vendor = dmi.vendor.as_deref().unwrap_or("");
-    let is_own = |(maker, kind): &(&str, &str)| vendor.starts_with(maker) && product.starts_with(kind);
-    GUESTS.iter().any(is_own) && !product.contains("metal")
+    let is_own = |row: &&(&str, &str, &str)| vendor.starts_with(row.0) && product.starts_with(row.1);
+    GUESTS.iter().find(is_own).map(|row| row.2)
+}
+
+fn is_of_cloud(dmi: &Dmi) -> bool {
+    dmi.strings().any(|text| CLOUDS.iter().any(|part| text.contains(part)))
+}
+
+/// Whether the firmware is that of guests. Of clouds that let whole machines too, a processor that
+/// tells of no hypervisor is believed.
+fn is_of_guests(dmi: &Dmi, flag: Option<bool>) -> bool {
+    let firmware = dmi.bios_vendor.as_deref().unwrap_or("");
+    let is_built_for_guests = GUEST_FIRMWARE.iter().any(|part| firmware.contains(part));
+    is_built_for_guests && !(flag == Some(false) && is_of_cloud(dmi))
 }
 
 fn firmware_says(dmi: &Dmi, flag: Option<bool>) -> Option<&'static str> {
@@ -203,16 +229,16 @@ fn firmware_says(dmi: &Dmi, flag: Option<bool>) -> Option<&'static str> {
     if vendor == "Xen" {
         return Some("xen");
     }
-    let strings =
-        [&dmi.product, &dmi.vendor, &dmi.board_vendor, &dmi.board, &dmi.bios_vendor, &dmi.bios_version];
-    let says = |text: &String| FIRMWARE.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name);
-    let named: Vec<&str> = strings.iter().copied().flatten().filter_map(says).collect();
+    let says = |text: &str| FIRMWARE.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name);
+    let named: Vec<&str> = dmi.strings().filter_map(says).collect();
     // Any other name says more than QEMU's, whose firmware the others borrow.
     let sure = named.iter().find(|name| **name != "qemu");
-    let cloud = || {
-        let of_cloud = |text: &String| CLOUDS.iter().any(|part| text.contains(part));
-        let found = strings.iter().copied().flatten().any(of_cloud);
-        (found && flag == Some(true) || flag.is_none() && is_sold_as_guest(dmi)).then_some("kvm")
+    let cloud = || match flag {
+        Some(true) if is_of_cloud(dmi) => Some("kvm"),
+        // The other signs may know a name.
+        Some(true) => sold_as_guest(dmi).filter(|name| *name != UNNAMED),
+        Some(false) => None,
+        None => sold_as_guest(dmi),
     };
     sure.copied().or_else(cloud).or(named.first().copied())
 }
@@ -272,7 +298,7 @@ mod tests {
     #[test]
     fn the_flag_alone() {
         assert_eq!(judged(&[BARE]), (Hypervisor::None, 0));
-        assert_eq!(judged(&[GUEST]), (guest("unknown guest"), 0));
+        assert_eq!(judged(&[GUEST]), (guest(UNNAMED), 0));
         assert_eq!(judged(&[("/proc/cpuinfo", "processor: 0\nFeatures: fp\n")]), (Hypervisor::Unknown, 0));
         assert_eq!(judged(&[]), (Hypervisor::Unknown, 0));
     }
@@ -309,6 +335,16 @@ mod tests {
             ("Nutanix", "AHV", Some("kvm")),
             ("Nutanix", "NX-3060-G6", None),
             ("Alibaba Cloud", "Alibaba Cloud ECS", None),
+            ("Google", "Google Compute Engine", Some("kvm")),
+            ("Google", "Google", Some("kvm")),
+            ("Google", "Eve", None),
+            ("Tencent Cloud", "CVM", Some("kvm")),
+            ("Tencent Cloud", "BMS", None),
+            ("Red Hat", "OpenShift Virtualization", Some("kvm")),
+            ("Vultr", "VC2", Some("kvm")),
+            ("Scaleway", "SCW-GP1-S", Some("kvm")),
+            ("Joyent", "SmartDC HVM", Some(UNNAMED)),
+            ("Joyent", "Joyent-Compute-Platform-3302", None),
         ] {
             let files = [(VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&files).0.name(), name, "{vendor} {product}");
@@ -316,6 +352,31 @@ mod tests {
             let bare = [BARE, (VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&bare).0, Hypervisor::None, "{vendor} {product}");
         }
+    }
+
+    #[test]
+    fn guests_by_firmware_alone() {
+        const BIOS: &str = "/sys/class/dmi/id/bios_vendor";
+        for (bios, vendor, product, name) in [
+            ("SeaBIOS", "Alibaba Cloud", "Alibaba Cloud ECS", Some(UNNAMED)),
+            ("SeaBIOS", "Tencent Cloud", "CVM", Some("kvm")),
+            ("SeaBIOS", "Vultr", "VHF", Some(UNNAMED)),
+            ("EFI Development Kit II / OVMF", "Somebody", "", Some(UNNAMED)),
+            ("EFI Development Kit II / OVMF", "QEMU", "Standard PC (Q35 + ICH9, 2009)", Some("qemu")),
+            ("EDK II", "KubeVirt", "None", Some("kvm")),
+            ("EDK II", "Raspberry Pi Foundation", "Raspberry Pi 4", None),
+            ("coreboot", "Google", "Eve", None),
+            ("American Megatrends Inc.", "Supermicro", "X11", None),
+        ] {
+            let files = [(BIOS, bios), (VENDOR, vendor), (PRODUCT, product)];
+            assert_eq!(judged(&files).0.name(), name, "{bios} {vendor} {product}");
+        }
+        // The firmware tells on a processor that hides it, unless it may be a cloud's whole machine.
+        assert_eq!(judged(&[BARE, (BIOS, "SeaBIOS")]), (guest(UNNAMED), 1));
+        let whole = [BARE, (BIOS, "SeaBIOS"), (VENDOR, "Alibaba Cloud"), (PRODUCT, "Alibaba Cloud ECS")];
+        assert_eq!(judged(&whole), (Hypervisor::None, 0));
+        assert_eq!(judged(&[GUEST, (BIOS, "SeaBIOS")]), (guest(UNNAMED), 0));
+        assert_eq!(judged(&[GUEST, (VENDOR, "Tencent Cloud"), (PRODUCT, "CVM")]), (guest("kvm"), 0));
     }
 
     #[test]

@@ -383,23 +383,33 @@ fn files(tree: &Tree, folder: &str, names: &[&str]) -> Vec<(String, Entry)> {
     names.iter().filter_map(read).collect()
 }
 
-/// The first of the (mask, list) pairs of which anything is there; both files only where they
-/// contradict each other or cannot be read, else the shorter.
+/// The set under the first of its names that is there, and under an older one where that says
+/// something else.
 fn set(tree: &Tree, folder: &str, names: &[(&str, &str)]) -> Vec<(String, Entry)> {
-    for (mask, list) in names {
-        let mut found = files(tree, folder, &[mask, list]);
-        if let [(_, Entry::Text(as_mask)), (_, Entry::Text(as_list))] = found.as_slice() {
-            let same =
-                CpuSet::parse_mask(as_mask).is_some_and(|set| CpuSet::parse_list(as_list) == Some(set));
-            if same {
-                found.swap_remove(usize::from(as_mask.len() <= as_list.len()));
-            }
-        }
-        if !found.is_empty() {
-            return found;
+    let mut told = names.iter().map(|pair| pair_of(tree, folder, pair)).filter(|found| !found.is_empty());
+    let mut kept = told.next().unwrap_or_default();
+    let parsed = |found: &[(String, Entry)]| match found {
+        [(name, Entry::Text(text))] if name.ends_with("_list") => CpuSet::parse_list(text),
+        [(_, Entry::Text(text))] => CpuSet::parse_mask(text),
+        _ => None,
+    };
+    let first = parsed(&kept);
+    let differs =
+        |found: &Vec<(String, Entry)>| first.is_some() && parsed(found).is_some_and(|set| Some(set) != first);
+    kept.extend(told.filter(differs).flatten().collect::<Vec<_>>());
+    kept
+}
+
+/// Both files of a pair only where they contradict each other or cannot be read, else the shorter.
+fn pair_of(tree: &Tree, folder: &str, (mask, list): &(&str, &str)) -> Vec<(String, Entry)> {
+    let mut found = files(tree, folder, &[mask, list]);
+    if let [(_, Entry::Text(as_mask)), (_, Entry::Text(as_list))] = found.as_slice() {
+        let same = CpuSet::parse_mask(as_mask).is_some_and(|set| CpuSet::parse_list(as_list) == Some(set));
+        if same {
+            found.swap_remove(usize::from(as_mask.len() <= as_list.len()));
         }
     }
-    Vec::new()
+    found
 }
 
 fn nodes(tree: &mut Tree) {

@@ -29,9 +29,13 @@ fn a_set_is_stored_once_unless_its_two_forms_differ() {
     let cpu = |n: u32, file: &str| format!("{CPUS}/cpu{n}/topology/{file}");
     write(folder.path(), &cpu(0, "core_cpus"), "00000000,00000003\n");
     write(folder.path(), &cpu(0, "core_cpus_list"), "0-1\n");
-    write(folder.path(), &cpu(0, "thread_siblings"), "1\n");
+    write(folder.path(), &cpu(0, "thread_siblings"), "3\n");
     write(folder.path(), &cpu(1, "core_cpus"), "3\n");
     write(folder.path(), &cpu(1, "core_cpus_list"), "0-7\n");
+    // An older name that says something else.
+    write(folder.path(), &cpu(2, "core_cpus_list"), "2\n");
+    write(folder.path(), &cpu(2, "thread_siblings"), "c\n");
+    write(folder.path(), &cpu(2, "thread_siblings_list"), "2-3\n");
     let snapshot = read(folder.path());
     let names: Vec<&str> = snapshot.entries.keys().map(String::as_str).collect();
     assert_eq!(
@@ -40,6 +44,8 @@ fn a_set_is_stored_once_unless_its_two_forms_differ() {
             "/sys/devices/system/cpu/cpu0/topology/core_cpus_list",
             "/sys/devices/system/cpu/cpu1/topology/core_cpus",
             "/sys/devices/system/cpu/cpu1/topology/core_cpus_list",
+            "/sys/devices/system/cpu/cpu2/topology/core_cpus_list",
+            "/sys/devices/system/cpu/cpu2/topology/thread_siblings",
             "probe:folders/cpu",
         ]
     );

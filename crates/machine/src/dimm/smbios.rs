@@ -304,6 +304,21 @@ mod tests {
     }
 
     #[test]
+    fn the_firmwares_word_that_it_is_a_guests() {
+        let is_virtual = |length: u8, byte: u8| {
+            let mut table = vec![0u8, length, 0, 0, 1, 2, 0, 0xf0, 0, 0xff];
+            table.resize(usize::from(length), 0);
+            if let Some(own) = table.get_mut(0x13) {
+                *own = byte;
+            }
+            table.extend(b"American Megatrends\0F1\0\0");
+            parse(&table).dmi.is_virtual
+        };
+        assert!(is_virtual(0x18, 0x10) && is_virtual(0x1a, 0x1c) && is_virtual(0x14, 0xff));
+        assert!(!is_virtual(0x18, 0xef) && !is_virtual(0x18, 0) && !is_virtual(0x13, 0x10));
+    }
+
+    #[test]
     fn processors_arrays_and_ranges() {
         let mut table = vec![4, 0x1a, 4, 0, 1, 3];
         table.resize(0x1a, 0);

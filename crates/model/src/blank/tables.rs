@@ -59,6 +59,9 @@ const ELSEWHERE: [(u8, &[usize]); 2] = [(22, &[0x07]), (39, &[0x08, 0x09])];
 
 const UUID: std::ops::Range<usize> = 0x08..0x18;
 
+/// Of the firmware's characteristics, the bit that says that it is a guest's.
+const VIRTUAL: (usize, u8) = (0x13, 0x10);
+
 /// A processor's identifying registers.
 const PROCESSOR_ID: std::ops::Range<usize> = 0x08..0x10;
 
@@ -110,6 +113,10 @@ fn structure(one: &Structure, kept: &Kept, secrets: &Secrets, whole: &mut Vec<u8
     bytes[own.start.min(end)..own.end.min(end)].fill(0);
     for text in texts(&bytes, 4) {
         bytes[text].fill(0);
+    }
+    let (at, bit) = VIRTUAL;
+    if let (0, Some(byte)) = (one.kind, bytes.get_mut(at)) {
+        *byte = one.bytes[at] & bit;
     }
     whole.extend(bytes);
     let (stay, secret) = (indices(one, kept.strings), indices(one, kept.secret));

@@ -110,6 +110,33 @@ fn no_secret_field_of_any_structure_stays() {
     assert_eq!(blanked(&clean), clean);
 }
 
+/// Of the firmware's characteristics only one bit stays, whatever stands around it.
+#[test]
+fn the_firmwares_word_that_it_is_a_guests_stays() {
+    for (length, byte, kept) in [
+        (0x14, 0x10, Some(0x10)),
+        (0x18, 0xff, Some(0x10)),
+        (0x1a, 0x3d, Some(0x10)),
+        (0x18, 0xef, Some(0)),
+        (0x18, b'Z', Some(0x10)),
+        (0x13, 0x10, None),
+        (0x12, 0x10, None),
+    ] {
+        let mut table = vec![0u8, length, 0, 0, 1, 2, 0, 0xf0, 0, 0xff];
+        table.resize(usize::from(length), 0x81);
+        if let Some(own) = table.get_mut(0x13) {
+            *own = byte;
+        }
+        table.extend(b"Vendor\0Version\0\0");
+        let clean = blanked(&table);
+        let one = structures(&clean).next().expect("a structure");
+        assert_eq!(one.byte(0x13), kept, "{length:x} {byte:x}");
+        let rest: u64 = (0x0a..one.bytes.len()).filter(|at| *at != 0x13).filter_map(|at| one.byte(at)).sum();
+        assert_eq!((rest, one.text(4)), (0, "Vendor".to_string()), "{length:x} {byte:x}");
+        assert_eq!(blanked(&clean), clean);
+    }
+}
+
 static PLANTED: LazyLock<(Vec<u8>, Vec<String>)> = LazyLock::new(planted);
 
 proptest! {
