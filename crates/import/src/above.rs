@@ -60,11 +60,26 @@ pub fn prompt(line: &str) -> Option<(Option<String>, &str)> {
     (named || plain).then(|| (host.filter(|_| named), behind.trim()))
 }
 
-/// The command in a line that runs this program, from the program on: `fio --name=a` of
-/// `root@box:~# sudo fio --name=a`.
-pub fn command(line: &str, program: &str) -> Option<String> {
-    let shown = prompt(line).map(|(_, command)| command);
-    let text = shown.unwrap_or(line.trim());
+/// A program's call in a line, with all that may make its result another one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Called {
+    /// The host and the folder that the prompt names.
+    pub host: Option<String>,
+    pub folder: String,
+    /// What stands before the program on its line: `taskset -c 0`, `echo none > FILE;`. What
+    /// changes nothing (`sudo`, `time`) is left out where nothing else stands there.
+    pub before: String,
+    /// From the program on.
+    pub command: String,
+}
+
+/// Words before a program that say nothing of its result.
+const SILENT: [&str; 9] = ["sudo", "time", "do", "then", "exec", "nohup", "-E", "-n", "-p"];
+
+/// The call of this program in a line.
+pub fn called(line: &str, program: &str) -> Option<Called> {
+    let shown = prompt(line);
+    let text = shown.as_ref().map_or(line.trim(), |(_, command)| *command);
     let mut at = 0;
     let words = text.split_inclusive(char::is_whitespace).map(|word| {
         let from = at;
@@ -78,13 +93,33 @@ pub fn command(line: &str, program: &str) -> Option<String> {
     // It is a heading, unless an option or a file follows.
     let next = words.get(place + 1).map_or("", |(_, word)| *word);
     let asks = next.starts_with('-') || next.contains(['.', '/']);
-    ((shown.is_some() || run) && asks).then(|| text[words[place].0..].to_string())
+    if !(asks && (shown.is_some() || run)) {
+        return None;
+    }
+    let says = words[..place].iter().any(|(_, word)| !SILENT.contains(&name(word)));
+    let begin = words[place].0;
+    let before = if says { text[..begin].trim().to_string() } else { String::new() };
+    let folder = line.trim_end().strip_suffix(text).and_then(|prompt| prompt.split_once('@'));
+    let host = shown.and_then(|(host, _)| host);
+    let folder = folder.zip(host.as_ref()).and_then(|((_, rest), host)| rest.strip_prefix(host.as_str()));
+    let folder = folder.unwrap_or_default().trim_matches([' ', ':', ']', '#', '$', '%']).to_string();
+    Some(Called { host, folder, before, command: text[begin..].to_string() })
+}
+
+/// The command in a line that runs this program, from the program on: `fio --name=a` of
+/// `root@box:~# sudo fio --name=a`.
+pub fn command(line: &str, program: &str) -> Option<String> {
+    called(line, program).map(|called| called.command)
+}
+
+fn without_marks(line: &str) -> &str {
+    let marks = ['#', '=', '-', '*', '_', '>', ' ', '\t'];
+    line.trim_matches(marks).trim_end_matches(':').trim_end_matches(marks).trim()
 }
 
 /// What a line says if it can be a heading: without marks, colons and underlines.
 pub fn heading(line: &str) -> Option<String> {
-    let marks = ['#', '=', '-', '*', '_', '>', ' ', '\t'];
-    let text = line.trim_matches(marks).trim_end_matches(':').trim_end_matches(marks).trim();
+    let text = without_marks(line);
     let said = text.chars().any(char::is_alphanumeric) && text.chars().count() <= LONGEST;
     said.then(|| text.chars().filter(|one| !one.is_control()).collect())
 }
@@ -94,6 +129,81 @@ pub fn heading(line: &str) -> Option<String> {
 pub fn marked(line: &str) -> Option<String> {
     let is_marked = line.starts_with("##") || line.ends_with(':');
     heading(line).filter(|_| is_marked && !line.starts_with("Performance counter stats"))
+}
+
+/// Marks of pages, trackers and forums around words.
+const TAGS: [&str; 22] = [
+    "details", "summary", "b", "i", "u", "strong", "em", "h1", "h2", "h3", "h4", "p", "pre", "code", "br",
+    "hr", "div", "span", "quote", "noformat", "size", "color",
+];
+
+/// A line of any length without the marks of Markdown, pages, Jira, forums and rst; `None` where
+/// nothing else is there, as of the begin of a block of code, and of a prompt without a command.
+pub fn said(line: &str) -> Option<String> {
+    let line = line.trim();
+    let is_fence = line.starts_with("```") || line.starts_with("~~~");
+    let is_block = line.starts_with(".. ") && line.contains("::");
+    if is_fence || is_block || prompt(line).is_some_and(|(_, command)| command.is_empty()) {
+        return None;
+    }
+    // A block of Jira's may have a title.
+    let title = line.strip_prefix("{code:").and_then(|rest| rest.split_once("title="));
+    let line = title.map_or(line, |(_, title)| title.split(['|', '}']).next().unwrap_or_default());
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['<', '[', '{']) {
+        text.push_str(&rest[..at]);
+        let inner = &rest[at + 1..];
+        let end = inner.find(['>', ']', '}']);
+        let is_tag = |end: &usize| {
+            let tag = inner[..*end].trim_start_matches('/');
+            let tag = tag.split([' ', '=', ':', '/']).next().unwrap_or_default();
+            TAGS.contains(&tag.to_ascii_lowercase().as_str())
+        };
+        match end.filter(is_tag) {
+            Some(end) => rest = &inner[end + 1..],
+            None => {
+                text.push_str(&rest[at..=at]);
+                rest = inner;
+            }
+        }
+    }
+    text.push_str(rest);
+    let level = |word: &str| word.len() == 3 && word.starts_with('h') && word.ends_with('.');
+    let text = text.trim();
+    let text = text.split_once(' ').filter(|(first, _)| level(first)).map_or(text, |(_, rest)| rest);
+    let text = without_marks(text);
+    text.chars().any(char::is_alphanumeric).then(|| text.chars().filter(|one| !one.is_control()).collect())
+}
+
+/// How deep a heading stands, as its marks say: 1 for `# Before`, 2 for `## Before` and `h2. Before`;
+/// without any it is the deepest.
+pub fn level(line: &str) -> usize {
+    const DEEPEST: usize = 7;
+    let line = line.trim();
+    let hashes = line.len() - line.trim_start_matches('#').len();
+    let jira = line
+        .strip_prefix('h')
+        .and_then(|rest| rest.split_once(". "))
+        .and_then(|(level, _)| level.parse().ok());
+    match hashes {
+        0 => jira.unwrap_or(DEEPEST).clamp(1, DEEPEST),
+        _ => hashes.min(DEEPEST),
+    }
+}
+
+/// Whether a line is marked as a heading, in whatever way.
+pub fn is_marked(line: &str) -> bool {
+    let line = line.trim();
+    let both = |mark: &str| line.len() > 2 * mark.len() && line.starts_with(mark) && line.ends_with(mark);
+    let is_tagged = ["<h", "<summary", "<b>", "<strong", "[b]"].iter().any(|tag| line.starts_with(tag));
+    line.starts_with("##")
+        || line.ends_with(':')
+        || both("=")
+        || both("**")
+        || both("*")
+        || is_tagged
+        || line.starts_with('h') && level(line) < 7
 }
 
 #[cfg(test)]
@@ -153,6 +263,57 @@ mod tests {
         assert_eq!(marked("## After").as_deref(), Some("After"));
         for none in ["After", ":", "##", "Performance counter stats for 'x':"] {
             assert_eq!(marked(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_call_has_all_that_stands_before_the_program() {
+        for (line, host, folder, before) in [
+            ("root@a:~# fio --name=a", Some("a"), "~", ""),
+            ("root@b:/mnt/hdd# sudo fio --name=a", Some("b"), "/mnt/hdd", ""),
+            ("[root@n srv]# taskset -c 0 fio --name=a", Some("n"), "srv", "taskset -c 0"),
+            ("# echo none > /sys/x; fio --name=a", None, "", "echo none > /sys/x;"),
+            ("fio --name=a", None, "", ""),
+        ] {
+            let found = called(line, "fio").expect(line);
+            assert_eq!((found.host.as_deref(), found.folder.as_str()), (host, folder), "{line}");
+            assert_eq!((found.before.as_str(), found.command.as_str()), (before, "fio --name=a"), "{line}");
+        }
+    }
+
+    #[test]
+    fn marks_of_all_kinds_are_taken_off() {
+        for line in [
+            "### Before",
+            "<summary>Before</summary>",
+            "<details><summary><b>Before</b></summary>",
+            "h3. Before",
+            "[b]Before[/b]",
+            "*Before*",
+            "{code:bash|title=Before|theme=x}",
+            "  == Before ==",
+        ] {
+            assert_eq!(said(line).as_deref(), Some("Before"), "{line}");
+        }
+        for line in [
+            "```text",
+            "</details>",
+            "{noformat}",
+            "[code]",
+            ".. code-block:: none",
+            "======",
+            "root@a:~# ",
+            "<br/>",
+        ] {
+            assert_eq!(said(line), None, "{line}");
+        }
+        assert_eq!(said("[none] mq-deadline").as_deref(), Some("[none] mq-deadline"));
+        let levels = ["# a", "### a", "h2. a", "a:", "hello. a"].map(level);
+        assert_eq!(levels, [1, 3, 2, 7, 7]);
+        for (line, marked) in
+            [("## a", true), ("a:", true), ("**a**", true), ("<h2>a</h2>", true), ("a", false)]
+        {
+            assert_eq!(is_marked(line), marked, "{line}");
         }
     }
 }

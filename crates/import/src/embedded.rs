@@ -24,13 +24,27 @@ pub struct Embedded<'a> {
     pub left_out: usize,
 }
 
-/// The documents of a text: objects that begin at the begin of a line.
+/// The documents of a text: objects that begin at the begin of a line, or one behind the other in a
+/// list that does.
 pub fn embedded(text: &str) -> Embedded<'_> {
     let mut found = Embedded::default();
     let (mut at, mut in_vain) = (0, 0);
     let mut above = "";
+    // The line at hand is the rest of one whose begin was a document.
+    let mut is_rest = false;
     while at < text.len() {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
+        let list = line.trim_start_matches([' ', '\t', ',', '[']);
+        let is_listed = line.len() - list.len() > 0 && (is_rest || line.trim_start().starts_with('['));
+        if is_listed && list.starts_with('{') {
+            at += line.len() - list.len();
+            is_rest = false;
+            continue;
+        }
+        if std::mem::take(&mut is_rest) && line.trim().chars().all(|one| ",]".contains(one)) {
+            at += line.len();
+            continue;
+        }
         let begins = line.trim_start().starts_with('{');
         let looked = begins && in_vain < MOST_IN_VAIN;
         let document = if looked { document(&text[at..]) } else { None };
@@ -49,6 +63,7 @@ pub fn embedded(text: &str) -> Embedded<'_> {
             }
             found.cut |= cut;
             at += length;
+            is_rest = true;
             continue;
         }
         if !line.trim().is_empty() {

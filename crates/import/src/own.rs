@@ -171,11 +171,12 @@ enum Failure {
     Limit,
     Permission,
     Space,
+    Remote,
     Device,
 }
 
 /// Errors by their number and their words (errno, strerror).
-const FAILURES: [(Failure, &[&str]); 20] = [
+const FAILURES: [(Failure, &[&str]); 35] = [
     (Failure::Refused, &["22", "Invalid argument"]),
     (Failure::Refused, &["25", "Inappropriate ioctl for device"]),
     (Failure::Refused, &["95", "Operation not supported"]),
@@ -196,6 +197,21 @@ const FAILURES: [(Failure, &[&str]); 20] = [
     (Failure::Space, &["28", "ENOSPC"]),
     (Failure::Space, &["122", "Disk quota exceeded"]),
     (Failure::Space, &["27", "File too large"]),
+    (Failure::Remote, &["116", "Stale file handle"]),
+    (Failure::Remote, &["116", "Stale NFS file handle"]),
+    (Failure::Remote, &["111", "Connection refused"]),
+    (Failure::Remote, &["110", "Connection timed out"]),
+    (Failure::Remote, &["104", "Connection reset by peer"]),
+    (Failure::Remote, &["103", "Software caused connection abort"]),
+    (Failure::Remote, &["107", "Transport endpoint is not connected"]),
+    (Failure::Remote, &["108", "Cannot send after transport endpoint shutdown"]),
+    (Failure::Remote, &["113", "No route to host"]),
+    (Failure::Remote, &["112", "Host is down"]),
+    (Failure::Remote, &["101", "Network is unreachable"]),
+    (Failure::Remote, &["100", "Network is down"]),
+    (Failure::Remote, &["32", "Broken pipe"]),
+    (Failure::Remote, &["67", "Link has been severed"]),
+    (Failure::Remote, &["71", "Protocol error"]),
 ];
 
 impl Failure {
@@ -235,6 +251,10 @@ impl Failure {
             Failure::Space => [
                 "The device, a quota or a limit of file sizes was full.",
                 "Make room, or a smaller file, and run it again.",
+            ],
+            Failure::Remote => [
+                "The network, or the server behind the files or the device, did not answer, or no longer knows them.",
+                "Look at the server, what it exports and the way to it; mount or attach it anew, and run the job again.",
             ],
             Failure::Device => [
                 "A device, its cable or its driver is faulty, or another program wrote to the same blocks.",

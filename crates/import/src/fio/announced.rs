@@ -1,7 +1,7 @@
 //! The lines by which fio says what a job is to do.
 
 use super::RUNS_APART;
-use super::numbers::{amount, named};
+use super::numbers::{amount, named, whole};
 
 /// A job that is announced: its name and options.
 #[derive(Clone, Debug)]
@@ -16,14 +16,15 @@ pub struct Announced {
     pub block_rounding: f64,
 }
 
-/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`
+/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`; of a line that was
+/// cut what stands there whole.
 pub fn announced(line: &str) -> Option<Announced> {
     let (name, rest) = line.split_once(": (g=")?;
     let (group, rest) = rest.split_once("): ")?;
     let own = |name: &str| Some((name.to_string(), named(rest, name)?.to_string()));
-    let mut options: Vec<(String, String)> =
-        [own("ioengine"), own("iodepth")].into_iter().flatten().collect();
-    let rw = named(rest, "rw")?;
+    let engine = whole(rest, "ioengine").map(|engine| ("ioengine".to_string(), engine.to_string()));
+    let mut options: Vec<(String, String)> = [engine, own("iodepth")].into_iter().flatten().collect();
+    let rw = whole(rest, "rw")?;
     options.push(("rw".to_string(), rw.to_string()));
     options.extend(blocks(rest, rw).map(|size| ("bs".to_string(), size)));
     Some(Announced {
@@ -61,7 +62,8 @@ fn size(text: &str) -> Option<f64> {
 /// The sizes of blocks as an option would say them: one, a range, or one a direction with commas.
 fn blocks(rest: &str, rw: &str) -> Option<String> {
     let text = rest.split_once("bs=")?.1;
-    let text = text.split_once(", ioengine").map_or(text, |(text, _)| text);
+    // Of a line that was cut the last may have been longer.
+    let text = text.split_once(", ioengine").or(text.rsplit_once([',', '/']))?.0;
     let ranges: Vec<&str> = match text.contains("(R)") {
         true => text
             .split(',')

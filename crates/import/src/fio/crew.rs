@@ -184,7 +184,8 @@ impl Crew<'_> {
         let number = |name: &str| job.option(&[name]).and_then(numbers::plain);
         let told = number("rwmixread").or(number("rwmixwrite").map(|writes| 100.0 - writes));
         let told = told.or((!job.direct_untold).then_some(50.0)).filter(|_| !self.merged);
-        let sum = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
+        let of = |job: &Job, way: Way| job.mix.map(|mix| mix[way as usize]).or(job.side(way).ios);
+        let sum = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| of(job, way)).sum() };
         let (reads, writes) = (sum(Way::Read), sum(Way::Write));
         let (done, count) = (100.0 * reads / (reads + writes), reads + writes);
         if reads == 0.0 || writes == 0.0 {
@@ -267,6 +268,8 @@ impl Crew<'_> {
             // Where no size is asked for it is fio's default, unless the bytes say otherwise.
             return match job.option(&["bsrange", "blocksize_range", "bssplit"]) {
                 Some(several) => text(several),
+                // A line that was cut does not say that it is.
+                None if job.direct_untold => self.moved_each(way).map_or_else(|| text("untold"), Value::Int),
                 None => Value::Int(self.moved_each(way).unwrap_or(DEFAULT_BLOCK)),
             };
         };
@@ -323,12 +326,14 @@ impl Crew<'_> {
         // In one report of several kinds a direction that the told job does not have is another
         // one's.
         let others = self.merged && !self.ways().contains(&way);
-        let depth = job.option(&["iodepth"]).and_then(|text| text.parse().ok()).unwrap_or(1i64);
+        let depth: Option<i64> = job.option(&["iodepth"]).and_then(|text| text.parse().ok());
         let single = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
         let depth = match single {
             _ if job.untold || others => text("untold"),
             true => Value::Int(1),
-            false => Value::Int(depth),
+            // Words tell it always, unless their line was cut.
+            false if job.direct_untold && depth.is_none() => text("untold"),
+            false => Value::Int(depth.unwrap_or(1)),
         };
         let block = if others { text("untold") } else { self.block(way) };
         Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])

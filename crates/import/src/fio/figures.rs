@@ -211,6 +211,8 @@ impl Crew<'_> {
         if way == Way::Trim {
             notes.push("fio trims what it was given; ours punches a hole into a file of its own".to_string());
         }
+        // Where both directions are one, it is none of the two.
+        let side = if op == "mixed" && !one_of_both { "" } else { way.word() };
         let rounded = sides.iter().map(|side| side.rounded.as_str()).find(|text| !text.is_empty());
         let place = self.place();
         let name = self.job().name.clone();
@@ -220,7 +222,11 @@ impl Crew<'_> {
                 point: self.point(way),
                 metric: metric.to_string(),
             },
-            wording: format!("{} {} {metric}", short(&name), way.word()),
+            wording: [&short(&name), side, metric]
+                .into_iter()
+                .filter(|word| !word.is_empty())
+                .collect::<Vec<_>>()
+                .join(" "),
             unit: unit.into(),
             better,
             note: notes.join("; "),

@@ -19,6 +19,8 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 mod text;
+mod told;
+mod wrapped;
 
 use super::above::{command, heading};
 use super::builder::Builder;
@@ -28,7 +30,7 @@ use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
     files: "results of fio (JSON and text)",
-    json: &["{\"fioversion\":"],
+    json: &["{\"fioversion\":", "[{\"fioversion\":"],
     is_one,
     read: |text| Ok(read(text)),
 };
@@ -104,7 +106,10 @@ impl Side {
         let zero = |value: Option<f64>| value.is_none_or(|value| value == 0.0);
         // I/Os that were issued and moved nothing are counted, too.
         let moved_none = zero(self.ios) || self.bytes == Some(0.0);
-        moved_none && zero(self.bytes) && zero(self.iops) && zero(self.bandwidth)
+        let nothing = moved_none && zero(self.bytes) && zero(self.iops) && zero(self.bandwidth);
+        // A line that was cut prints none of them, which is not nothing.
+        let is_told = [self.ios, self.bytes, self.iops, self.bandwidth].iter().any(Option::is_some);
+        nothing && (is_told || self.rounded.is_empty())
     }
 }
 
@@ -147,6 +152,8 @@ struct Job {
     merged: bool,
     /// Both directions in one report (`unified_rw_reporting`).
     unified: Option<Side>,
+    /// Of those the reads and writes, where that is told.
+    mix: Option<[f64; 2]>,
     /// Half of the last digit of a block size as it is printed, bytes.
     block_rounding: f64,
     steady: Option<Steady>,

@@ -94,6 +94,11 @@ pub fn named<'a>(list: &'a str, name: &str) -> Option<&'a str> {
     list.split(',').find_map(one).map(|(_, value)| value.trim())
 }
 
+/// The same where something follows: the last of a line may have been cut.
+pub fn whole<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    named(list.rsplit_once(',')?.0, name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

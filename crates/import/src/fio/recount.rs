@@ -25,6 +25,30 @@ pub fn sharpen(job: &mut Job) {
     }
 }
 
+/// How many I/Os were in flight at least, by `1=0.1%, 2=0.1%, ..., 32=100.0%, >=64=0.0%`.
+pub fn deepest(shares: &str) -> f64 {
+    let seen = |part: &str| -> Option<f64> {
+        let (depth, share) = part.trim().trim_start_matches(">=").split_once('=')?;
+        plain(share.trim_end_matches('%')).filter(|share| *share > 0.0)?;
+        plain(depth)
+    };
+    shares.split(',').filter_map(seen).fold(0.0, f64::max)
+}
+
+/// A depth that is less than what was in flight was cut where digits behind it make it as much:
+/// `iodepth=3` of 32.
+pub fn deepen(job: &mut Job, deepest: f64) {
+    // Depths are counted up to the next power of two; the last count has no end.
+    let end = if deepest < 64.0 { deepest * 2.0 } else { f64::INFINITY };
+    let longer = |depth: f64| [10.0, 100.0, 1000.0].map(|scale| (depth * scale, (depth + 1.0) * scale));
+    let is_cut = |depth: f64| {
+        depth < deepest && longer(depth).into_iter().any(|(from, to)| from < end && to > deepest)
+    };
+    if !job.merged {
+        job.options.retain(|(name, value)| name != "iodepth" || !plain(value).is_some_and(is_cut));
+    }
+}
+
 /// Rates from counts and times, where the printed ones have fewer digits and agree.
 pub fn recount(job: &mut Job) {
     let block = job.option(&["bs"]).and_then(plain);
@@ -33,6 +57,8 @@ pub fn recount(job: &mut Job) {
             side.ios.zip(side.runtime_ms).filter(|(_, time)| *time > 0.0).map(|(ios, ms)| ios * 1e3 / ms);
         if let (Some(counted), Some(printed)) = (counted, side.iops)
             && ((counted / printed - 1.0).abs() < 0.01
+                // Whole numbers are cut off, or rounded.
+                || printed.fract() == 0.0 && printed < 1000.0 && (counted - printed).abs() < 1.0
                 || counted > printed && counted < printed + side.iops_carry)
         {
             side.iops = Some(counted);

@@ -1,14 +1,16 @@
 //! A text of several runs: where each begins, and which of them are measurements of one system.
 //!
 //! Runs are of one result as long as they do not say the same twice of what may be different:
-//! another version of fio, another heading, another command, another device.
+//! another version of fio, another heading, another command or what stands before it, another
+//! device, another day; and as long as no other host or system is named.
 
 use std::collections::BTreeSet;
 
 use super::announced::announced;
 use super::text::{self, Run};
-use super::{RUNS_APART, Sheet, complaints, snapshots};
-use crate::above::{command, heading};
+use super::told::{self, Told};
+use super::{RUNS_APART, Sheet, complaints, snapshots, wrapped};
+use crate::above::{Called, called, said};
 
 /// More runs than this in one text are a mistake or an attack.
 const MOST: usize = 500;
@@ -17,20 +19,22 @@ const MOST: usize = 500;
 #[derive(Debug)]
 struct Part<'a> {
     lines: Vec<&'a str>,
-    heading: String,
-    command: String,
+    told: Told,
     run: Run,
 }
 
 /// The results in a text without JSON, on their way to series.
 pub fn sheets(text: &str) -> Vec<Sheet> {
-    let hosts = by_host(text);
+    let text = wrapped::joined(text);
+    let hosts = by_host(&text);
     let others = hosts.len() - 1;
     let mut all = Vec::new();
     for (host, lines) in hosts {
-        for mut sheet in of_host(&lines) {
+        for mut sheet in of_host(&lines, !host.is_empty()) {
             for job in &mut sheet.jobs {
-                job.host.clone_from(&host);
+                if !host.is_empty() {
+                    job.host.clone_from(&host);
+                }
                 job.hints.extend(among(others));
             }
             all.push(sheet);
@@ -82,18 +86,16 @@ fn by_host(text: &str) -> Vec<(String, Vec<&str>)> {
     hosts
 }
 
-fn of_host(lines: &[&str]) -> Vec<Sheet> {
-    let mut parts = cut(lines);
+/// The results of one host; `is_client`: a client wrote what its servers there did at once.
+fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
+    let mut parts = cut(lines, is_client);
     let left_out = parts.len().saturating_sub(MOST);
     parts.truncate(MOST);
     let (mut systems, mut known, mut repeated): (Vec<Vec<Part>>, _, _) = (Vec::new(), BTreeSet::new(), 0);
-    let mut above = String::new();
+    let mut earlier = Told::default();
     for lines in parts {
-        let mut part = part(lines);
-        match part.heading.is_empty() {
-            true => part.heading.clone_from(&above),
-            false => above.clone_from(&part.heading),
-        }
+        let part = part(lines, &earlier);
+        earlier.clone_from(&part.told);
         if let Some(same) = part.run.own()
             && !known.insert(same)
         {
@@ -106,7 +108,12 @@ fn of_host(lines: &[&str]) -> Vec<Sheet> {
         }
     }
     let several = systems.len() > 1;
-    let mut sheets: Vec<Sheet> = systems.into_iter().map(|parts| sheet(parts, several)).collect();
+    let firsts: Vec<&Told> =
+        systems.iter().filter_map(|parts| parts.first()).map(|part| &part.told).collect();
+    let headings = told::headings(&firsts);
+    let sheets = systems.into_iter().zip(headings);
+    let mut sheets: Vec<Sheet> =
+        sheets.map(|(parts, heading)| sheet(parts, Some(heading).filter(|_| several))).collect();
     if let Some(last) = sheets.last_mut() {
         last.remarks.extend(snapshots::repeated(repeated));
         if left_out > 0 {
@@ -116,56 +123,102 @@ fn of_host(lines: &[&str]) -> Vec<Sheet> {
     sheets
 }
 
-/// The lines of each run of a text: a job that is announced after a result, or after the program
-/// started or was called, is another run's.
-fn cut<'a>(lines: &[&'a str]) -> Vec<Vec<&'a str>> {
+/// What was seen of a run whose end is looked for.
+#[derive(Default)]
+struct Seen<'a> {
+    /// Jobs that were announced, and their results.
+    announced: usize,
+    results: usize,
+    group: i64,
+    started: bool,
+    called: bool,
+    /// A line that is none of fio's stands behind its last own one.
+    said: bool,
+    /// Its sums stand there, behind which only a later report of it can follow.
+    summed: bool,
+    processes: BTreeSet<&'a str>,
+}
+
+/// The process of a result.
+fn process(line: &str) -> &str {
+    line.split_once(": pid=").and_then(|(_, rest)| rest.split(':').next()).unwrap_or_default().trim()
+}
+
+/// The lines of each run of a text. A job that is announced after a result, or after the program
+/// started or was called, is another run's; so is a result behind the sums of one whose processes
+/// are others, or behind a heading where all that was announced has its result.
+fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
     let mut parts = Vec::new();
     // Where the run at hand begins, and where the last of its own lines ends.
     let (mut from, mut own) = (0, 0);
-    let (mut begun, mut started, mut ended, mut called) = (false, false, false, false);
-    let mut group = 0;
+    let mut seen = Seen::default();
     for (at, line) in lines.iter().enumerate() {
         let one = announced(line);
         let is_version = text::version(line).is_some();
-        let is_earlier = one.as_ref().and_then(|one| one.group).is_some_and(|number| number < group);
-        let next = one.is_some() && begun && (started || ended || called || is_earlier)
+        let is_result = one.is_none() && !is_version && text::is_result(line);
+        let is_earlier = one.as_ref().and_then(|one| one.group).is_some_and(|number| number < seen.group);
+        let (begun, ended) = (seen.announced > 0, seen.results > 0);
+        let next = one.is_some() && begun && (seen.started || ended || seen.called || is_earlier)
             || one.is_some() && ended
-            || is_version && ended;
+            || is_version && ended
+            || is_result && ended && !is_client && seen.is_over(&lines[at..]);
         if next {
             parts.push(lines[from..own].to_vec());
             from = own;
-            (begun, started, ended, called) = (false, false, false, false);
+            seen = Seen::default();
         }
         let is_own = match &one {
             Some(one) => {
-                (begun, group) = (true, one.group.unwrap_or(0));
+                (seen.announced, seen.group) = (seen.announced + 1, one.group.unwrap_or(0));
                 true
             }
             None if is_version => {
-                started |= begun;
+                seen.started |= seen.announced > 0;
                 true
             }
-            None if text::is_result(line) => {
-                ended = true;
+            None if is_result => {
+                seen.results += 1;
+                seen.summed = false;
+                seen.processes.insert(process(line));
                 true
             }
-            None if command(line, "fio").is_some() => {
-                called |= begun || ended;
+            None if called(line, "fio").is_some() => {
+                seen.called |= seen.announced > 0 || seen.results > 0;
                 false
             }
             None => {
                 let says = |begin: &str| line.trim_start().starts_with(begin);
-                started |= begun && ["Starting ", "Jobs: "].into_iter().any(says);
-                !called && is_noise(line)
+                seen.started |= seen.announced > 0 && ["Starting ", "Jobs: "].into_iter().any(says);
+                seen.summed |= says("Run status group");
+                let is_noise = is_noise(line);
+                seen.said |= !is_noise && is_heading(line);
+                !seen.called && is_noise
             }
         };
         if is_own {
             own = at + 1;
-            called &= one.is_none();
+            seen.called &= one.is_none();
+            seen.said &= !is_result;
         }
     }
     parts.push(lines[from..].to_vec());
     parts
+}
+
+impl Seen<'_> {
+    /// Whether the result that comes next, the first of these lines, is another run's.
+    fn is_over(&self, lines: &[&str]) -> bool {
+        let is_whole = self.results >= self.announced && (self.said || self.called);
+        let ends = |line: &&&str| !line.trim_start().starts_with("Run status group");
+        let mut later = lines.iter().take_while(ends).filter(|line| text::is_result(line));
+        is_whole || self.summed && later.all(|line| !self.processes.contains(process(line)))
+    }
+}
+
+/// Whether a line can head a result, and is no rest of a line that was wrapped.
+fn is_heading(line: &str) -> bool {
+    let has_figure = line.as_bytes().windows(2).any(|two| two[0] == b'=' && two[1].is_ascii_digit());
+    !has_figure && said(line).is_some_and(|words| words.contains(char::is_alphabetic))
 }
 
 /// Whether a line is what fio prints around its results.
@@ -178,25 +231,32 @@ pub fn is_noise(line: &str) -> bool {
         "Starting ",
         "^C",
         "...",
-        "note: ",
+        "note: both ",
         "WARNING: ",
     ];
     let trimmed = line.trim_start();
-    line.starts_with([' ', '\t'])
+    line.starts_with([' ', '\t']) && is_figures(trimmed)
         || begins.iter().any(|begin| trimmed.starts_with(begin))
         || line.contains("Laying out IO file")
         || line.contains("[eta ")
 }
 
-/// A run with what stands above it: the last line that is no command and none of fio's.
-fn part(lines: Vec<&str>) -> Part<'_> {
+/// Whether a line that is indented is one of a result: a name, a colon and figures.
+fn is_figures(trimmed: &str) -> bool {
+    let has_name = trimmed.split_once('=').is_some_and(|(head, _)| head.contains(':'));
+    trimmed.is_empty()
+        || has_name
+        || trimmed.starts_with('|')
+        || trimmed.contains(" percentiles (")
+        || trimmed.starts_with("fsync/fdatasync")
+}
+
+/// A run with what stands above it.
+fn part<'a>(lines: Vec<&'a str>, earlier: &Told) -> Part<'a> {
     let is_begun = |line: &&&str| !text::begins(line) && text::version(line).is_none();
-    let above = || lines.iter().take_while(is_begun);
-    let called = above().filter_map(|line| command(line, "fio")).last();
-    let said = above().filter(|line| command(line, "fio").is_none() && !is_noise(line));
-    let said = said.filter_map(|line| heading(line)).last();
+    let told = Told::of(lines.iter().take_while(is_begun).copied(), earlier);
     let run = text::run(&lines);
-    Part { heading: said.unwrap_or_default(), command: called.unwrap_or_default(), run, lines }
+    Part { told, run, lines }
 }
 
 impl Run {
@@ -208,8 +268,8 @@ impl Run {
         is_told.then(|| format!("{:?} {ran:?} {:?}", self.processes, self.jobs))
     }
 
-    fn version(&self) -> Option<&str> {
-        self.facts.iter().find(|(label, _)| label == "fio").map(|(_, value)| value.as_str())
+    fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 
     /// What its jobs did, as their keys tell it.
@@ -226,13 +286,15 @@ impl Part<'_> {
         if own.is_empty() || others.is_empty() {
             return false;
         }
-        let differ = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
-        let devices = |run: &Run| run.disks.names().join(",");
-        self.run.version().zip(other.run.version()).is_some_and(|(own, other)| own != other)
+        let two = |name: &str| self.run.fact(name).zip(other.run.fact(name));
+        let days = two("ran").and_then(|(own, other)| told::day(own).zip(told::day(other)));
+        let devices = [&self.run, &other.run].map(|run| run.disks.names().join(","));
+        two("fio").is_some_and(|(own, other)| own != other)
+            || self.told.is_elsewhere(&other.told)
             || own.intersection(&others).next().is_some()
-                && (self.heading != other.heading
-                    || differ(&self.command, &other.command)
-                    || differ(&devices(&self.run), &devices(&other.run)))
+                && (self.told.differs(&other.told)
+                    || days.is_some_and(|(own, other)| own != other)
+                    || devices[0] != devices[1] && devices.iter().all(|names| !names.is_empty()))
     }
 }
 
@@ -243,24 +305,34 @@ fn option(command: &str, name: &str) -> Option<String> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// The runs of one system as one result.
-fn sheet(parts: Vec<Part>, several: bool) -> Sheet {
+/// The runs of one system as one result, with what heads it where there are several.
+fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     let mut sheet = Sheet::default();
     let (mut unknown, mut passed, mut left_out) = (None::<(String, usize)>, 0, 0);
     let mut lines = Vec::new();
     let mut devices: Vec<String> = Vec::new();
-    for (at, Part { lines: own, heading, command, run }) in parts.into_iter().enumerate() {
+    for (at, Part { lines: own, told, run }) in parts.into_iter().enumerate() {
+        let Called { host, folder, before, command } = told.called;
         // The text itself does not say where the files of a job are.
         let places = ["filename", "directory"].map(|name| (name, option(&command, name)));
         let places = places.into_iter().filter_map(|(name, place)| Some((name.to_string(), place?)));
         let places: Vec<(String, String)> = places.collect();
-        let told = [("heading", heading), ("command", command)].into_iter();
-        let told = told.filter(|(_, value)| several && at == 0 && !value.is_empty());
-        sheet.facts.extend(told.map(|(label, value)| (label.to_string(), value)));
+        if let Some(heading) = heading.as_ref().filter(|_| at == 0) {
+            let told = [
+                ("heading", heading.clone()),
+                ("started by", before),
+                ("started in", folder),
+                ("command", command),
+            ];
+            let told = told.into_iter().filter(|(_, value)| !value.is_empty());
+            sheet.facts.extend(told.map(|(label, value)| (label.to_string(), value)));
+        }
+        let host = host.filter(|_| heading.is_some()).unwrap_or_default();
         let before = at as i64 * RUNS_APART;
         for mut job in run.jobs {
             job.group = job.group.map(|own| own + before);
             job.options.extend(places.iter().cloned());
+            job.host.clone_from(&host);
             sheet.jobs.push(job);
         }
         sheet.facts.extend(run.facts);

@@ -5,6 +5,7 @@ use crate::own::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
 use crate::tests::{figure, only, recorded, rules, skipped, values};
 use crate::{Imported, read};
 
+mod apart;
 mod kinds;
 mod told;
 

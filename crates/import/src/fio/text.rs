@@ -7,8 +7,8 @@
 
 use super::announced::{Announced, announced};
 use super::disks::{Disk, Disks};
-use super::numbers::{amount, carry, decimal, is_carried, named, nanoseconds, plain};
-use super::recount::{fits, recount, sharpen};
+use super::numbers::{amount, carry, decimal, is_carried, named, nanoseconds, plain, whole};
+use super::recount::{deepen, deepest, fits, recount, sharpen};
 use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Steady, Way};
 use crate::own::short;
 
@@ -74,7 +74,8 @@ pub fn run(lines: &[&str]) -> Run {
     let Reader {
         mut jobs, facts, announced, unknown, mut disks, passed, left_out, seen, summed, listed, ..
     } = reader;
-    for job in &mut jobs {
+    for (job, seen) in jobs.iter_mut().zip(&seen) {
+        deepen(job, seen.deepest);
         sharpen(job);
         recount(job);
     }
@@ -106,6 +107,8 @@ struct Seen {
     report: usize,
     /// The place of its announcement.
     announced: Option<usize>,
+    /// As many I/Os were in flight, or more.
+    deepest: f64,
 }
 
 #[derive(Default)]
@@ -243,7 +246,7 @@ impl Reader {
             }
             None => {
                 self.jobs.push(job);
-                self.seen.push(Seen { process, report: self.report, announced: place });
+                self.seen.push(Seen { process, report: self.report, announced: place, deepest: 0.0 });
             }
         }
         self.within = Some(Within::Nothing);
@@ -339,7 +342,7 @@ impl Reader {
             "lat" if rest.contains('%') => {}
             "slat" | "clat" | "lat" | "sync" => {
                 if let (Some(scale), Some(spread)) = (nanoseconds(unit), spread(job, self.within, kind)) {
-                    let value = |name: &str| named(rest, name).and_then(decimal).map(|value| value * scale);
+                    let value = |name: &str| whole(rest, name).and_then(decimal).map(|value| value * scale);
                     (spread.mean, spread.max) = (value("avg"), value("max"));
                 }
             }
@@ -353,12 +356,16 @@ impl Reader {
                 self.percentiles = nanoseconds(unit).map(|scale| (kind, scale));
             }
             "cpu" => {
-                let share = |name: &str| named(rest, name).and_then(|text| plain(text.trim_end_matches('%')));
+                let share = |name: &str| whole(rest, name).and_then(|text| plain(text.trim_end_matches('%')));
                 job.cpu = share("usr").zip(share("sys")).map(|(user, system)| user + system);
             }
             "issued" | "issued rwt" | "issued rwts" | "issued rwtf" => issued(job, rest),
             // Samples of half a second, depths, and what nobody compares.
-            "bw" | "iops" | "IO depths" | "submit" | "complete" | "latency" | "zone resets" => {}
+            "IO depths" => {
+                let seen = self.seen.get_mut(self.current);
+                seen.into_iter().for_each(|seen| seen.deepest = deepest(rest));
+            }
+            "bw" | "iops" | "submit" | "complete" | "latency" | "zone resets" => {}
             // With `continue_on_error` a job's own error is 0.
             "errors" => {
                 let count = named(rest, "total").and_then(plain).unwrap_or(0.0);
@@ -398,10 +405,12 @@ fn spread<'a>(job: &'a mut Job, within: Option<Within>, kind: &str) -> Option<&'
 fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
     let one = |part: &str| {
         let (percent, value) = part.split_once("th=[")?;
-        let value = decimal(value.trim_end_matches([']', ' ', ',']));
-        Some((percent.trim().to_string(), value.map(|value| value * scale)))
+        Some((percent.trim().to_string(), decimal(value).map(|value| value * scale)))
     };
-    line.split("],").filter_map(|part| one(part.trim())).collect()
+    // What has no bracket behind it was cut.
+    line.split_inclusive(']')
+        .filter_map(|part| one(part.strip_suffix(']')?.trim_start_matches([',', ' '])))
+        .collect()
 }
 
 fn side(rest: &str, kilo: f64, carries: bool) -> Side {
@@ -416,9 +425,9 @@ fn side(rest: &str, kilo: f64, carries: bool) -> Side {
             bytes: amount(io, kilo),
             bytes_carry: lost(Some(io), &bytes),
             bandwidth: named(rest, "bw").and_then(rate),
-            iops: named(rest, "iops").and_then(decimal),
-            iops_carry: lost(named(rest, "iops"), &decimal),
-            runtime_ms: named(rest, "runt").and_then(|time| plain(time.trim_end_matches("msec"))),
+            iops: whole(rest, "iops").and_then(decimal),
+            iops_carry: lost(whole(rest, "iops"), &decimal),
+            runtime_ms: named(rest, "runt").and_then(|time| plain(time.strip_suffix("msec")?)),
             rounded: String::new(),
             ..Side::default()
         };
@@ -427,7 +436,7 @@ fn side(rest: &str, kilo: f64, carries: bool) -> Side {
     let of = rest
         .split(['(', ')'])
         .find_map(|part| part.split_once('/').filter(|(_, time)| time.ends_with("msec")));
-    let iops = named(rest, "IOPS");
+    let iops = whole(rest, "IOPS");
     let bandwidth = named(rest, "BW");
     // The same in units of 1000, behind it in brackets.
     let again = bandwidth
@@ -454,14 +463,20 @@ fn side(rest: &str, kilo: f64, carries: bool) -> Side {
 
 /// `total=r=967045/w=0/d=0, short=...`, later `total=46832,20027,0,0 short=0,0,0,0 dropped=0,0,0,0`
 fn issued(job: &mut Job, rest: &str) {
-    let Some((_, totals)) = rest.split_once("total=") else { return };
-    let totals = match totals.split_once(" short=") {
-        Some((totals, _)) => totals,
-        None => totals.split(", short").next().unwrap_or_default(),
+    // What has nothing behind it was cut.
+    let Some((totals, _)) = rest.split_once("total=").and_then(|(_, rest)| rest.split_once(" short=")) else {
+        return;
     };
-    let counts = totals.trim().split([',', '/']).map(|count| count.rsplit('=').next().and_then(plain));
+    let totals = totals.trim().trim_end_matches(',');
+    let counts = totals.split([',', '/']).map(|count| count.rsplit('=').next().and_then(plain));
     let is_split = job.sides.iter().any(|side| side.bytes.is_some());
-    for (at, count) in counts.take(4).enumerate() {
+    let counts: Vec<Option<f64>> = counts.collect();
+    if let ([Some(reads), Some(writes), ..], false) = (counts.as_slice(), is_split)
+        && *writes > 0.0
+    {
+        job.mix = job.unified.is_some().then_some([*reads, *writes]);
+    }
+    for (at, count) in counts.into_iter().take(4).enumerate() {
         match (job.sides.get_mut(at), &mut job.unified) {
             // All of them stand in the first place.
             (Some(_), Some(unified)) if !is_split => {

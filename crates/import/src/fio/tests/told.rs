@@ -9,27 +9,27 @@ use crate::fio::tests::{rules, skipped};
 use crate::own::{FAILED_IO, FIGURES_DISAGREE};
 use crate::{Imported, read};
 
-fn all(text: &str) -> Vec<Imported> {
+pub fn all(text: &str) -> Vec<Imported> {
     read(text.as_bytes()).expect("results")
 }
 
-fn told<'a>(one: &'a Imported, label: &str) -> &'a str {
+pub fn told<'a>(one: &'a Imported, label: &str) -> &'a str {
     one.make_up.iter().find(|(known, _)| known == label).map_or("", |(_, value)| value.as_str())
 }
 
-fn iops_of(found: &[Imported]) -> Vec<&str> {
+pub fn iops_of(found: &[Imported]) -> Vec<&str> {
     found.iter().flat_map(keys).filter(|key| key.ends_with("#iops")).collect()
 }
 
 /// Reads of 4 KiB at so many a second.
-fn reads(name: &str, pid: u32, ios: u32) -> String {
+pub fn reads(name: &str, pid: u32, ios: u32) -> String {
     let mib = f64::from(ios) / 256.0;
     let line =
         format!("  read: IOPS={ios}, BW={mib:.1}MiB/s ({:.1}MB/s)({mib:.1}MiB/1000msec)\n", mib * 1.048_576);
     result(name, 1, pid, &line, &format!("{ios},0,0,0"))
 }
 
-const RANDOM: &str = "disk.random@one-cpu?cache=untold&engine=psync&op=read/block=4096&depth=1#";
+pub const RANDOM: &str = "disk.random@one-cpu?cache=untold&engine=psync&op=read/block=4096&depth=1#";
 
 #[test]
 fn a_result_belongs_to_the_nearest_announcement_that_fits_it() {
@@ -358,7 +358,7 @@ fn errors_after_which_a_job_went_on_are_found() {
 }
 
 /// A whole text of one run.
-fn run(version: &str, name: &str, pid: u32, ios: u32) -> String {
+pub fn run(version: &str, name: &str, pid: u32, ios: u32) -> String {
     announced(name, 0, "randread", "4096B")
         + &format!("fio-{version}\nStarting 1 process\n\n")
         + &reads(name, pid, ios)
