@@ -176,8 +176,8 @@ pub fn said(line: &str) -> Option<String> {
     text.chars().any(char::is_alphanumeric).then(|| text.chars().filter(|one| !one.is_control()).collect())
 }
 
-/// How deep a heading stands, as its marks say: 1 for `# Before`, 2 for `## Before` and `h2. Before`;
-/// without any it is the deepest.
+/// How deep a heading stands, as its marks say: 1 for `# Before`, 2 for `## Before` and
+/// `h2. Before`; without any it is the deepest.
 pub fn level(line: &str) -> usize {
     const DEEPEST: usize = 7;
     let line = line.trim();

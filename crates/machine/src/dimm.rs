@@ -210,8 +210,8 @@ pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
     smbios::is_table(table).then_some(table)
 }
 
-/// What a snapshot keeps of a printout as somebody passes it on: the text of one system, and what it
-/// says of itself in lines that blanking leaves out.
+/// What a snapshot keeps of a printout as somebody passes it on: the text of one system, and what
+/// it says of itself in lines that blanking leaves out.
 pub fn printout_of(raw: &str) -> [(&'static str, Entry); 2] {
     let (text, signs) = whole::of_printout(raw);
     [(PRINTOUT, Entry::Text(text)), (PRINTOUT_SIGNS, Entry::Text(signs))]

@@ -371,7 +371,8 @@ mod tests {
             let files = [(BIOS, bios), (VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&files).0.name(), name, "{bios} {vendor} {product}");
         }
-        // The firmware tells on a processor that hides it, unless it may be a cloud's whole machine.
+        // The firmware tells on a processor that hides it, unless it may be a cloud's whole
+        // machine.
         assert_eq!(judged(&[BARE, (BIOS, "SeaBIOS")]), (guest(UNNAMED), 1));
         let whole = [BARE, (BIOS, "SeaBIOS"), (VENDOR, "Alibaba Cloud"), (PRODUCT, "Alibaba Cloud ECS")];
         assert_eq!(judged(&whole), (Hypervisor::None, 0));

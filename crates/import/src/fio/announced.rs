@@ -16,8 +16,8 @@ pub struct Announced {
     pub block_rounding: f64,
 }
 
-/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`; of a line that was
-/// cut what stands there whole.
+/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`; of a line that
+/// was cut what stands there whole.
 pub fn announced(line: &str) -> Option<Announced> {
     let (name, rest) = line.split_once(": (g=")?;
     let (group, rest) = rest.split_once("): ")?;

@@ -1,5 +1,5 @@
-//! Which lines of iperf3's text are of one test, where the line that begins it was not copied, where
-//! two tests wrote at once, and where a mail wrapped its lines.
+//! Which lines of iperf3's text are of one test, where the line that begins it was not copied,
+//! where two tests wrote at once, and where a mail wrapped its lines.
 
 use crate::kit::{Hit, Run, Table};
 

@@ -4,7 +4,7 @@
 
 use super::super::figures::{cv_in_words, median_words, spread_words};
 use super::super::{column, guard, number, right, text};
-use super::Answer;
+use super::{Answer, sentence};
 use crate::block::Table;
 use crate::screen::Tone;
 use diagnose::Diagnosis;
@@ -27,7 +27,8 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
         }
         None => repeats(diagnosis, &results),
     };
-    Some(Answer::new(word, tone).sentences([said]).table(table(&results)))
+    let remarks = crate::notes::notes(diagnosis).into_iter().map(|note| sentence(&note.text));
+    Some(Answer::new(word, tone).sentences([said].into_iter().chain(remarks)).table(table(&results)))
 }
 
 fn versus(found: &Versus) -> (String, Tone) {
