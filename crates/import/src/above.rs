@@ -60,6 +60,13 @@ pub fn prompt(line: &str) -> Option<(Option<String>, &str)> {
     (named || plain).then(|| (host.filter(|_| named), behind.trim()))
 }
 
+/// The folder that a prompt names: `/src/old` of `root@box:/src/old# `.
+pub fn folder(line: &str) -> &str {
+    let prompt = line.find(['#', '$', '%']).map_or("", |end| line[..end].trim());
+    let named = prompt.split_once('@').and_then(|(_, rest)| rest.split_once([':', ' ']));
+    named.map_or("", |(_, folder)| folder.trim_end_matches(']').trim())
+}
+
 /// A program's call in a line, with all that may make its result another one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Called {
@@ -99,10 +106,8 @@ pub fn called(line: &str, program: &str) -> Option<Called> {
     let says = words[..place].iter().any(|(_, word)| !SILENT.contains(&name(word)));
     let begin = words[place].0;
     let before = if says { text[..begin].trim().to_string() } else { String::new() };
-    let folder = line.trim_end().strip_suffix(text).and_then(|prompt| prompt.split_once('@'));
     let host = shown.and_then(|(host, _)| host);
-    let folder = folder.zip(host.as_ref()).and_then(|((_, rest), host)| rest.strip_prefix(host.as_str()));
-    let folder = folder.unwrap_or_default().trim_matches([' ', ':', ']', '#', '$', '%']).to_string();
+    let folder = if host.is_some() { folder(line).to_string() } else { String::new() };
     Some(Called { host, folder, before, command: text[begin..].to_string() })
 }
 
@@ -231,6 +236,8 @@ mod tests {
             let found = prompt(line).map(|(host, _)| host);
             assert_eq!(found, host.map(|host| host.map(str::to_string)), "{line}");
         }
+        assert_eq!((folder("[me@box dir]$ x"), folder("root@box:/src/old# x")), ("dir", "/src/old"));
+        assert_eq!((folder("me@mac ~ % x"), folder("$ x"), folder("x")), ("~", "", ""));
     }
 
     #[test]

@@ -152,7 +152,7 @@ struct Job {
     merged: bool,
     /// Both directions in one report (`unified_rw_reporting`).
     unified: Option<Side>,
-    /// Of those the reads and writes, where that is told.
+    /// The reads and the writes among those, where the text says them.
     mix: Option<[f64; 2]>,
     /// Half of the last digit of a block size as it is printed, bytes.
     block_rounding: f64,

@@ -36,7 +36,7 @@ struct Line {
     words: String,
 }
 
-/// What is told of one run.
+/// What the text says of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     pub called: Called,
@@ -75,7 +75,7 @@ impl Told {
         self.path.iter().map(|line| line.words.as_str())
     }
 
-    /// Whether what is told of two runs of the same work makes them two results.
+    /// Whether two runs of the same work are two results by what the text says of them.
     pub fn differs(&self, other: &Told) -> bool {
         let (own, others) = (&self.called, &other.called);
         let called = !own.command.is_empty() && !others.command.is_empty();

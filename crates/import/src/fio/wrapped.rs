@@ -1,4 +1,4 @@
-//! Lines that a mail or a shell broke: each as fio, or whoever called it, wrote it.
+//! Joins lines that a mail or a shell broke, so that each reads as fio or its caller wrote it.
 
 use super::text;
 

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{Invocation, Program, invocations};
-use super::told::folder;
-use crate::above::{marked, name, prompt};
+use crate::above::{folder, marked, name, prompt};
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]

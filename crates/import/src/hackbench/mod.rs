@@ -79,7 +79,7 @@ struct Result {
     host: String,
     heading: String,
     under: String,
-    /// What is told of the first run of each series.
+    /// What the text says of the first run of each series.
     told: BTreeMap<String, Told>,
     /// The same of its first run.
     first: Told,

@@ -20,7 +20,7 @@ const IDLE: [&str; 8] = ["sleep", "clear", "wait", "true", "exit", "logout", "hi
 /// Words of a shell around commands.
 const AROUND: [&str; 6] = ["for", "while", "until", "done", "if", "fi"];
 
-/// What is told of one run.
+/// What the text says of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// Commands that ran since the run before, and what lines say since then.
@@ -141,16 +141,10 @@ fn by(folder: &str, words: &[&str]) -> String {
     by.join(" ").chars().take(LONGEST).collect()
 }
 
-/// The folder that a prompt names: `/src/old` of `root@box:/src/old# `.
-pub fn folder(line: &str) -> &str {
-    let prompt = line.find(['#', '$', '%']).map_or("", |end| line[..end].trim());
-    let named = prompt.split_once('@').and_then(|(_, rest)| rest.split_once([':', ' ']));
-    named.map_or("", |(_, folder)| folder.trim_end_matches(']').trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::above::folder;
 
     fn program(words: &[&str]) -> Option<usize> {
         words.iter().position(|word| name(word) == "x")
@@ -208,7 +202,5 @@ mod tests {
         for something in ["kernel 6.1", "1:10 overcommit", "node2", "1500", "run 2 on b", "82:00.1"] {
             assert!(says(something), "{something}");
         }
-        assert_eq!(folder("[me@box dir]$ x"), "dir");
-        assert_eq!((folder("root@box:~# x"), folder("$ x"), folder("x")), ("~", "", ""));
     }
 }

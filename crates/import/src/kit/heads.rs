@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::above::{MOVERS, STARTERS, marked, name, prompt};
+use crate::above::{MOVERS, STARTERS, folder, marked, name, prompt};
 use crate::own::short;
 
 /// Lines above a run that are looked at; each of them tells runs apart.
@@ -201,7 +201,7 @@ fn prompted<'t>(line: &'t str, program: &str) -> Prompt<'t> {
             let program = if is_own || !path.contains('/') { String::new() } else { path.to_string() };
             let words = words[at + 1..].iter().map(|word| word.replace(['"', '\''], "")).collect();
             let command = Asked { words, under, program };
-            let into = into.unwrap_or_else(|| folder(line, text));
+            let into = into.unwrap_or_else(|| folder(line));
             return Prompt::Runs { on: host.unwrap_or_default(), command, into, beside };
         }
         idle = false;
@@ -214,14 +214,6 @@ fn sets(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     let is_name = name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
     !name.is_empty() && is_name && !name.starts_with("LC_") && !name.starts_with("LANG")
-}
-
-/// The folder that a prompt names before its command: `~/old` of `me@box:~/old$ ls`.
-fn folder<'t>(line: &'t str, command: &str) -> &'t str {
-    let before = line.trim_end().strip_suffix(command).unwrap_or_default();
-    let before = before.trim_end_matches(['$', '#', '%', ' ', ']']);
-    let (_, behind) = before.split_once('@').unwrap_or_default();
-    behind.rsplit_once([':', ' ']).map_or("", |(_, folder)| folder)
 }
 
 /// A line that is a number and marks.

@@ -13,9 +13,9 @@ mod tests;
 
 use lines::{Line, Number, command};
 
-use super::above::{marked, name, prompt};
+use super::above::{folder, marked, name, prompt};
 use super::builder::Builder;
-use super::hackbench::told::{APART, Teller, Told, folder, says};
+use super::hackbench::told::{APART, Teller, Told, says};
 use super::kit::headlines;
 use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
