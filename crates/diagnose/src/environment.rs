@@ -297,20 +297,18 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let headline = match (short, paused) {
         (Some(quota), Some(total)) => {
-            format!(
-                "A quota of {quota:.2} of {cpus:.0} CPUs stopped all tasks for {} of the time. Raise the quota.",
-                percent(total.rate())
-            )
+            let stopped = stopped(total.rate(), cpus);
+            format!("A quota of {quota:.2} of {cpus:.0} CPUs stopped {stopped}. Raise the quota.")
         }
         (Some(quota), None) => {
             format!(
                 "A quota allows {quota:.2} of {cpus:.0} CPUs. Figures of all CPUs are those of the quota."
             )
         }
-        (None, total) => format!(
-            "A CPU quota stopped all tasks for {} of the time. Raise the quota.",
-            percent(total.map_or(0.0, |total| total.rate()))
-        ),
+        (None, total) => {
+            let stopped = stopped(total.map_or(0.0, |total| total.rate()), cpus);
+            format!("A CPU quota stopped {stopped}. Raise the quota.")
+        }
     };
     Some(vec![Finding {
         rule: QUOTA.id.into(),
@@ -326,6 +324,15 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
         effect: if rejected.is_empty() { Effect::None } else { Effect::Rejects },
         series: rejected,
     }])
+}
+
+/// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
+/// time of each CPU on which tasks were stopped, so that it may be more than all the time.
+fn stopped(rate: f64, cpus: f64) -> String {
+    match rate > 1.0 {
+        true => format!("the tasks of {:.1} CPUs on average", rate.min(cpus.max(1.0))),
+        false => format!("all tasks for {} of the time", percent(rate)),
+    }
 }
 
 /// A quota that shows by nothing but its pauses.
@@ -416,4 +423,18 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
         series,
         effect: Effect::Explains,
     }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stopped;
+
+    #[test]
+    fn throttled_time_of_several_cpus_is_no_share_of_the_time() {
+        assert_eq!(stopped(0.84, 2.0), "all tasks for 84 % of the time");
+        assert_eq!(stopped(1.0, 2.0), "all tasks for 100 % of the time");
+        assert_eq!(stopped(1.32, 2.0), "the tasks of 1.3 CPUs on average");
+        assert_eq!(stopped(2.31, 2.0), "the tasks of 2.0 CPUs on average");
+        assert_eq!(stopped(5.5, 64.0), "the tasks of 5.5 CPUs on average");
+    }
 }
