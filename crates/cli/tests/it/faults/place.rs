@@ -41,13 +41,14 @@ impl Stage {
 
     /// A run into `above/out`, to which something happens once it has measured something.
     fn during(&self, happens: impl FnOnce(&Path), signal: Option<rustix::process::Signal>) -> Ended {
-        self.until_told("is no longer in its place", happens, signal)
+        self.until_told("is no longer in its place", 1, happens, signal)
     }
 
-    /// The same of which something else is told.
+    /// The same once it has so many visits, and of which something else is told.
     fn until_told(
         &self,
         told: &str,
+        visits: usize,
         happens: impl FnOnce(&Path),
         signal: Option<rustix::process::Signal>,
     ) -> Ended {
@@ -55,7 +56,7 @@ impl Stage {
         let root = tree.root().display().to_string();
         let words = format!("--quick --only selftest.steady --force --root {root}");
         let mut run = start(&mut run_into(&self.out(), &words));
-        run.until("a visit", |_| visits_so_far(&self.out()) > 0);
+        run.until("its visits", |_| visits_so_far(&self.out()) >= visits);
         happens(&run_file(&self.out()));
         run.until("a word about it", |run| run.text("err").contains(told));
         if let Some(signal) = signal {
@@ -172,6 +173,8 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
         let (stage, mut own, mut visits) = (Stage::new(), PathBuf::new(), 0);
         let ended = stage.until_told(
             "was cut by somebody",
+            // The header, and as many visits that there is something to cut.
+            lines.max(1),
             |file| {
                 (own, visits) = (file.to_path_buf(), read(file).visits.len());
                 let text = fs::read_to_string(file).expect("readable");
@@ -198,6 +201,7 @@ fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
     let (stage, mut own) = (Stage::new(), PathBuf::new());
     let ended = stage.until_told(
         "was written to by somebody else",
+        1,
         |file| {
             own = file.to_path_buf();
             let mut file = fs::OpenOptions::new().append(true).open(file).expect("open");
