@@ -14,6 +14,7 @@ mod builder;
 mod embedded;
 mod key;
 mod kit;
+mod names;
 mod nearest;
 pub mod own;
 pub mod repeats;
@@ -28,6 +29,7 @@ use model::{Finding, Title};
 use stats::Judged;
 
 pub use key::{Keyed, keyed};
+pub use names::{names, whole};
 pub use own::topic;
 use unwrap::Plain;
 

@@ -14,7 +14,7 @@ use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
 use diagnose::reference::{HostClass, References};
 use diagnose::words::{bytes as bytes_words, capital, counted, listed};
 use import::repeats::{Repeats, repeats};
-use import::{Figure, Imported, topic};
+use import::{Figure, Imported, names, topic, whole};
 use machine::Machine;
 use model::vocabulary::memory::param::BYTES;
 use model::{Finding, Severity, Snapshot, percent};
@@ -145,20 +145,6 @@ fn about(one: &Imported) -> Vec<HostPart> {
     parts
 }
 
-/// A host, with what its result is headed by or which source of a log it is.
-fn named(one: &Imported) -> String {
-    let told = ["heading", "source"].into_iter().filter_map(|label| {
-        one.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| whole(value))
-    });
-    let host = Some(whole(&one.host)).filter(|host| host != "unknown");
-    let parts: Vec<String> = host.into_iter().chain(told).collect();
-    if parts.is_empty() { whole(&one.host) } else { parts.join(", ") }
-}
-
-fn whole(text: &str) -> String {
-    text.trim_end_matches(['…', '-', ' ']).to_string()
-}
-
 /// Key figures first, then what means the same here, then the rest; each by its group, in the
 /// file's order.
 fn rows(one: &Imported, references: &References) -> Vec<Row> {
@@ -270,7 +256,8 @@ fn class_of(one: &Imported, references: &References) -> HostClass {
 /// A line each result.
 fn beside(results: &[(String, Imported)]) -> Table {
     let column = |title: &str, right: bool| Column { title: title.to_string(), right };
-    let row = |(_, one): &(String, Imported)| {
+    let all: Vec<&Imported> = results.iter().map(|(_, one)| one).collect();
+    let row = |(one, name): (&Imported, String)| {
         let counts = counts(std::iter::once(one));
         let first = one.figures.iter().find(|figure| has_value(figure));
         let value = first.and_then(|figure| Some((figure, figure.judged.analysis.estimate.as_ref()?)));
@@ -279,7 +266,7 @@ fn beside(results: &[(String, Imported)]) -> Table {
             Cell::Text(format!("{} {} {unit}", figure.wording, bare(found.median)).trim_end().to_string())
         });
         vec![
-            Cell::Text(named(one)),
+            Cell::Text(name),
             Cell::Text(one.format.word().to_string()),
             Cell::Number(counts.with.to_string()),
             Cell::Number(counts.without.to_string()),
@@ -293,7 +280,8 @@ fn beside(results: &[(String, Imported)]) -> Table {
         column("left out", true),
         column("first figure", false),
     ];
-    crate::sections::shortened(Table { columns, rows: results.iter().map(row).collect(), folded: false })
+    let named = all.iter().copied().zip(names(&all));
+    crate::sections::shortened(Table { columns, rows: named.map(row).collect(), folded: false })
 }
 
 /// Runs of one machine beside each other.
