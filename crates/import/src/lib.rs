@@ -86,6 +86,9 @@ tools! {
     sockperf
     sysbench
     hackbench
+    stream
+    wrk
+    coremark
     pub lmbench
 }
 

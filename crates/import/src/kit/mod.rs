@@ -1,9 +1,11 @@
 //! What importers of texts share. A format is a table of patterns with named fields ([`lines`]).
 //! The lines that they know make up runs, and one decision says which runs are repetitions of each
-//! other and which are different results ([`runs`]), by what stands above them ([`heads`]). Numbers
+//! other and which are different results ([`runs`]), by what stands above them ([`heads`]). A format
+//! that needs no more is tables and a function for its checks, nothing else ([`form`]). Numbers
 //! keep the digits that they are printed with, so that figures can be checked against each other
 //! ([`numbers`]).
 
+pub mod form;
 pub mod heads;
 pub mod lines;
 pub mod numbers;
