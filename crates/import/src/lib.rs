@@ -89,6 +89,13 @@ tools! {
     stream
     wrk
     coremark
+    openssl
+    stress_ng
+    likwid
+    perf_bench
+    hpl
+    hpcg
+    npb
     pub lmbench
 }
 

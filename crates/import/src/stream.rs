@@ -4,11 +4,7 @@
 
 use crate::Format;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Pattern, Run};
-
-const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
-    Pattern { name, does, regex }
-}
+use crate::kit::{Does, Run, line};
 
 pub(crate) const FORM: Form = Form {
     format: Format("STREAM result"),

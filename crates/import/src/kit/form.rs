@@ -39,7 +39,8 @@ pub struct Form {
 }
 
 /// A part of a key: the parameter's name, and the place of its value. A value that is not told, and
-/// one that is what the tool does unless it is asked, is no part.
+/// one that is what the tool does unless it is asked, is no part. Points whose line has the letter
+/// of a unit in `<field>_unit` are in steps of 1024.
 #[derive(Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
@@ -86,6 +87,9 @@ pub struct Row {
     pub observations: &'static str,
     /// Behind a line of this name the same lines mean something else.
     pub until: &'static str,
+    /// The field has several numbers, each of that which stands above it at the first place, and
+    /// which settings have by the second name.
+    pub across: (&'static str, &'static str),
 }
 
 impl Row {
@@ -103,6 +107,7 @@ impl Row {
             note: "",
             observations: "",
             until: "",
+            across: ("", ""),
         }
     }
 
@@ -152,11 +157,26 @@ impl Run<'_> {
     /// What stands at a place: `line.field`, of the last line of this name, or an option of the
     /// command, `-t`, `--threads`.
     pub fn at(&self, place: &str) -> Option<&str> {
+        if place.is_empty() {
+            return None;
+        }
         match place.split_once('.') {
             _ if place.starts_with('-') => self.asked.as_ref()?.value(&[place]),
             Some((line, field)) => self.all(line).last()?.text(field),
             None => self.all(place).last()?.text("value"),
         }
+    }
+
+    /// What stands at a place for the line with this number: in the line itself, else in the last
+    /// line of the name before it, else in the last one.
+    fn near(&self, place: usize, name: &str) -> Option<&str> {
+        let hit = &self.hits[place];
+        if let Some(text) = hit.text(name) {
+            return Some(text);
+        }
+        let (line, field) = name.split_once('.').unwrap_or((name, "value"));
+        let before = self.hits[..=place].iter().rev().find(|hit| hit.name == line);
+        before.and_then(|hit| hit.text(field)).or_else(|| self.at(name))
     }
 
     /// The number at a place.
@@ -218,26 +238,21 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
     let mut found = false;
     for row in form.figures {
         let (line, field) = row.place.split_once('.').unwrap_or((row.place, "value"));
-        let until = run.hits.iter().take_while(|hit| hit.name != row.until);
-        for hit in until.filter(|hit| hit.name == line) {
-            let own = |name: &str| hit.text(name).or_else(|| run.at(name));
-            let Some(number) = hit.number(field) else { continue };
-            let letter = hit.text(&format!("{field}_unit")).unwrap_or_default();
-            let value = match row.scale {
-                Scale::By(factor) => Some(number.value * factor),
-                Scale::Letter(step, factor) => Some(number.value * super::scale(letter, step) * factor),
-                Scale::Time => micros(letter).map(|factor| number.value * factor),
-            };
-            let (Some(meaning), Some(value)) = (meaning(form, row, &own), value) else { continue };
-            found = true;
-            let percent = own("percent").and_then(|percent| percent.parse().ok());
-            let observations = run.number(row.observations).map(|number| number.value);
-            let few = percent.filter(|_| row.metric.contains("{percent}")).and_then(|percent| {
-                too_few_beyond(percent, observations, &format!("{} {letter}", number.value))
-            });
-            match few {
-                Some(why) => builder.missing(meaning, why),
-                None => builder.value(meaning, value),
+        let until = run.hits.iter().position(|hit| hit.name == row.until).unwrap_or(run.hits.len());
+        let places = (0..until).filter(|place| run.hits[*place].name == line);
+        for place in places {
+            let Some(text) = run.hits[place].text(field) else { continue };
+            let own = |name: &str| run.near(place, name);
+            if row.across.0.is_empty() {
+                found |= figure(form, row, text, &own, builder);
+                continue;
+            }
+            // Columns, each of the number that stands above it.
+            let heads: Vec<&str> = numbers(own(row.across.0).unwrap_or_default());
+            let columns = numbers(text);
+            for (head, text) in heads.iter().zip(&columns).filter(|_| heads.len() == columns.len()) {
+                let own = |name: &str| if name == row.across.1 { Some(*head) } else { own(name) };
+                found |= figure(form, row, text, &own, builder);
             }
         }
     }
@@ -249,6 +264,41 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
         }
     }
     (form.check)(run, &mut Said { builder, against });
+}
+
+/// The numbers of a line of columns, without their units.
+fn numbers(line: &str) -> Vec<&str> {
+    let is_part = |one: char| one.is_ascii_digit() || one == '.';
+    line.split(|one| !is_part(one)).filter(|part| part.contains(|one: char| one.is_ascii_digit())).collect()
+}
+
+/// Adds a figure; whether it is one.
+fn figure<'t>(
+    form: &Form,
+    row: &Row,
+    text: &str,
+    own: &dyn Fn(&str) -> Option<&'t str>,
+    builder: &mut Builder,
+) -> bool {
+    let field = row.place.split_once('.').map_or("value", |(_, field)| field);
+    let letter = own(&format!("{field}_unit")).unwrap_or_default();
+    let factor = match row.scale {
+        Scale::By(factor) => Some(factor),
+        Scale::Letter(step, factor) => Some(super::scale(letter, step) * factor),
+        Scale::Time => micros(letter),
+    };
+    let value = Number::read(text).zip(factor).map(|(number, factor)| number.value * factor);
+    let (Some(meaning), Some(value)) = (meaning(form, row, own), value) else { return false };
+    let percent = own("percent").and_then(|percent| percent.parse().ok());
+    let observations = own(row.observations).and_then(Number::read).map(|number| number.value);
+    let few = percent
+        .filter(|_| row.metric.contains("{percent}"))
+        .and_then(|percent| too_few_beyond(percent, observations, &format!("{text} {letter}")));
+    match few {
+        Some(why) => builder.missing(meaning, why),
+        None => builder.value(meaning, value),
+    }
+    true
 }
 
 /// What one of a unit of time is in µs.
@@ -264,14 +314,20 @@ fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) ->
         Some((stem, _)) => percentile_name(stem, own("percent")?)?,
         None => filled(row.metric, own)?,
     };
-    let bench = filled(row.bench, own)?.to_lowercase().replace([' ', '(', ')'], "-");
+    let bench = filled(row.bench, own)?
+        .to_lowercase()
+        .replace(|one: char| !one.is_ascii_alphanumeric() && !".-_".contains(one), "-");
     let mut keyed: Keyed = keyed(&format!("{bench}@free#{metric}"))?;
     for setting in form.settings.iter().chain(row.settings) {
         let Some(text) = own(setting.place).filter(|text| *text != setting.unless && !text.is_empty()) else {
             continue;
         };
         let text = short(&text.to_lowercase());
-        let value = text.parse().map_or_else(|_| Value::Text(text), Value::Int);
+        let scaled = own(&format!("{}_unit", field_of(setting.place))).zip(Number::read(&text));
+        let value = match scaled.filter(|_| setting.is_point) {
+            Some((unit, number)) => Value::Int((number.value * super::scale(unit, 1024.0)) as i64),
+            None => text.parse().map_or_else(|_| Value::Text(text), Value::Int),
+        };
         let params = if setting.is_point { &mut keyed.point } else { &mut keyed.case.params };
         params.set(setting.name, value);
     }
@@ -281,6 +337,11 @@ fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) ->
         wording => filled(wording, own)?.trim().to_string(),
     };
     Some(Meaning { keyed, wording, unit: row.unit.into(), better: row.better, note: row.note.to_string() })
+}
+
+/// A place with its field.
+fn field_of(place: &str) -> String {
+    if place.contains('.') { place.to_string() } else { format!("{place}.value") }
 }
 
 /// A text with what is at the places in its braces.

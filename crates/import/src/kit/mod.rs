@@ -12,7 +12,7 @@ pub mod numbers;
 pub mod runs;
 
 pub use heads::{Asked, Heads, shown};
-pub use lines::{Does, Hit, Pattern, Table};
+pub use lines::{Does, Hit, Pattern, Table, line};
 pub use numbers::{Number, is_rate, scale};
 pub use runs::{Log, Results, Run, headlines, log};
 

@@ -4,9 +4,20 @@ use std::collections::BTreeSet;
 
 use crate::kit::Table;
 use crate::kit::form::Form;
-use crate::{Imported, coremark, read, stream, wrk};
+use crate::{Imported, coremark, hpcg, hpl, likwid, npb, openssl, perf_bench, read, stream, stress_ng, wrk};
 
-const FORMS: [&Form; 3] = [&coremark::FORM, &stream::FORM, &wrk::FORM];
+const FORMS: [&Form; 10] = [
+    &coremark::FORM,
+    &hpcg::FORM,
+    &hpl::FORM,
+    &likwid::FORM,
+    &npb::FORM,
+    &openssl::FORM,
+    &perf_bench::FORM,
+    &stream::FORM,
+    &stress_ng::FORM,
+    &wrk::FORM,
+];
 
 fn value(all: &[Imported], key: &str) -> Option<f64> {
     let figure = all.iter().flat_map(|one| &one.figures).find(|one| one.judged.series.key == key)?;
@@ -80,6 +91,9 @@ Parallel PThreads : 4
   Socket errors: connect 0, read 1645610, write 16, timeout 0
        0.175     0.000000            1         1.00
 Initialised 2 threads in 0 ms.
+ Initialization time =      0.0114
+stress-ng: fail:  [71] vm: detected 2 bit errors while stressing memory
+stress-ng: info:  [71] skipped: 1: rdrand (1)
   Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
 ";
     let cases = super::foreign::cases();

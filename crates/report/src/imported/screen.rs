@@ -179,6 +179,9 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         None => figure.wording.clone(),
     };
     chosen.retain(|(key, figure)| {
+        if key.is_none() && is_one_of_many(figure) {
+            return false;
+        }
         let wording = figure.wording.as_str();
         let stands_for_all = stands.get(wording) == Some(&figure.judged.series.key.as_str());
         key.is_some() || stands_for_all && !used.contains(wording)
@@ -226,6 +229,13 @@ fn weight(figure: &Figure) -> usize {
         _ if !metric.headline => 2,
         _ => 0,
     }
+}
+
+/// Whether it is a percentile that says little beside the median and the tail.
+fn is_one_of_many(figure: &Figure) -> bool {
+    let percentile = figure.judged.series.metric.name.rsplit_once("_p").map(|(_, percent)| percent);
+    percentile
+        .is_some_and(|percent| percent.parse::<u32>().is_ok() && !["50", "99", "999"].contains(&percent))
 }
 
 /// The size that a point of a curve is of.
