@@ -86,6 +86,7 @@ tools! {
     sockperf
     sysbench
     hackbench
+    iperf2
     stream
     wrk
     coremark
