@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use regex::Regex;
+
 use super::builder::{Builder, Meaning};
 use super::kit::{Does, Hit, Log, Results, Run, Table, line, log};
 use super::own::Against;
@@ -37,7 +39,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line(
         "csv",
         Does::Adds,
-        r"(?<time>\d{14})[\d.+:-]*,(?<local>[\da-fA-F.:]+),\d+,(?<remote>[\da-fA-F.:]+),\d+,(?<id>-?\d+),(?<from>\d+\.\d+)-(?<to>\d+\.\d+),(?<bytes>\d+),(?<rate>\d+)(?:,[\d.,-]*)?",
+        r"(?<time>\d{14})[\d.+:-]*,(?<local>[\da-fA-F.:]+),(?<port>\d+),(?<remote>[\da-fA-F.:]+),\d+,(?<id>-?\d+),(?<from>\d+\.\d+)-(?<to>\d+\.\d+),(?<bytes>\d+),(?<rate>\d+)(?:,[\d.,-]*)?",
     ),
     line("mixed", Does::Adds, r"\[ *(?:\*|FD)\d+\] .*"),
     line(
@@ -62,20 +64,24 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
 
 /// Whether a text is what iperf 2 printed: its later namesake has other first lines.
 fn is_one(text: &str) -> bool {
-    let is_own = |hit: Hit| ["begin", "csv"].contains(&hit.name);
-    text.lines()
-        .filter(|line| line.contains(", ") || line.contains(','))
-        .any(|line| TABLE.hit(line).is_some_and(is_own))
+    static MARK: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?m)^\s*(?:Client connecting to \S+, (?:TCP|UDP) port \d+|Server listening on (?:TCP|UDP) port \d+|\d{14}[\d.+:-]*,[\da-fA-F.:]+,\d+,[\da-fA-F.:]+,\d+,-?\d+,\d+\.\d+-\d+\.\d+,\d+,)",
+        )
+        .expect("a pattern that a test tries")
+    });
+    MARK.is_match(text)
 }
 
-/// A connection behind the rows of others is another test's; so is a line of CSV of another time.
+/// A connection behind the rows of others is another test's; so is a line of CSV of a connection
+/// that another had before, or that ended before.
 fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
         "connected" => last.hit("row").is_some(),
         "csv" => last.all("csv").any(|other| {
             let same = |names: &[&str]| names.iter().all(|name| other.text(name) == hit.text(name));
-            !same(&["time", "remote"]) || same(&["id", "from", "to"])
+            same(&["id", "from", "to"]) || same(&["id"]) && !same(&["remote", "port"])
         }),
         _ => false,
     };

@@ -135,7 +135,7 @@ fn of_perf(text: &str) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("it is of `perf bench` ({names}{more}), of which Assay reads sched/messaging and sched/pipe")
+        format!("it is of `perf bench` ({names}{more}), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll")
     })
 }
 
@@ -207,12 +207,15 @@ mod tests {
             ("execution time (avg/stddev)\n", "sysbench's text: has its times"),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
-            assert!(error.contains(words) && error.contains("; it knows "), "{text}: {error}");
+            assert!(
+                error.contains(words) && error.contains("; `assay import --help` lists "),
+                "{text}: {error}"
+            );
         }
         for (text, words) in [
             (
                 "iperf3: unrecognized option '--json-stream'\nUsage: iperf3 [-s|-c host] [options]\n -i 1 microseconds\n",
-                "nothing was measured: it says \"iperf3: unrecognized option '--json-stream'\"; it knows",
+                "nothing was measured: it says \"iperf3: unrecognized option '--json-stream'\"; `assay import --help` lists",
             ),
             (
                 "bash: line 1: sockperf: command not found\n",
@@ -224,22 +227,25 @@ mod tests {
             ),
             ("sh: 1: fio: not found\n", "it says \"sh: 1: fio: not found\""),
             (
-                "# Running 'futex/hash' benchmark:\nRun summary [PID 7]: 2 threads\n\nAveraged 2890752 operations/sec (+- 1.20%), total secs = 1\n",
-                "it is of `perf bench` (futex/hash), of which Assay reads sched/messaging and sched/pipe; it knows",
+                "# Running 'numa/mem' benchmark:\n # Running main, \"perf bench numa mem -a\"\n\n 5.1 secs slowest (max) thread-runtime\n",
+                "it is of `perf bench` (numa/mem), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll; `assay",
             ),
             (
-                "# Running syscall/basic benchmark...\n# Executed 5 getppid() calls\n     Total time: 1.285 [sec]\n",
-                "(syscall/basic), of which",
+                "# Running internals/synthesize benchmark...\n  Average synthesis took: 157.202 usec\n     Total time: 1.285 [sec]\n",
+                "(internals/synthesize), of which",
             ),
             (
-                "# Running mem/memcpy benchmark...\n 1.5 GB/sec\n# Running mem/memset benchmark...\n 2.5 GB/sec\n",
-                "(mem/memcpy, mem/memset), of which",
+                "# Running numa/mem benchmark...\n 1.5 GB/sec\n# Running breakpoint/thread benchmark...\n 2.5 GB/sec\n",
+                "(numa/mem, breakpoint/thread), of which",
             ),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
         let error = read(b"hello\n").expect_err("refused").to_string();
-        assert!(error.starts_with("it is not a file that Assay knows; it knows "), "{error}");
+        assert!(
+            error.starts_with("it is not a file that Assay knows; `assay import --help` lists "),
+            "{error}"
+        );
     }
 }

@@ -11,7 +11,11 @@ pub(crate) const FORM: Form = Form {
     remark: "perf bench does not tell where its threads ran",
     marks: &["begin"],
     lines: &[
-        line("begin", Does::Begins, r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark:"),
+        line(
+            "begin",
+            Does::Begins,
+            r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)",
+        ),
         line("function", Does::Adds, r"# function '(?<value>[^']+)'.*"),
         line("size", Does::Adds, r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
         line("moved", Does::Adds, r"(?<value>\d+\.\d+)d? (?<value_unit>[KMG]?)(?:B|bytes)/[Ss]ec"),

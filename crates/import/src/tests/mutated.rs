@@ -193,7 +193,7 @@ fn all_follow(seeds: impl Iterator<Item = u64>) {
 
 #[test]
 fn no_figure_comes_from_nowhere() {
-    all_follow(0..1_000);
+    all_follow(0..500);
 }
 
 #[test]

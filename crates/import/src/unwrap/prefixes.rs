@@ -24,7 +24,7 @@ const PREFIXES: [&str; 14] = [
     // syslog by RFC 5424
     r"^(?:<\d{1,3}>)?1 \d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d) (?P<source>\S+ \S+) (?:-|(?P<process>\d+)) \S+ (?:-|\[.*?\])(?: (?P<text>.*))?$",
     // journalctl, syslog
-    r#"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]+ [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
+    r#"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]*[\w.-] [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
     // iperf3 --timestamps, and moreutils' ts
     r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: (?P<text>.*))?$",
     r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: (?P<text>.*))?$",
