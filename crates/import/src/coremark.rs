@@ -35,7 +35,7 @@ pub(crate) const FORM: Form = Form {
     told: &[],
     flags: &[],
     settings: &[point("threads", "threads")],
-    figures: &[Row { wording: "CoreMark", ..Row::rate("rate", "coremark.iterations", "iterations") }],
+    figures: &[Row { wording: "CoreMark", ..Row::rate("rate", "cpu.coremark", "iterations") }],
     headlines: &["iterations"],
     check,
 };

@@ -46,11 +46,11 @@ pub(crate) const FORM: Form = Form {
         point("threads", "threads"),
     ],
     figures: &[
-        Row { wording: "HPCG rating", unit: "Gflop/s", ..Row::rate("rating", "hpcg.solve", "flops") },
+        Row { wording: "HPCG rating", unit: "Gflop/s", ..Row::rate("rating", "memory.hpcg", "flops") },
         Row {
             wording: "HPCG memory traffic",
             unit: "GB/s",
-            ..Row::rate("bandwidth", "hpcg.solve", "bandwidth")
+            ..Row::rate("bandwidth", "memory.hpcg", "bandwidth")
         },
     ],
     headlines: &["flops"],

@@ -46,7 +46,7 @@ pub(crate) const FORM: Form = Form {
         param("q", "q"),
         point("n", "n"),
     ],
-    figures: &[Row { wording: "HPL", unit: "Gflop/s", ..Row::rate("row", "hpl.solve", "flops") }],
+    figures: &[Row { wording: "HPL", unit: "Gflop/s", ..Row::rate("row", "cpu.hpl", "flops") }],
     headlines: &["flops"],
     check,
 };

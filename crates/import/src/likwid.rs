@@ -56,13 +56,13 @@ pub(crate) const FORM: Form = Form {
             wording: "likwid-bench {test}",
             unit: "GB/s",
             scale: Scale::By(1e-3),
-            ..Row::rate("bandwidth", "likwid-bench.memory", "bandwidth")
+            ..Row::rate("bandwidth", "memory.likwid-bench", "bandwidth")
         },
         Row {
             wording: "likwid-bench {test} cycles per update",
             unit: "cycles",
             better: model::Better::Lower,
-            ..Row::rate("update", "likwid-bench.memory", "cycles_per_update")
+            ..Row::rate("update", "memory.likwid-bench", "cycles_per_update")
         },
     ],
     headlines: &["bandwidth"],

@@ -6,25 +6,26 @@ use super::Imported;
 const NAMING: [&str; 2] = ["heading", "source"];
 
 /// What each of several results is called: by its host, its heading and the source of a log that it
-/// is of, and where others are called the same by the first fact that tells it from them.
+/// is of; where others are called the same, by the first fact that tells it from all of them, and
+/// where none does by its number.
 pub fn names(all: &[&Imported]) -> Vec<String> {
     let plain: Vec<String> = all.iter().map(|one| one.named()).collect();
-    let name = |at: usize| {
-        let same = |other: &&usize| *other != &at && plain[**other] == plain[at];
-        let places: Vec<usize> = (0..all.len()).collect();
-        let others: Vec<&Imported> = places.iter().filter(same).map(|other| all[*other]).collect();
+    let told = |at: usize| {
+        let is_same = |other: &usize| *other != at && plain[*other] == plain[at];
+        let others: Vec<&Imported> = (0..all.len()).filter(is_same).map(|other| all[other]).collect();
+        if others.is_empty() {
+            return plain[at].clone();
+        }
         let tells = |(label, value): &&(String, String)| {
-            others.iter().any(|other| other.fact(label).is_some_and(|said| said != value))
+            others.iter().all(|other| other.fact(label).is_none_or(|said| said != value))
         };
-        let lacks = |(label, _): &&(String, String)| others.iter().any(|other| other.fact(label).is_none());
-        let own = &all[at].make_up;
-        match own.iter().find(tells).or_else(|| own.iter().find(lacks)) {
+        match all[at].make_up.iter().find(tells) {
             Some((_, value)) if plain[at] == UNNAMED => whole(value),
             Some((_, value)) => format!("{}, {}", plain[at], whole(value)),
-            None => plain[at].clone(),
+            None => format!("{} #{}", plain[at], at + 1),
         }
     };
-    (0..all.len()).map(name).collect()
+    (0..all.len()).map(told).collect()
 }
 
 const UNNAMED: &str = "unknown";
@@ -76,9 +77,9 @@ mod tests {
                 ],
                 ["taskset -c 0", "taskset -c 8"],
             ),
-            ([vec![("fio", "3.33")], vec![("fio", "3.33"), ("program", "./new")]], ["unknown", "./new"]),
+            ([vec![("fio", "3.33")], vec![("fio", "3.33"), ("program", "./new")]], ["unknown #1", "./new"]),
             ([vec![("ran", "Mon")], vec![("ran", "Tue")]], ["Mon", "Tue"]),
-            ([vec![], vec![]], ["unknown", "unknown"]),
+            ([vec![], vec![]], ["unknown #1", "unknown #2"]),
         ] {
             let all = facts.map(|facts| one("unknown", &facts));
             assert_eq!(super::names(&all.iter().collect::<Vec<_>>()), names);

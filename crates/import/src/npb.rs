@@ -42,12 +42,12 @@ pub(crate) const FORM: Form = Form {
     flags: &[],
     settings: &[param("class", "class"), point("threads", "threads")],
     figures: &[
-        Row { wording: "NPB {completed}", unit: "Mop/s", ..Row::rate("rate", "npb.{completed}", "rate") },
+        Row { wording: "NPB {completed}", unit: "Mop/s", ..Row::rate("rate", "cpu.npb-{completed}", "rate") },
         Row {
             wording: "NPB {completed} time",
             unit: "s",
             better: model::Better::Lower,
-            ..Row::rate("time", "npb.{completed}", "time")
+            ..Row::rate("time", "cpu.npb-{completed}", "time")
         },
     ],
     headlines: &["rate"],

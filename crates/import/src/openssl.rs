@@ -47,7 +47,7 @@ pub(crate) const FORM: Form = Form {
             scale: Scale::By(1e-6),
             settings: &[point("bytes", "size")],
             across: ("head", "size"),
-            ..Row::rate("cipher", "openssl.cipher", "bandwidth")
+            ..Row::rate("cipher", "cpu.openssl-cipher", "bandwidth")
         },
         Row {
             wording: "{name}",
@@ -55,11 +55,11 @@ pub(crate) const FORM: Form = Form {
             scale: Scale::By(1e-9),
             settings: &[point("bytes", "size")],
             across: ("head", "size"),
-            ..Row::rate("machine", "openssl.cipher", "bandwidth")
+            ..Row::rate("machine", "cpu.openssl-cipher", "bandwidth")
         },
-        Row { wording: "{name} signatures", ..Row::rate("key.sign", "openssl.key", "sign") },
-        Row { wording: "{name} verifications", ..Row::rate("key.verify", "openssl.key", "verify") },
-        Row { wording: "{name} exchanges", ..Row::rate("exchange", "openssl.key", "exchange") },
+        Row { wording: "{name} signatures", ..Row::rate("key.sign", "cpu.openssl-key", "sign") },
+        Row { wording: "{name} verifications", ..Row::rate("key.verify", "cpu.openssl-key", "verify") },
+        Row { wording: "{name} exchanges", ..Row::rate("exchange", "cpu.openssl-key", "exchange") },
     ],
     headlines: &["bandwidth", "sign", "verify", "exchange"],
     check,

@@ -76,7 +76,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         GENERATOR_BOUND => "CPU-bound",
         repeats::RULE => "runs",
         speccpu::HEADLINE_DIFFERS => "headline",
-        speccpu::INVALID_RESULT => "estimate",
+        speccpu::INVALID_RESULT => "validity",
         _ => return None,
     })
 }

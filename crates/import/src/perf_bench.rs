@@ -66,7 +66,7 @@ pub(crate) const FORM: Form = Form {
             unit: "GB/s",
             scale: Scale::Letter(1024.0, 1e-9),
             settings: &[point("bytes", "size")],
-            ..Row::rate("moved", "perf.{begin}", "bandwidth")
+            ..Row::rate("moved", "memory.perf-{begin}", "bandwidth")
         },
         Row {
             wording: "perf bench {begin}",

@@ -69,7 +69,7 @@ pub(crate) const FORM: Form = Form {
         unit: "GB/s",
         scale: Scale::By(1e-3),
         settings: &[param("op", "kernel")],
-        ..Row::rate("kernel.rate", "stream.memory", "bandwidth")
+        ..Row::rate("kernel.rate", "memory.stream", "bandwidth")
     }],
     headlines: &["bandwidth"],
     check,

@@ -58,20 +58,20 @@ pub(crate) const FORM: Form = Form {
         point("connections", "threads.connections"),
     ],
     figures: &[
-        Row { wording: "wrk requests", ..Row::rate("rate", "wrk.http", "requests") },
+        Row { wording: "wrk requests", ..Row::rate("rate", "network.wrk", "requests") },
         Row {
             wording: "wrk bandwidth",
             unit: "GB/s",
             scale: Scale::Letter(1024.0, 1e-9),
-            ..Row::rate("moved", "wrk.http", "bandwidth")
+            ..Row::rate("moved", "network.wrk", "bandwidth")
         },
-        Row::time("latency.mean", "wrk.http", "latency_mean"),
+        Row::time("latency.mean", "network.wrk", "latency_mean"),
         Row {
             observations: "requests",
             until: "uncorrected",
-            ..Row::time("percentile", "wrk.http", "latency_p{percent}")
+            ..Row::time("percentile", "network.wrk", "latency_p{percent}")
         },
-        Row::time("latency.most", "wrk.http", "latency_max"),
+        Row::time("latency.most", "network.wrk", "latency_max"),
     ],
     headlines: &["requests", "latency_p50", "latency_p99"],
     check,

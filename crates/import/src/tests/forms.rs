@@ -33,9 +33,9 @@ fn what_another_project_collected_is_read() {
         return eprintln!("SKIPPED: {} is not beside this clone", folder.display());
     }
     let triad =
-        |threads: u32| format!("stream.memory@free?op=triad/elements=268435456&threads={threads}#bandwidth");
+        |threads: u32| format!("memory.stream@free?op=triad/elements=268435456&threads={threads}#bandwidth");
     let wrk = |threads: u32, connections: u32, metric: &str| {
-        format!("wrk.http@free/connections={connections}&threads={threads}#{metric}")
+        format!("network.wrk@free/connections={connections}&threads={threads}#{metric}")
     };
     // File, the begin of a line, which of its words, what one of it is in the figure's unit, key.
     let rows: [(&str, &str, usize, f64, String); 10] = [
@@ -46,7 +46,7 @@ fn what_another_project_collected_is_read() {
             "| Add ",
             5,
             1e-3,
-            "stream.memory@free?op=add/elements=320000000&threads=8#bandwidth".into(),
+            "memory.stream@free?op=add/elements=320000000&threads=8#bandwidth".into(),
         ),
         ("wrk/wrkStandardExample1.txt", " 99.000%", 1, 1e6, wrk(2, 20, "latency_p99")),
         ("wrk/wrkStandardExample2.txt", " 50.000%", 1, 1e3, wrk(2, 100, "latency_p50")),
@@ -59,7 +59,7 @@ fn what_another_project_collected_is_read() {
             "Iterations/Sec",
             2,
             1.0,
-            "coremark.iterations@free/threads=4#iterations".into(),
+            "cpu.coremark@free/threads=4#iterations".into(),
         ),
     ];
     for (name, begin, word, factor, key) in rows {
