@@ -2,6 +2,7 @@
 //! where each slot sits (`place`, by the rules of `platforms`), and what that population is worth
 //! (`judge`, `moves`).
 
+mod arrays;
 mod balance;
 pub(crate) mod cpus;
 mod devices;
@@ -98,6 +99,8 @@ pub(crate) enum Holds {
     Modules,
     /// Memory on cards behind CXL.
     Cxl,
+    /// Memory of the form "die": no module in a slot.
+    Dies,
     /// Video memory, flash, caches: no memory of the system.
     Others,
 }
@@ -146,7 +149,7 @@ pub(crate) struct Tables {
     pub ranges: Vec<MappedRange>,
     pub dimms: Vec<Dimm>,
     /// Slots that arrays announce and the list does not have.
-    pub unlisted: u32,
+    pub missing: arrays::Missing,
     /// Whether the list goes to the structure that ends a table.
     pub is_ended: bool,
     /// Why the list is not whole.

@@ -37,6 +37,16 @@ pub enum Family {
     Altra,
 }
 
+impl Family {
+    pub fn is_epyc(self) -> bool {
+        matches!(self, Naples | Rome | Milan | Siena | Genoa | Turin)
+    }
+
+    pub fn has_ddr5(self) -> bool {
+        matches!(self, SapphireRapids | EmeraldRapids | Xeon6Small | Xeon6Large | Siena | Genoa | Turin)
+    }
+}
+
 /// What a family's sockets have.
 #[derive(Debug, PartialEq)]
 pub struct Facts {
