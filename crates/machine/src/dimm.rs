@@ -4,9 +4,11 @@
 
 mod arrays;
 mod balance;
+mod boards;
 pub(crate) mod cpus;
 mod devices;
 mod judge;
+mod models;
 mod moves;
 mod names;
 mod place;
@@ -15,6 +17,7 @@ mod population;
 mod printout;
 mod smbios;
 mod speed;
+mod spoken;
 mod systems;
 mod whole;
 
@@ -158,6 +161,15 @@ pub(crate) struct Tables {
     pub remarks: Vec<String>,
 }
 
+impl Tables {
+    /// Whether all memory is of the kind that is soldered.
+    fn is_soldered(&self) -> bool {
+        let mut memory = self.dimms.iter().filter(|dimm| dimm.is_memory()).peekable();
+        let is_low_power = |dimm: &Dimm| dimm.kind.as_ref().is_some_and(|kind| kind.starts_with("LPDDR"));
+        memory.peek().is_some() && memory.all(is_low_power)
+    }
+}
+
 /// Where a snapshot keeps what a printout says of itself.
 pub const PRINTOUT_SIGNS: &str = model::vocabulary::host::probe::DMIDECODE_SIGNS;
 
@@ -198,9 +210,10 @@ pub(super) fn judge(
     let told = tables.processors.iter().filter(|one| one.populated != Some(false));
     let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
     let cpu = told.or_else(|| model.and_then(cpus::cpu));
-    let limit = cpu.and_then(|cpu| cpu.limit_mts());
+    let limit = cpu.and_then(|cpu| cpu.limit_of(&tables.dimms));
     tables.remarks.extend(devices::bound_speeds(&mut tables.dimms, limit));
-    let rule = place::place(&mut tables, cpu);
+    // Soldered memory is in no slot.
+    let rule = if tables.is_soldered() { None } else { place::place(&mut tables, cpu) };
     let population = judge::judge(&tables, cpu, rule, hypervisor);
     (tables.dimms, population)
 }
@@ -272,6 +285,8 @@ pub(crate) fn told(text: &str) -> Option<String> {
         .then(|| text.to_string())
 }
 
+#[cfg(test)]
+mod rules_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

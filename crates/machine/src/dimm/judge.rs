@@ -93,6 +93,10 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
     let invented = !remarks.is_empty();
     match rule {
         None if invented || !is_whole(tables) => {}
+        None if tables.is_soldered() => remarks.push(
+            "the memory is soldered (LPDDR), each device a part of a channel: no module can be placed otherwise"
+                .to_string(),
+        ),
         None => remarks.push(why_not_placed(tables, cpu)),
         Some(_) if cpu.is_none() => remarks.push(
             "the processors' family is unknown: how many channels a socket has is taken from the slots' names"

@@ -147,7 +147,7 @@ pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>, is_whole: bool) -> (DimmSp
         memory.iter().filter_map(|dimm| value(dimm)).collect::<BTreeSet<u32>>().into_iter().collect()
     };
     let (rated, configured) = (all(|dimm| dimm.speed_mts), all(|dimm| dimm.configured_mts));
-    let cpu_limit = cpu.and_then(|cpu| cpu.limit_mts());
+    let cpu_limit = cpu.and_then(|cpu| cpu.limit_of(dimms));
     let slower = memory.iter().filter(|dimm| is_slower(dimm));
     let groups: BTreeSet<(u32, u32)> =
         slower.filter_map(|dimm| dimm.configured_mts.zip(dimm.speed_mts)).collect();
@@ -164,7 +164,7 @@ pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>, is_whole: bool) -> (DimmSp
             memory.iter().copied().filter(is_own).map(|dimm| dimm.socket).collect();
         let beside: Vec<&Dimm> =
             memory.iter().copied().filter(|dimm| sockets.contains(&dimm.socket)).collect();
-        by_modules(&beside, cpu, runs, is_whole)
+        by_modules(&beside, cpu, cpu_limit, runs, is_whole)
     };
     let slow: Vec<Slow> =
         groups.into_iter().map(|(runs, rated)| Slow { rated, runs, cause: cause(runs) }).collect();
@@ -190,7 +190,7 @@ fn same(one: u32, other: u32) -> bool {
 
 /// What the fullest channel of slow modules' sockets says: its limit and who tells it, or what is
 /// not known.
-fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, runs: u32, is_whole: bool) -> Cause {
+fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32, is_whole: bool) -> Cause {
     let drives_unknown = || Cause::Untold("what this processor drives is not known here".to_string());
     let Some(cpu) = cpu else { return drives_unknown() };
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
@@ -208,7 +208,7 @@ fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, runs: u32, is_whole: bool) -> 
         let kind = Buffer::words(own);
         return Cause::Modules(format!("{count} DPC limit{kind} ({})", row.mts), row.source);
     }
-    if cpu.limit_mts().is_none() {
+    if drives.is_none() {
         return drives_unknown();
     }
     if count == 0 || !is_whole {
