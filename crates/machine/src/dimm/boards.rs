@@ -77,6 +77,9 @@ const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
 const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
 const HP_NINE: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];
 
+/// Three channels of two slots, of which the lower number is filled first.
+const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
 const DELL_NAMES: &[&str] =
@@ -175,7 +178,17 @@ pub(super) const RULES: &[Rule] = &[
     )
     .by(&["hp"])
     .of(&[Nehalem])
-    .locators(&["proc {socket} dimm {number}{any-letter}"])
+    .locators(&["proc {socket} dimm {number}{any-letter}", "proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "HP ProLiant, 8th generation (Xeon E5-2400)",
+        Layout::Lists(&[HP_SIX_UP]),
+        "HP ProLiant DL360e Gen8 user guide, memory subsystem architecture: channel 1 = slots 1 (A), 2 (D), \
+         2 = 3 (B), 4 (E), 3 = 5 (C), 6 (F), filled by letter",
+    )
+    .by(&["hp"])
+    .of(&[SandyBridgeEn, IvyBridgeEn])
+    .locators(&["proc {socket} dimm {number}"])
     .counting_from_one(),
     rule(
         "Lenovo ThinkSystem with eight slots a processor (Xeon Scalable)",

@@ -61,6 +61,23 @@ impl Family {
         matches!(self, Naples | Rome | Milan | Siena | Genoa | Turin)
     }
 
+    /// Of boards with one socket.
+    pub fn is_alone(self) -> bool {
+        matches!(
+            self,
+            XeonE
+                | XeonD1500
+                | XeonD2000
+                | XeonW2000
+                | XeonW3000
+                | Core
+                | Ryzen
+                | Epyc3000
+                | Epyc3300
+                | Epyc4000
+        )
+    }
+
     pub fn has_ddr5(self) -> bool {
         matches!(self, SapphireRapids | EmeraldRapids | Xeon6Small | Xeon6Large | Siena | Genoa | Turin)
     }

@@ -68,7 +68,11 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
         |rule: &&Rule| rule.cpus.is_empty() || family.is_some_and(|family| rule.cpus.contains(&family));
     let own: Vec<&Rule> = rules().filter(|rule| made_by(tables, rule)).collect();
     let reads = |rule: &&Rule| filled().all(|dimm| read(rule, dimm).is_some());
-    let rules: Vec<&Rule> = own.iter().copied().filter(reads).collect();
+    let mut rules: Vec<&Rule> = own.iter().copied().filter(reads).collect();
+    // What the maker's own boards mean by such names counts before what they could mean.
+    if rules.iter().any(|rule| !rule.vendors.is_empty()) {
+        rules.retain(|rule| !rule.vendors.is_empty());
+    }
     if rules.is_empty() {
         let mut strays = own.iter().copied().filter(is_for).filter_map(|rule| {
             let strays: Vec<&Dimm> = filled().filter(|dimm| read(rule, dimm).is_none()).collect();
@@ -142,7 +146,9 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let sockets = tables.processors.len() as u32;
     // One letter before many numbers is a processor's.
     let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
-    if rule.is_alone && (sockets > 1 || letters.len() == 1 && tables.dimms.len() > 2) {
+    let has_controllers = read.iter().flatten().any(|fields| fields.controller.is_some());
+    let is_processors = letters.len() == 1 && !has_controllers && tables.dimms.len() > 2;
+    if rule.is_alone && (sockets > 1 || is_processors) {
         return None;
     }
     let socket = |fields: &Fields| {
@@ -163,8 +169,14 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     };
     let socket_of = of_all(&|fields| socket(fields))?;
     let known = socket_of.iter().flatten();
+    // Firmware may leave out a processor that is not there, and list its empty slots.
+    let is_alone = facts.is_none_or(|facts| facts.family.is_alone());
     let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
-    if known.clone().any(|socket| *socket >= most) {
+    let is_beyond = |(dimm, socket): (&Dimm, &Option<u32>)| {
+        let most = if filled(dimm) || is_alone { most } else { SOCKETS_MOST };
+        socket.is_some_and(|socket| socket >= most)
+    };
+    if tables.dimms.iter().zip(&socket_of).any(is_beyond) {
         return None;
     }
     // No firmware sees a module of a socket without a processor.
@@ -216,7 +228,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                 let channel = channel + fields.controller.unwrap_or(0) * of_controller;
                 let slot = match fields.slot {
                     Some(slot) => slot.checked_sub(lowest)?,
-                    None => fields.number?,
+                    None => fields.number.unwrap_or(0),
                 };
                 (nodes.channel(fields.node, channel), slot)
             }

@@ -68,6 +68,22 @@ fn hp_sixth_and_seventh_generation() {
 }
 
 #[test]
+fn hp_eighth_generation_of_three_channels() {
+    // HP DL360e Gen8 fills by letter A to F: slots 1, 3, 5, then 2, 4, 6; the second processor's
+    // slots begin anew.
+    let names: Vec<String> =
+        (1..=2).flat_map(|cpu| numbered(&format!("PROC  {cpu} DIMM  #"), 1..=6)).collect();
+    let cpus = ["Intel(R) Xeon(R) CPU E5-2420 0 @ 1.90GHz"; 2];
+    let places = placed("HP", "ProLiant DL360e Gen8", &cpus, &with_bank(&names, ""));
+    let by_letter: Vec<_> = [1, 3, 5, 2, 4, 6].iter().map(|number| places[number + 5]).collect();
+    assert_eq!(by_letter, [(1, 0, 0), (1, 1, 0), (1, 2, 0), (1, 0, 1), (1, 1, 1), (1, 2, 1)]);
+    // DL380e Gen8 has no document here: as many slots as it has are not placed.
+    let names = numbered("PROC 1 DIMM #", 1..=9);
+    let places = placed("HP", "ProLiant DL380e Gen8", &cpus[..1], &with_bank(&names, ""));
+    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+}
+
+#[test]
 fn lenovo_by_the_other_processors_row_and_other_models() {
     let second = |product: &str, cpu: &str, each: u32, last: u32| {
         let names = numbered("DIMM #", 1..=last);
@@ -232,6 +248,44 @@ fn names_that_tell_channel_and_slot() {
             &[("DIMM 0", "P0 CHANNEL B"), ("DIMM 1", "P0 CHANNEL B")],
             &[(0, 1, 0), (0, 1, 1)],
         ),
+        // A socket that the bank tells, and channels without a slot's number.
+        (
+            "Hyve",
+            &[E5; 2],
+            &[("DIMM_A0", "CPU 0"), ("DIMM_D1", "CPU 0"), ("DIMM_E0", "CPU 1")],
+            &[(0, 0, 0), (0, 3, 1), (1, 0, 0)],
+        ),
+        ("Dell", &[X5660; 2], &[("DIMM0", "CPU0ChA"), ("DIMM1", "CPU1ChC")], &[(0, 0, 0), (1, 2, 1)]),
+        (
+            "Inspur",
+            &[E5; 2],
+            &[("CHA_0", "A1_Node0_Channel0_Dimm0"), ("CHH_0", "A1_Node1_Channel3_Dimm0")],
+            &[(0, 0, 0), (1, 3, 0)],
+        ),
+        ("LENOVO", &[E5; 2], &[("CPU1 DIMM A0", "odd"), ("CPU2 DIMM D1", "odd")], &[(0, 0, 0), (1, 3, 1)]),
+        (
+            "ASRockRack",
+            &["Ampere(R) Altra(R) Processor"],
+            &[("DDR4_A1", "Bank 1"), ("DDR4_H1", "Bank 8")],
+            &[(0, 0, 0), (0, 7, 0)],
+        ),
+        (
+            "GEEKOM",
+            &["Intel(R) Celeron(R) N5095 @ 2.00GHz"],
+            &[("Controller0-ChannelA", "BANK 0"), ("Controller0-ChannelB-DIMM0", "BANK 1")],
+            &[(0, 0, 0), (0, 1, 0)],
+        ),
+        (
+            "ASRockRack",
+            &["13th Gen Intel(R) Core(TM) i9-13900"],
+            &[
+                ("Controller0-ChannelA-DIMM0", "BANK 0"),
+                ("Controller0-ChannelA-DIMM1", "BANK 0"),
+                ("Controller1-ChannelA-DIMM0", "BANK 0"),
+                ("Controller1-ChannelA-DIMM1", "BANK 0"),
+            ],
+            &[(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)],
+        ),
         // A single Ice Lake whose bank strings have two nodes of four channels.
         (
             "Supermicro",
@@ -243,6 +297,34 @@ fn names_that_tell_channel_and_slot() {
     for (vendor, cpus, slots, expected) in cases {
         assert_eq!(placed(vendor, "Made Up", cpus, slots), *expected, "{vendor} {slots:?}");
     }
+}
+
+#[test]
+fn slots_of_a_processor_that_is_not_listed() {
+    let slots: Vec<(String, String)> = (0..2)
+        .flat_map(|socket| {
+            (0..4).map(move |channel| {
+                let letter = char::from(b'A' + 4 * socket + channel);
+                (
+                    format!("P{}-DIMM{letter}1", socket + 1),
+                    format!("P{socket}_Node{socket}_Channel{channel}_Dimm0"),
+                )
+            })
+        })
+        .collect();
+    let slots: Vec<(&str, &str)> =
+        slots.iter().map(|(locator, bank)| (locator.as_str(), bank.as_str())).collect();
+    let second: Vec<&str> = slots[4..].iter().map(|(locator, _)| *locator).collect();
+    let (dimms, judged) = board("Supermicro", "Super Server", &[E5], &slots, &second);
+    assert_eq!((judged.dimm_verdict, judged.dimm_sockets.len()), (Some(Balance::Balanced), 1));
+    assert_eq!((dimms[7].socket, dimms[7].channel), (Some(1), Some(3)));
+    // A module there contradicts the list, and so does a letter that is a channel's.
+    let (_, judged) = board("Supermicro", "Super Server", &[E5], &slots, &second[1..]);
+    assert_eq!(judged.dimm_verdict, None);
+    let letters = [("DIMM A2", ""), ("DIMM A1", ""), ("DIMM B2", ""), ("DIMM B1", "")];
+    let xeon = "Intel(R) Xeon(R) CPU E3-1230 V2 @ 3.30GHz";
+    let (dimms, judged) = board("Dell Inc.", "PowerEdge R210 II", &[xeon], &letters, &["DIMM B2", "DIMM B1"]);
+    assert_eq!((dimms[1].channel, judged.dimm_verdict), (Some(0), Some(Balance::Unbalanced)));
 }
 
 #[test]

@@ -78,6 +78,7 @@ impl Buffer {
 
 const MATRICES: &str = "supported memory matrices of Dell's PowerEdge and Supermicro's board manuals";
 const X3650_M3: &str = "IBM System x3650 M3 installation guide, DDR3 speed by DIMMs in a channel";
+const T410: &str = "Dell PowerEdge T410 hardware owner's manual, memory speed of quad-rank modules";
 const NX3300: &str = "Dell PowerVault NX3300 owner's manual, memory populations and operating frequencies";
 const M820: &str = "Dell PowerEdge M820 owner's manual, memory populations and operating frequencies";
 const X240_M5: &str = "Lenovo Flex System x240 M5 product guide, maximum memory speeds";
@@ -89,6 +90,8 @@ const ENGENIUS: &str = "EnGenius EAS2210 user guide, memory support (Xeon 6: 640
 
 /// The first row that holds counts.
 const BY_MODULES: &[Limit] = &[
+    limit(Family::Nehalem, 1, QUAD, 1066, T410),
+    limit(Family::Nehalem, 2, QUAD, 800, T410),
     limit(Family::Nehalem, 2, ANY, 1066, X3650_M3),
     limit(Family::Nehalem, 3, ANY, 800, X3650_M3),
     limit(Family::SandyBridgeEp, 1, LRDIMM, 1333, NX3300),

@@ -29,6 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     )
     .banks(&[
         "_node{socket}_channel{channel}_dimm{slot}",
+        "a1_node{socket}_channel{channel}_dimm{slot}",
         "node{socket}_channel{channel}_dimm{slot}",
         "node {socket} channel {channel} dimm {slot}",
         "socket {socket} channel {channel} dimm {slot}",
@@ -133,6 +134,7 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&[
         "cpu{socket}_dimm_{channel-letter}{slot}",
         "cpu{socket}_{channel-letter}{slot}",
+        "cpu{socket} dimm {channel-letter}{slot}",
         "cpu{socket}-dimm{channel-letter}{slot}",
         "p{socket}-dimm{channel-letter}{slot}",
         "p{socket}_dimm{channel-letter}{slot}",
@@ -149,6 +151,30 @@ pub(super) const RULES: &[Rule] = &[
         "cpu{socket}_dimm_{channel-letter}{slot}",
         "p{socket}_dimm_{channel-letter}{slot}",
     ]),
+    rule(
+        "channel's letter and slot, bank CPU",
+        Layout::Named,
+        "the names' own words, as on Hyve C4I (DIMM_E0, CPU 1)",
+    )
+    .locators(&["dimm_{channel-letter}{slot}"])
+    .banks(&["cpu {socket}"])
+    .unordered(),
+    rule(
+        "channel's letter and slot, bank with processor and channel",
+        Layout::Named,
+        "the names' own words, as on Dell XS23-TY3 (DIMM0, CPU0ChA)",
+    )
+    .locators(&["dimm{slot}", "dimm {slot}"])
+    .banks(&["cpu{socket}ch{channel-letter}"])
+    .unordered(),
+    rule(
+        "DDR, channel's letter and slot of one processor",
+        Layout::Named,
+        "the locator's own words, as on ASRock Rack ALTRAD8UD (DDR4_A1)",
+    )
+    .by(&["asrock"])
+    .locators(&["ddr{any}_{channel-letter}{slot}"])
+    .alone(),
     rule(
         "channel's letter and slot, going on over the processors",
         Layout::Named,
@@ -217,6 +243,7 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&[
         "controller{controller}-channel{channel-letter}-dimm{slot}",
         "controller{controller}-dimm{channel-letter}{slot}",
+        "controller{controller}-channel{channel-letter}",
     ])
     .alone()
     .unordered(),
