@@ -3,7 +3,8 @@
 //! Modules of one size that divide evenly over the sockets are moved: to the largest number of
 //! channels that one interleave set covers, spread over the controllers, keeping in place what can
 //! stay. Otherwise modules are added where channels hold less than the fullest one. Where a rule
-//! does not tell which slot of a channel is filled first, modules stay in the slots of their channel.
+//! does not tell which slot of a channel is filled first, modules stay in the slots of their
+//! channel.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -229,7 +229,7 @@ fn names_that_tell_channel_and_slot() {
             &[("Controller0-ChannelA-DIMM0", "BANK 0"), ("Controller1-ChannelA-DIMM0", "BANK 0")],
             &[(0, 0, 0), (0, 1, 0)],
         ),
-        // AMD's firmware, of processors that are in no table, and with a locator of the board's own.
+        // AMD's firmware, of processors in no table, and with a locator of the board's own.
         (
             "ASRockRack",
             &["AMD Eng Sample"],
