@@ -346,6 +346,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn modules_of_multiplexed_ranks_have_a_limit_of_their_own() {
+        let limit = |name: &str, rated: u32, size: u64| {
+            let dimm = Dimm { speed_mts: Some(rated), size_bytes: Some(size), ..Dimm::default() };
+            cpu(name).and_then(|cpu| cpu.limit_of(&[dimm]))
+        };
+        for (name, rated, size, expected) in [
+            ("Intel(R) Xeon(R) 6980P", 8800, 1 << 36, Some(8800)),
+            ("Intel(R) Xeon(R) 6980P", 6400, 1 << 36, Some(6400)),
+            ("Intel(R) Xeon(R) 6980P", 8800, 0, Some(6400)),
+            ("Intel(R) Xeon(R) 6787P", 8000, 1 << 36, None),
+            ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 12_800, 1 << 36, Some(2400)),
+        ] {
+            assert_eq!(limit(name, rated, size), expected, "{name} {rated} {size}");
+        }
+    }
+
+    #[test]
     fn every_family_has_its_facts() {
         for facts in FACTS {
             assert!(facts.even.contains(&facts.channels) && !facts.source.is_empty(), "{facts:?}");
