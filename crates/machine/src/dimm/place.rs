@@ -155,6 +155,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
         let channel_letter = |letter: u32| Some(letter / facts?.channels);
         match (fields.socket, fields.socket_letter, fields.channel_letter) {
             _ if rule.is_alone => Some(0),
+            (Some(0), ..) if rule.is_zero_last => sockets.checked_sub(1),
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
             (None, None, Some(letter)) => channel_letter(letter),

@@ -22,6 +22,8 @@ pub struct Rule {
     pub banks: &'static [&'static str],
     /// The number of the first socket.
     pub first_socket: u32,
+    /// Whether a socket of number 0 is the last one, after those from 1.
+    pub is_zero_last: bool,
     /// The number of the first channel.
     pub first_channel: u32,
     /// For boards of one processor: names have no socket.
@@ -42,6 +44,7 @@ pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static 
         locators: &[],
         banks: &[],
         first_socket: 0,
+        is_zero_last: false,
         first_channel: 0,
         is_alone: false,
         layout,
@@ -73,6 +76,10 @@ impl Rule {
 
     pub(super) const fn counting_from_one(self) -> Rule {
         Rule { first_socket: 1, ..self }
+    }
+
+    pub(super) const fn zero_last(self) -> Rule {
+        Rule { is_zero_last: true, ..self }
     }
 
     pub(super) const fn channels_from_one(self) -> Rule {

@@ -13,7 +13,7 @@ fn placed(vendor: &str, product: &str, cpus: &[&str], slots: &[(&str, &str)]) ->
     dimms.iter().map(place).collect()
 }
 
-/// A board of which these slots are empty.
+/// A board of which these slots are empty, and sockets whose processor has no name.
 fn board(
     vendor: &str,
     product: &str,
@@ -22,9 +22,11 @@ fn board(
     empty: &[&str],
 ) -> (Vec<Dimm>, Population) {
     let mut text = format!("System Information\n\tManufacturer: {vendor}\n\tProduct Name: {product}\n\n");
-    for cpu in cpus {
+    for (number, cpu) in cpus.iter().enumerate() {
+        let status = if cpu.is_empty() { "Unpopulated" } else { "Populated, Enabled" };
         text.push_str(&format!(
-            "Processor Information\n\tType: Central Processor\n\tVersion: {cpu}\n\tStatus: Populated, Enabled\n\n"
+            "Processor Information\n\tSocket Designation: CPU{}\n\tType: Central Processor\n\tVersion: {cpu}\n\tStatus: {status}\n\n",
+            number + 1
         ));
     }
     for (locator, bank) in slots {
@@ -155,7 +157,7 @@ fn names_that_tell_channel_and_slot() {
             "Supermicro",
             &[X5660; 2],
             &[("P1_DIMM2A", "BANK2"), ("P0_DIMM2C", "BANK8")],
-            &[(1, 1, 0), (0, 1, 2)],
+            &[(0, 1, 0), (1, 1, 2)],
         ),
         ("Supermicro", &[opteron; 4], &[("P1_4A", "6"), ("P4_1B", "25")], &[(0, 3, 0), (3, 0, 1)]),
         (
@@ -248,6 +250,12 @@ fn names_that_tell_channel_and_slot() {
             &[("DIMM 0", "P0 CHANNEL B"), ("DIMM 1", "P0 CHANNEL B")],
             &[(0, 1, 0), (0, 1, 1)],
         ),
+        (
+            "Gigabyte Technology",
+            &[GOLD; 2],
+            &[("P1_DIMM_A1", ""), ("P1_DIMM_H1", ""), ("P2_DIMM_J1", ""), ("P2_DIMM_M1", "")],
+            &[(0, 0, 0), (0, 1, 0), (1, 2, 0), (1, 5, 0)],
+        ),
         // A socket that the bank tells, and channels without a slot's number.
         (
             "Hyve",
@@ -325,6 +333,19 @@ fn slots_of_a_processor_that_is_not_listed() {
     let xeon = "Intel(R) Xeon(R) CPU E3-1230 V2 @ 3.30GHz";
     let (dimms, judged) = board("Dell Inc.", "PowerEdge R210 II", &[xeon], &letters, &["DIMM B2", "DIMM B1"]);
     assert_eq!((dimms[1].channel, judged.dimm_verdict), (Some(0), Some(Balance::Unbalanced)));
+}
+
+#[test]
+fn either_of_two_names_may_be_the_first_processors() {
+    let names: Vec<String> =
+        ["P1", "P0"].iter().flat_map(|cpu| numbered(&format!("{cpu}_DIMM#A"), 1..=3)).collect();
+    let slots = with_bank(&names, "");
+    for (filled, empty) in [(0..3, 3..6), (3..6, 0..3)] {
+        let empty: Vec<&str> = names[empty].iter().map(String::as_str).collect();
+        let (dimms, judged) = board("Supermicro", "X8DTU", &[X5660, ""], &slots, &empty);
+        assert_eq!((judged.dimm_verdict, judged.dimm_sockets.len()), (Some(Balance::Balanced), 1));
+        assert!(dimms[filled].iter().all(|dimm| dimm.socket == Some(0)));
+    }
 }
 
 #[test]

@@ -59,19 +59,21 @@ pub(super) const RULES: &[Rule] = &[
     ])
     .unordered(),
     rule(
-        "processor, channel and slot's letter (P1-DIMM2A), processors from 1",
+        "processor, channel and slot's letter (P1-DIMM2A)",
         Layout::Named,
-        "the locator's own words, as on Supermicro X8 and H8: P<processor>-DIMM<channel><slot>",
+        "the locator's own words, as on Supermicro X8 and H8: P<processor>-DIMM<channel><slot>; on X8DTU, \
+         whose processors are P0 and P1, either is the first, as boards with one processor show",
     )
     .by(SUPERMICRO)
     .locators(CHANNEL_AND_LETTER)
     .counting_from_one()
+    .zero_last()
     .channels_from_one()
     .unordered(),
     rule(
-        "processor, channel and slot's letter (P0_DIMM2A), processors from 0",
+        "processor, channel and slot's letter (P0-DIMM2A)",
         Layout::Named,
-        "the locator's own words, as on Supermicro X8DTU, whose processors are P0 and P1",
+        "the locator's own words, as on Supermicro X8DTU where P0 is the first processor",
     )
     .by(SUPERMICRO)
     .locators(CHANNEL_AND_LETTER)
@@ -138,6 +140,7 @@ pub(super) const RULES: &[Rule] = &[
         "cpu{socket}-dimm{channel-letter}{slot}",
         "p{socket}-dimm{channel-letter}{slot}",
         "p{socket}_dimm{channel-letter}{slot}",
+        "p{socket}_dimm_{channel-letter}{slot}",
     ])
     .counting_from_one(),
     rule(
