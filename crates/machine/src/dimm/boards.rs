@@ -3,8 +3,8 @@
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
-    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
-    Turin, XeonE,
+    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Skylake, Turin,
+    XeonE,
 };
 use super::platforms::{Layout, Rule, rule};
 
@@ -35,6 +35,10 @@ const DELL_SIXTEEN: &[(u32, u32)] = &[
     (7, 1),
 ];
 const DELL_EIGHT: &[(u32, u32)] = &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
+
+/// Channels A to F have odd slots, G to L even ones.
+const DELL_EPYC_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (6, 0), (2, 0), (8, 0), (1, 0), (7, 0), (4, 0), (10, 0), (3, 0), (9, 0), (5, 0), (11, 0)];
 
 /// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
 const HPE_TWELVE: &[(u32, u32)] =
@@ -129,7 +133,16 @@ pub(super) const RULES: &[Rule] = &[
          Servers\": channel n = slots A(n) and A(n+8)",
     )
     .by(&["dell"])
-    .of(&[Naples, Rome, Milan, Genoa, Siena, Turin])
+    .of(&[Naples, Rome, Milan])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, 16th generation (EPYC)",
+        Layout::Lists(&[DELL_EPYC_TWELVE]),
+        "Dell R6615 manual, memory channels: channels A to L = slots A1, A5, A3, A9, A7, A11, A2, A6, A4, A10, A8, \
+         A12",
+    )
+    .by(&["dell"])
+    .of(&[Genoa])
     .locators(DELL_NAMES),
     rule(
         "Dell PowerEdge, Xeon E",

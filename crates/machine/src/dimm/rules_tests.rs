@@ -86,6 +86,25 @@ fn hp_eighth_generation_of_three_channels() {
 }
 
 #[test]
+fn dell_sixteenth_generation_with_epyc() {
+    // The second processor of an R6625; channels G to L have the even slots.
+    let names: Vec<String> = ["A", "B"].iter().flat_map(|cpu| numbered(&format!("{cpu}#"), 1..=12)).collect();
+    let cpus = ["AMD EPYC 9354 32-Core Processor"; 2];
+    let places = placed("Dell Inc.", "PowerEdge R6625", &cpus, &with_bank(&names, ""));
+    let letters: String = places[12..].iter().map(|place| char::from(b'A' + place.1 as u8)).collect();
+    assert_eq!(letters, "AGCIBHEKDJFL");
+    assert!(places[12..].iter().all(|place| (place.0, place.2) == (1, 0)));
+    // Slots of EPYC 9005 are in no document here.
+    let places = placed(
+        "Dell Inc.",
+        "PowerEdge R7725",
+        &["AMD EPYC 9755 128-Core Processor"; 2],
+        &with_bank(&names, ""),
+    );
+    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+}
+
+#[test]
 fn lenovo_by_the_other_processors_row_and_other_models() {
     let second = |product: &str, cpu: &str, each: u32, last: u32| {
         let names = numbered("DIMM #", 1..=last);

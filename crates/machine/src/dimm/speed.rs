@@ -240,10 +240,12 @@ fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32
 const LOW_VOLTAGE: u32 = 1333;
 
 /// Whether one module a channel has the processor's own limit: not where modules have more than two
-/// ranks before DDR5, nor on EPYC, whose limits fall with ranks and with the slots of a channel.
+/// ranks before DDR5, nor on EPYC, whose limits fall with ranks and with the slots of a channel, but
+/// for EPYC 9004 (Dell R6615 manual, supported memory matrix: 4800 with one to eight ranks).
 fn is_the_processors(cpu: Cpu, memory: &[&Dimm]) -> bool {
     let is_plain = |dimm: &&Dimm| dimm.ranks.is_none_or(|ranks| ranks <= 2) || cpu.facts.family.has_ddr5();
-    !cpu.facts.family.is_epyc() && memory.iter().all(is_plain)
+    let is_known = cpu.facts.family == Family::Genoa || !cpu.facts.family.is_epyc();
+    is_known && memory.iter().all(is_plain)
 }
 
 #[cfg(test)]
