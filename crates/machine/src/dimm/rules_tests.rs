@@ -250,6 +250,18 @@ fn names_that_tell_channel_and_slot() {
             &[("Controller0-ChannelA-DIMM0", "BANK 0"), ("Controller1-ChannelA-DIMM0", "BANK 0")],
             &[(0, 0, 0), (0, 1, 0)],
         ),
+        (
+            "LENOVO",
+            &[core],
+            &[("SODIMM0", "CHANNEL A DIMM0"), ("SODIMM1", "CHANNEL B DIMM0")],
+            &[(0, 0, 0), (0, 1, 0)],
+        ),
+        (
+            "Dell Inc.",
+            &["13th Gen Intel(R) Core(TM) i9-13900"],
+            &[("Controller0-DIMM1", "BANK 0"), ("Controller1-DIMM0", "BANK 0")],
+            &[(0, 0, 1), (0, 1, 0)],
+        ),
         // AMD's firmware, of processors in no table, and with a locator of the board's own.
         (
             "ASRockRack",

@@ -225,8 +225,13 @@ pub(super) const RULES: &[Rule] = &[
         Layout::Named,
         "the names' own words, as on HPE ProLiant MicroServer Gen10 (DIMM 1, CHANNEL A)",
     )
-    .locators(&["dimm {number}", "dimm{number}"])
-    .banks(&["channel {channel-letter}", "channel{channel-letter}"])
+    .locators(&["dimm {number}", "dimm{number}", "sodimm{number}"])
+    .banks(&[
+        "channel {channel-letter}",
+        "channel{channel-letter}",
+        "memory channel {channel-letter}",
+        "channel {channel-letter} dimm{any}",
+    ])
     .alone()
     .unordered(),
     rule(
@@ -246,6 +251,7 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&[
         "controller{controller}-channel{channel-letter}-dimm{slot}",
         "controller{controller}-dimm{channel-letter}{slot}",
+        "controller{controller}-dimm{slot}",
         "controller{controller}-channel{channel-letter}",
     ])
     .alone()
