@@ -240,8 +240,8 @@ fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32
 const LOW_VOLTAGE: u32 = 1333;
 
 /// Whether one module a channel has the processor's own limit: not where modules have more than two
-/// ranks before DDR5, nor on EPYC, whose limits fall with ranks and with the slots of a channel, but
-/// for EPYC 9004 (Dell R6615 manual, supported memory matrix: 4800 with one to eight ranks).
+/// ranks before DDR5, nor on EPYC, whose limits fall with ranks and with the slots of a channel,
+/// but for EPYC 9004 (Dell R6615 manual, supported memory matrix: 4800 with one to eight ranks).
 fn is_the_processors(cpu: Cpu, memory: &[&Dimm]) -> bool {
     let is_plain = |dimm: &&Dimm| dimm.ranks.is_none_or(|ranks| ranks <= 2) || cpu.facts.family.has_ddr5();
     let is_known = cpu.facts.family == Family::Genoa || !cpu.facts.family.is_epyc();
@@ -374,6 +374,26 @@ mod tests {
                 "{name}: {found:?}"
             );
         }
+        // Limits that fall with ranks, slots or voltage, of which no row is.
+        for (name, kind, ranks, rated, runs, words) in [
+            ("AMD EPYC 7551 32-Core Processor", "DDR4", 2, 2666, 2400, "one module a channel"),
+            ("AMD EPYC 7452 32-Core Processor", "DDR4", 1, 3200, 2933, "one module a channel"),
+            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", "DDR4", 4, 2400, 2133, "of four ranks"),
+            ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", "DDR3", 2, 1600, 1333, "1.35 V"),
+            ("Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "DDR3", 2, 1866, 1066, "1.35 V"),
+        ] {
+            let with = |dimm| Dimm { kind: Some(kind.to_string()), ranks: Some(ranks), ..dimm };
+            let found = causes(name, modules(0, 1, rated, runs).map(with).collect(), true);
+            assert!(
+                matches!(&found[..], [(_, _, Cause::Untold(why))] if why.contains(words)),
+                "{name}: {found:?}"
+            );
+        }
+        // Sockets that run alike run at the limit of the fullest channel.
+        let uneven = modules(0, 1, 3200, 2666).chain(modules(1, 2, 2933, 2666)).collect();
+        let found = causes("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz", uneven, true);
+        let is_limit = |(_, _, cause): &(u32, u32, Cause)| matches!(cause, Cause::Modules(words, _) if words.contains("2 DPC limit"));
+        assert!(found.len() == 2 && found.iter().all(is_limit), "{found:?}");
         let one = causes("INTEL(R) XEON(R) GOLD 6530", modules(0, 1, 5600, 4800).collect(), true);
         assert_eq!(one, [(5600, 4800, Cause::Processor)]);
         assert_eq!(
