@@ -76,6 +76,50 @@ const LENOVO_SIXTEEN: &[(u32, u32)] = &[
 const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
     &[(11, 0), (10, 0), (9, 0), (8, 0), (7, 0), (6, 0), (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
 
+/// Nodes with a slot a channel: the second processor is turned round.
+const LENOVO_NODE: &[(u32, u32)] = &[
+    (3, 0),
+    (2, 0),
+    (1, 0),
+    (0, 0),
+    (4, 0),
+    (5, 0),
+    (6, 0),
+    (7, 0),
+    (7, 0),
+    (6, 0),
+    (5, 0),
+    (4, 0),
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (3, 0),
+];
+
+/// Channels of the four controllers as on LENOVO_SIXTEEN, from the other end.
+const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &[
+    (7, 0),
+    (7, 1),
+    (6, 0),
+    (6, 1),
+    (5, 0),
+    (5, 1),
+    (4, 0),
+    (4, 1),
+    (0, 1),
+    (0, 0),
+    (1, 1),
+    (1, 0),
+    (2, 1),
+    (2, 0),
+    (3, 1),
+    (3, 0),
+];
+
+/// Channels F to A, then G to L.
+const LENOVO_EPYC_NODE: &[(u32, u32)] =
+    &[(5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
+
 /// Three channels of two or three slots, of which the last is filled first: the letters behind the
 /// numbers tell the order.
 const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
@@ -234,6 +278,41 @@ pub(super) const RULES: &[Rule] = &[
     )
     .by(&["lenovo"])
     .named(&["sr635 v3", "sr655 v3"])
+    .of(&[Genoa, Turin])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 nodes (Xeon Scalable)",
+        Layout::Board(LENOVO_NODE),
+        "Lenovo SD530 V3 user guide, memory slot and channel identification: DIMM 4 to 1 = channels A to D, 5 to 8 \
+         = E to H; 13 to 16 = A to D, 12 to 9 = E to H",
+    )
+    .by(&["lenovo"])
+    .named(&["sd530 v3", "sd650-n v3"])
+    .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem SR680a V3 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIXTEEN_BACK]),
+        "Lenovo SR680a V3 user guide, memory-channel configuration: iMC3 = DIMM 1 to 4, iMC2 = 5 to 8, iMC0 = 9 to \
+         12, iMC1 = 13 to 16",
+    )
+    .by(&["lenovo"])
+    .named(&["sr680a v3"])
+    .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 nodes (EPYC 9004)",
+        Layout::Lists(&[LENOVO_EPYC_NODE]),
+        "Lenovo SD535 V3 user guide, memory-channel configuration: DIMM 1 to 6 = channels F to A, 7 to 12 = G to L",
+    )
+    .by(&["lenovo"])
+    .named(&["sd535 v3", "sr685a v3"])
     .of(&[Genoa, Turin])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])

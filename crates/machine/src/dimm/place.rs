@@ -209,6 +209,11 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                 let number = fields.number?.checked_sub(1)? as usize;
                 *list.get(number % list.len())?
             }
+            Layout::Board(list) => {
+                let number = fields.number?.checked_sub(1)? as usize;
+                let own = list.len() / 2;
+                *list.get(number).filter(|_| number / own == *socket as usize && slots == own)?
+            }
             Layout::Rows => row(fields.number?.checked_sub(1)?, slots as u32, facts?.channels)?,
             Layout::RowsGoOn => {
                 let number = fields.number?.checked_sub(1 + socket * slots as u32)?;

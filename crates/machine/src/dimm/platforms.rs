@@ -103,6 +103,8 @@ pub enum Layout {
     Round,
     /// A list for each number of slots that a socket may have: channel and slot of number 1, 2, ...
     Lists(&'static [&'static [(u32, u32)]]),
+    /// Channel and slot of number 1, 2, ... over both processors of a board.
+    Board(&'static [(u32, u32)]),
     /// Each channel has numbers in a row; in the upper half of the channels the highest is filled
     /// first.
     Rows,

@@ -128,6 +128,16 @@ fn lenovo_by_the_other_processors_row_and_other_models() {
     let v3 = second("ThinkSystem SR650 V3", "Intel(R) Xeon(R) Gold 6448Y", 16, 32);
     let rows = [[23, 24], [21, 22], [19, 20], [17, 18], [26, 25], [28, 27], [30, 29], [32, 31]];
     assert_eq!(v3, rows.map(Vec::from));
+    // SD650-N V3: the second processor's iMC0 is DIMM 13 and 14, its iMC3 9 and 10.
+    let node = second("ThinkSystem SD650-N V3", "Intel(R) Xeon(R) Gold 6448Y", 8, 16);
+    assert_eq!(node, [[13], [14], [15], [16], [12], [11], [10], [9]].map(Vec::from));
+    // SR680a V3, row of its other processor.
+    let back = second("ThinkSystem SR680a V3", "Intel(R) Xeon(R) Gold 6448Y", 16, 32);
+    let rows = [[26, 25], [28, 27], [30, 29], [32, 31], [23, 24], [21, 22], [19, 20], [17, 18]];
+    assert_eq!(back, rows.map(Vec::from));
+    // SR685a V3, processor 2: L K J I H G A B C D E F are DIMM 24 to 13.
+    let epyc = second("ThinkSystem SR685a V3", "AMD EPYC 9654 96-Core Processor", 12, 24);
+    assert_eq!(epyc.concat(), [18, 17, 16, 15, 14, 13, 19, 20, 21, 22, 23, 24]);
     // SR860 V2 (Cooper Lake), row of processor 2, by the rule for twelve slots.
     let v2 = second("ThinkSystem SR860 V2", "Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", 12, 24);
     assert_eq!(v2, [[17, 18], [15, 16], [13, 14], [20, 19], [22, 21], [24, 23]].map(Vec::from));
