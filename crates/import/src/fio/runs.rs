@@ -137,6 +137,15 @@ struct Seen<'a> {
     /// Its sums stand there, behind which only a later report of it can follow.
     summed: bool,
     processes: BTreeSet<&'a str>,
+    /// Names that were announced, and whether dots say that jobs of it are several.
+    names: Vec<(&'a str, bool)>,
+    /// The name and the process of each result.
+    ended: BTreeSet<(&'a str, &'a str)>,
+}
+
+/// The name in a line that announces a job or begins its result.
+fn name(line: &str) -> &str {
+    line.split_once(": (g").map_or("", |(name, _)| name.trim())
 }
 
 /// The process of a result.
@@ -161,7 +170,9 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
         let next = one.is_some() && begun && (seen.started || ended || seen.called || is_earlier)
             || one.is_some() && ended
             || is_version && ended
-            || is_result && ended && !is_client && seen.is_over(&lines[at..]);
+            || is_result && ended && !is_client && (seen.is_over(&lines[at..]) || seen.is_one_more(line))
+            // The program says so before all results.
+            || ended && !is_client && line.trim_start().starts_with("Starting ");
         if next {
             parts.push(lines[from..own].to_vec());
             from = own;
@@ -170,6 +181,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
         let is_own = match &one {
             Some(one) => {
                 (seen.announced, seen.group) = (seen.announced + 1, one.group.unwrap_or(0));
+                seen.names.push((name(line), false));
                 true
             }
             None if is_version => {
@@ -180,6 +192,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
                 seen.results += 1;
                 seen.summed = false;
                 seen.processes.insert(process(line));
+                seen.ended.insert((name(line), process(line)));
                 true
             }
             None if called(line, "fio").is_some() => {
@@ -188,6 +201,9 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
             }
             None => {
                 let says = |begin: &str| line.trim_start().starts_with(begin);
+                if line.trim() == "..." {
+                    seen.names.last_mut().into_iter().for_each(|(_, several)| *several = true);
+                }
                 seen.started |= seen.announced > 0 && ["Starting ", "Jobs: "].into_iter().any(says);
                 seen.summed |= says("Run status group");
                 let is_noise = is_noise(line);
@@ -206,6 +222,15 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
 }
 
 impl Seen<'_> {
+    /// Whether a result is one more of its name than were announced, by another process.
+    fn is_one_more(&self, line: &str) -> bool {
+        let (name, process) = (name(line), process(line));
+        let announced = || self.names.iter().filter(|(known, _)| *known == name);
+        let ended = self.ended.iter().filter(|(known, _)| *known == name).count();
+        let is_known = announced().count() > 0 && announced().all(|(_, several)| !several);
+        is_known && !self.ended.contains(&(name, process)) && ended >= announced().count()
+    }
+
     /// Whether the result that comes next, the first of these lines, is another run's.
     fn is_over(&self, lines: &[&str]) -> bool {
         let is_whole = self.results >= self.announced && (self.said || self.called);
