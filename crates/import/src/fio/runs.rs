@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use super::announced::announced;
 use super::text::{self, Run};
-use super::told::{self, Told};
 use super::{RUNS_APART, Sheet, complaints, snapshots, wrapped};
-use crate::above::{Called, called, said};
+use crate::above::said;
+use crate::kit::commands::command;
+use crate::kit::told::{Teller, Told, headings};
 
 /// More runs than this in one text are a mistake or an attack.
 const MOST: usize = 500;
@@ -92,10 +93,9 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     let left_out = parts.len().saturating_sub(MOST);
     parts.truncate(MOST);
     let (mut systems, mut known, mut repeated): (Vec<Vec<Part>>, _, _) = (Vec::new(), BTreeSet::new(), 0);
-    let mut earlier = Told::default();
+    let mut teller = Teller::new(lines.iter().copied());
     for lines in parts {
-        let part = part(lines, &earlier);
-        earlier.clone_from(&part.told);
+        let part = part(lines, &mut teller);
         if let Some(same) = part.run.own()
             && !known.insert(same)
         {
@@ -110,7 +110,7 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     let several = systems.len() > 1;
     let firsts: Vec<&Told> =
         systems.iter().filter_map(|parts| parts.first()).map(|part| &part.told).collect();
-    let headings = told::headings(&firsts);
+    let headings = headings(&firsts);
     let sheets = systems.into_iter().zip(headings);
     let mut sheets: Vec<Sheet> =
         sheets.map(|(parts, heading)| sheet(parts, Some(heading).filter(|_| several))).collect();
@@ -195,7 +195,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
                 seen.ended.insert((name(line), process(line)));
                 true
             }
-            None if called(line, "fio").is_some() => {
+            None if command(line, "fio").is_some() => {
                 seen.called |= seen.announced > 0 || seen.results > 0;
                 false
             }
@@ -277,11 +277,43 @@ fn is_figures(trimmed: &str) -> bool {
 }
 
 /// A run with what stands above it.
-fn part<'a>(lines: Vec<&'a str>, earlier: &Told) -> Part<'a> {
+fn part<'a>(lines: Vec<&'a str>, teller: &mut Teller<'a>) -> Part<'a> {
     let is_begun = |line: &&&str| !text::begins(line) && text::version(line).is_none();
-    let told = Told::of(lines.iter().take_while(is_begun).copied(), earlier);
+    let told = told(lines.iter().take_while(is_begun).copied(), teller);
     let run = text::run(&lines);
     Part { told, run, lines }
+}
+
+/// What is told of a run that begins below these lines; without a command there nobody knows what
+/// started it.
+pub fn told<'a>(above: impl Iterator<Item = &'a str>, teller: &mut Teller<'a>) -> Told {
+    teller.told.asked = None;
+    for line in above.filter(|line| !is_noise(line)) {
+        teller.line(line, "fio");
+    }
+    teller.begin()
+}
+
+/// What is said of one of several results.
+pub fn facts(told: &Told, heading: String) -> Vec<(String, String)> {
+    let asked = told.asked.clone().unwrap_or_default();
+    let facts = [
+        ("heading", heading),
+        ("started by", asked.before),
+        ("started in", told.folder.clone()),
+        ("command", asked.command),
+    ];
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    facts.map(|(label, value)| (label.to_string(), value)).collect()
+}
+
+/// The day of `Tue Oct  7 21:40:10 2025`.
+fn day(ran: &str) -> Option<[&str; 3]> {
+    let words: Vec<&str> = ran.split_whitespace().collect();
+    match words[..] {
+        [_, month, day, time, year] if time.contains(':') => Some([month, day, year]),
+        _ => None,
+    }
 }
 
 impl Run {
@@ -305,6 +337,10 @@ impl Run {
 }
 
 impl Part<'_> {
+    fn command(&self) -> &str {
+        self.told.asked.as_ref().map_or("", |asked| &asked.command)
+    }
+
     /// Whether it may be of another system than an earlier run.
     fn is_apart(&self, other: &Part) -> bool {
         let (own, others) = (self.run.kinds(), other.run.kinds());
@@ -312,12 +348,14 @@ impl Part<'_> {
             return false;
         }
         let two = |name: &str| self.run.fact(name).zip(other.run.fact(name));
-        let days = two("ran").and_then(|(own, other)| told::day(own).zip(told::day(other)));
+        let days = two("ran").and_then(|(own, other)| day(own).zip(day(other)));
+        let commands = [self, other].map(Part::command);
         let devices = [&self.run, &other.run].map(|run| run.disks.names().join(","));
         two("fio").is_some_and(|(own, other)| own != other)
-            || self.told.is_elsewhere(&other.told)
+            || self.told.is_apart(&other.told, false)
             || own.intersection(&others).next().is_some()
-                && (self.told.differs(&other.told)
+                && (self.told.is_apart(&other.told, true)
+                    || commands[0] != commands[1] && commands.iter().all(|command| !command.is_empty())
                     || days.is_some_and(|(own, other)| own != other)
                     || devices[0] != devices[1] && devices.iter().all(|names| !names.is_empty()))
     }
@@ -337,22 +375,15 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     let mut lines = Vec::new();
     let mut devices: Vec<String> = Vec::new();
     for (at, Part { lines: own, told, run }) in parts.into_iter().enumerate() {
-        let Called { host, folder, before, command } = told.called;
+        let command = told.asked.as_ref().map_or("", |asked| &asked.command);
         // The text itself does not say where the files of a job are.
-        let places = ["filename", "directory"].map(|name| (name, option(&command, name)));
+        let places = ["filename", "directory"].map(|name| (name, option(command, name)));
         let places = places.into_iter().filter_map(|(name, place)| Some((name.to_string(), place?)));
         let places: Vec<(String, String)> = places.collect();
         if let Some(heading) = heading.as_ref().filter(|_| at == 0) {
-            let told = [
-                ("heading", heading.clone()),
-                ("started by", before),
-                ("started in", folder),
-                ("command", command),
-            ];
-            let told = told.into_iter().filter(|(_, value)| !value.is_empty());
-            sheet.facts.extend(told.map(|(label, value)| (label.to_string(), value)));
+            sheet.facts.extend(facts(&told, heading.clone()));
         }
-        let host = host.filter(|_| heading.is_some()).unwrap_or_default();
+        let host = if heading.is_some() { told.host } else { String::new() };
         let before = at as i64 * RUNS_APART;
         for mut job in run.jobs {
             job.group = job.group.map(|own| own + before);

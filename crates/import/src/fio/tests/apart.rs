@@ -336,5 +336,34 @@ fn documents_of_a_list_in_one_line_are_read() {
         assert_eq!(rates(&all(&text), &key), [[1000.0], [2000.0]], "{text}");
     }
     assert!(crate::is_json(b"[\n{\n\"fio version\" : \"fio-3.33\""));
+    // Each is told with what heads it.
+    for (before, between, label, words) in [
+        (
+            "<details>\n<summary>none</summary>\n\n",
+            "</details>\n<details>\n<summary>mq-deadline</summary>\n\n",
+            "heading",
+            ["none", "mq-deadline"],
+        ),
+        (
+            "### Before\n<details>\n<summary>fio</summary>\n\n",
+            "</details>\n### After\n<details>\n<summary>fio</summary>\n",
+            "heading",
+            ["Before", "After"],
+        ),
+        ("Kernel 5.4:\nOutput:\n", "\nKernel 5.10:\nOutput:\n", "heading", ["Kernel 5.4", "Kernel 5.10"]),
+        (
+            "# taskset -c 0 fio a.fio\n",
+            "# taskset -c 8 fio a.fio\n",
+            "started by",
+            ["taskset -c 0", "taskset -c 8"],
+        ),
+        ("fio a.fio\n", "fio b.fio\n", "command", ["fio a.fio", "fio b.fio"]),
+    ] {
+        let found = all(&format!("{before}{a}\n{between}{b}\n"));
+        assert_eq!(rates(&found, &key), [[1000.0], [2000.0]], "{between}");
+        assert_eq!([told(&found[0], label), told(&found[1], label)], words, "{between}");
+    }
+    let found = all(&format!("root@a:~# fio a.fio\n{a}\nroot@b:~# fio a.fio\n{b}\n"));
+    assert_eq!([found[0].host.as_str(), found[1].host.as_str()], ["a", "b"]);
     assert!(note(&all(&format!("[{a}]"))[0], &format!("{key}iops")).contains("page cache"));
 }
