@@ -231,7 +231,8 @@ fn read(text: &str) -> Vec<Imported> {
         }
         sheets.push((sheet, told));
     }
-    let headings = headings(&sheets.iter().map(|(_, told)| told).collect::<Vec<_>>());
+    let all: Vec<&Told> = sheets.iter().map(|(_, told)| told).collect();
+    let headings = headings(&all);
     let several = ours.len() > 1;
     let mut results: Vec<Imported> = Vec::new();
     for ((mut sheet, told), heading) in sheets.into_iter().zip(headings) {

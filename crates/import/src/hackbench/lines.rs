@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::command::{Invocation, Program, invocations, starts};
 use crate::above::{folder, marked, name, prompt};
 use crate::kit::commands::{Typed, is_loop, is_open};
+use crate::kit::told::is_time;
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +120,6 @@ pub struct Heads {
 
 /// What other programs print, as `time`, stands behind each run, the last one too.
 pub fn heads(lines: &[Line]) -> Heads {
-    const TIMES: [&str; 3] = ["real", "user", "sys"];
     let skeleton = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let is_run = |line: &Line| matches!(line, Line::Banner { .. } | Line::Broken | Line::Perf(Some(_)));
     let is_end = |line: &Line| matches!(line, Line::Time(_) | Line::Total(_) | Line::EachOperation(_));
@@ -139,7 +139,7 @@ pub fn heads(lines: &[Line]) -> Heads {
     let mut heads = Heads::default();
     for (text, count) in exact {
         let (all, before, behind) = counts.get(&skeleton(text)).copied().unwrap_or_default();
-        let is_time = text.split_whitespace().next().is_some_and(|word| TIMES.contains(&word));
+        let is_time = is_time(text);
         if runs > 1 && count == runs {
             heads.common.insert(text.to_string());
         } else if all == 1 && text.contains(char::is_alphabetic) && !is_time {

@@ -99,17 +99,18 @@ impl Test {
 
 /// What tells the system of each test from others.
 fn systems(tests: &[Test]) -> Vec<Vec<(&'static str, String)>> {
-    let of = |test: &Test| {
+    let known: Vec<_> = tests.iter().map(|test| (test, test.system(), test.apart())).collect();
+    let of = |(test, system, apart): &(&Test, Vec<_>, [Option<String>; 3])| {
         let is_alike =
-            |other: &&Test| other.system() == test.system() && !other.told.is_apart(&test.told, true);
-        let alike: Vec<[Option<String>; 3]> = tests.iter().filter(is_alike).map(Test::apart).collect();
+            |(other, own, _): &&(&Test, Vec<_>, _)| own == system && !other.told.is_apart(&test.told, true);
+        let alike: Vec<_> = known.iter().filter(is_alike).map(|(_, _, apart)| apart).collect();
         let several =
             |at: usize| alike.iter().filter_map(|one| one[at].as_ref()).collect::<BTreeSet<_>>().len() > 1;
-        let told = test.apart().into_iter().enumerate().filter(|(at, _)| several(*at));
-        let told = told.filter_map(|(_, one)| Some(("", one?)));
-        test.system().into_iter().chain(told).collect()
+        let told = apart.iter().enumerate().filter(|(at, _)| several(*at));
+        let told = told.filter_map(|(_, one)| Some(("", one.clone()?)));
+        system.iter().cloned().chain(told).collect()
     };
-    tests.iter().map(of).collect()
+    known.iter().map(of).collect()
 }
 
 /// The results in a text, of its JSON and of what else iperf3 printed.

@@ -101,6 +101,21 @@ fn only_runs_of_which_all_is_told_alike_are_repetitions() {
     // A heading holds for the runs below it, up to the next.
     let text = format!("Before:\n{one}{two}After:\n{}{}", run(3), run(4));
     assert_eq!(headed(&text), [("Before".into(), vec![1.0, 2.0]), ("After".into(), vec![3.0, 4.0])]);
+    // A command ends no heading, and may be one.
+    let under =
+        |heading: &str, speed: u32| format!("{heading}\n{}$ sysctl x=1\n{}", run(speed), run(speed + 1));
+    for headings in [["## Before", "## After"], ["Before:", "After:"], ["# Before", "# After"]] {
+        for command in ["$ sysctl x=1", "# sync", "# swapoff b", "# echo 1 > /x", "me@box:~$ sysctl x=1"] {
+            let text = headings.map(|heading| under(heading, 1)).concat().replace("$ sysctl x=1", command);
+            assert!(headed(&text).len() >= 4, "{headings:?}, {command}: {:?}", headed(&text));
+        }
+    }
+    let disks =
+        ["# sda", "# sdb"].map(|disk| format!("{disk}\n## random\n{one}## sequential\n{one}")).concat();
+    assert_eq!(headed(&disks).len(), 4);
+    assert_eq!(headed(&format!("# one\n{one}# two\n{two}"))[1].0, "two");
+    // What `time` prints.
+    assert_eq!(headed(&format!("{one}real    0m1.1s\nuser 0m0.9s\n{two}real 0m1.2s\n")), pooled(&[1.0, 2.0]));
     assert_eq!(headed(&format!("on 6.1\n{one}on 6.2\n{two}")).len(), 2, "facts of another system");
     assert_eq!(headed(&format!("on 6.1\n{one}on 6.1\n{two}")), pooled(&[1.0, 2.0]));
     assert_eq!(headed(&format!("a@one:~$ tool x\n{one}a@two:~$ tool x\n{two}")).len(), 2, "another host");

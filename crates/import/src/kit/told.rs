@@ -106,39 +106,56 @@ impl Told {
 
     /// What tells it from others beside its host and its headings.
     pub fn apart(&self, others: &[&Told]) -> String {
-        let differs = |of: &dyn Fn(&Told) -> String| others.iter().any(|other| of(other) != of(self));
-        let of = |one: &dyn Fn(&Told) -> String| Some(one(self)).filter(|_| differs(one));
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(of(&|told| told.under().to_string()));
-        parts.extend(of(&|told| told.program().to_string()));
-        parts.extend(of(&|told| told.folder.clone()));
-        let is_common =
-            |kind: &String, own: &String| others.iter().all(|other| other.settings.get(kind) == Some(own));
-        parts.extend(
-            self.settings.iter().filter(|(kind, own)| !is_common(kind, own)).map(|(_, own)| own.clone()),
-        );
-        let lines = self.path.iter().filter(|line| line.kind == Kind::Text).map(|line| line.words.as_str());
-        parts.extend(
-            lines.filter(|line| others.iter().any(|other| other.words().all(|own| own != *line))).map(short),
-        );
-        parts.retain(|part| !part.is_empty());
-        parts.join("; ")
+        let of: [fn(&Told) -> &str; 3] = [Told::under, Told::program, |told| &told.folder];
+        let own = of.iter().filter(|of| others.iter().any(|other| of(other) != of(self)));
+        let own = own.map(|of| of(self).to_string());
+        let is_set = |(kind, own): &(&String, &String)| {
+            others.iter().all(|other| other.settings.get(*kind) == Some(own))
+        };
+        let settings = self.settings.iter().filter(|one| !is_set(one)).map(|(_, own)| own.clone());
+        let is_own = |line: &&Line| others.iter().any(|other| other.words().all(|words| words != line.words));
+        let lines = self
+            .path
+            .iter()
+            .filter(is_own)
+            .filter(|line| !self.settings.values().any(|own| line.words.ends_with(own)));
+        let parts = own.chain(settings).chain(lines.map(|line| short(&line.words)));
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
     /// The last lines above it, and of others with the same ones a line that these lack.
     pub fn heading(&self, others: &[&Told]) -> String {
         let shown = |told: &Told| told.path[told.path.len().saturating_sub(MOST_SHOWN)..].to_vec();
         let last = shown(self);
-        let alike = |other: &&&Told| shown(other) == last;
-        let lacks = |other: &Told, words: &str| other.words().all(|own| own != words);
-        let own = self.words().take(self.path.len() - last.len());
-        let own = own.filter(|words| others.iter().filter(alike).any(|other| lacks(other, words)));
-        own.take(1)
-            .chain(last.iter().map(|line| line.words.as_str()))
-            .map(short)
-            .collect::<Vec<_>>()
-            .join(" / ")
+        let lacks =
+            |other: &&Told, words: &str| shown(other) == last && other.words().all(|own| own != words);
+        let above = self.words().take(self.path.len() - last.len());
+        let own = above.filter(|words| others.iter().any(|other| lacks(other, words))).take(1);
+        let all = own.chain(last.iter().map(|line| line.words.as_str()));
+        all.map(short).collect::<Vec<_>>().join(" / ")
     }
+}
+
+/// The last line above each of several runs that not all of them have, or the last ones, if
+/// another has that one, too.
+pub fn headings(all: &[&Told]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let known = all.iter().flat_map(|told| told.words().collect::<BTreeSet<_>>());
+    known.for_each(|words| *counts.entry(words).or_default() += 1);
+    let own = |told: &&Told| -> Vec<String> {
+        let lines = told.path.iter().filter(|line| line.kind != Kind::Beside);
+        let lines: Vec<&str> = lines.map(|line| line.words.as_str()).collect();
+        let own = lines.iter().filter(|words| counts[**words] < all.len());
+        let own: Vec<String> = own.map(|own| short(own)).collect();
+        if own.is_empty() { lines.last().map(|last| short(last)).into_iter().collect() } else { own }
+    };
+    let own: Vec<Vec<String>> = all.iter().map(own).collect();
+    let is_shared = |last: Option<&String>| own.iter().filter(|other| other.last() == last).count() > 1;
+    let heading = |own: &Vec<String>| {
+        let most = if is_shared(own.last()) { MOST_SHOWN } else { 1 };
+        own[own.len().saturating_sub(most)..].join(" / ")
+    };
+    own.iter().map(heading).collect()
 }
 
 /// The words of a line.
@@ -155,32 +172,6 @@ fn is_work(word: &str) -> bool {
         && ["", "b", "k", "kb", "kib", "m", "mb", "mib", "g", "gb", "gib", "s", "t", "th", "st", "nd"]
             .contains(&unit);
     is_count || LINKS.contains(&word) || WORK.iter().any(|begin| word.starts_with(begin))
-}
-
-/// By one line each what heads each of several results, where it is told from the others by
-/// anything.
-pub fn headings(all: &[&Told]) -> Vec<String> {
-    let is_common = |words: &str| all.iter().all(|told| told.words().any(|other| other == words));
-    let lines = |told: &Told| -> Vec<String> {
-        let lines = told.path.iter().filter(|line| line.kind != Kind::Beside);
-        lines.map(|line| line.words.clone()).collect()
-    };
-    let own = |told: &Told| -> Vec<String> {
-        let lines = lines(told);
-        let own: Vec<String> = lines.iter().filter(|words| !is_common(words)).map(|own| short(own)).collect();
-        match own.is_empty() {
-            true => lines.last().map(|last| short(last)).into_iter().collect(),
-            false => own,
-        }
-    };
-    let own: Vec<Vec<String>> = all.iter().map(|told| own(told)).collect();
-    let last: Vec<&str> = own.iter().map(|own| own.last().map_or("", String::as_str)).collect();
-    let is_once = |words: &str| last.iter().filter(|last| **last == words).count() < 2;
-    let heading = |own: &Vec<String>| match own.last() {
-        Some(last) if !is_once(last) => own[own.len().saturating_sub(MOST_SHOWN)..].join(" / "),
-        last => last.cloned().unwrap_or_default(),
-    };
-    own.iter().map(heading).collect()
 }
 
 /// Follows a text from run to run.
@@ -300,10 +291,14 @@ impl<'t> Teller<'t> {
             self.go_on();
         }
         let own = lines(&std::mem::take(&mut self.above), self.counts);
-        if let Some(first) = own.iter().map(|line| line.level).min()
+        // A command ends no heading, but may be one.
+        let ends = |line: &Line| if line.kind == Kind::Typed { COMMAND } else { line.level };
+        if let Some(first) = own.iter().map(ends).min()
             && !self.told.path.ends_with(&own)
         {
-            self.told.path.retain(|line| line.level < first);
+            let is_both = |line: &Line| line.kind == Kind::Typed && line.level == 1;
+            let is_again = own.iter().any(is_both);
+            self.told.path.retain(|line| line.level < first && !(is_again && is_both(line)));
             self.told.path.extend(own);
             let more = self.told.path.len().saturating_sub(MOST);
             self.told.path.drain(..more);
@@ -336,11 +331,18 @@ fn lines(above: &[(Kind, Cow<str>)], counts: bool) -> Vec<Line> {
     let line = |(kind, line): &(Kind, Cow<str>)| {
         let level = match kind {
             Kind::Text => level(line),
-            Kind::Typed if line.starts_with('#') => level(line),
+            // It may be a heading as well.
+            Kind::Typed
+                if line.starts_with('#')
+                    && !line.contains(['/', '=', '>', '|', ';'])
+                    && !line.contains(" -") =>
+            {
+                1
+            }
             Kind::Typed | Kind::Beside => COMMAND,
         };
         let line = if *kind == Kind::Text { without_times(line) } else { uncounted(line) };
-        let words = said(&line).filter(|_| !is_count(&line))?;
+        let words = said(&line).filter(|_| !is_count(&line) && !is_time(&line))?;
         Some(Line { kind: *kind, level, marked: *kind == Kind::Text && is_marked(&line), words })
     };
     above[above.len().saturating_sub(MOST)..].iter().filter_map(line).collect()
@@ -372,6 +374,13 @@ fn is_count(line: &str) -> bool {
             .expect("a pattern that a test tries")
     });
     COUNT.is_match(line)
+}
+
+/// Whether a line is what a shell's `time` prints behind a run.
+pub fn is_time(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|word| ["real", "user", "sys"].contains(&word))
+        && words.next().is_none_or(|figure| figure.starts_with(|one: char| one.is_ascii_digit()))
 }
 
 /// A text without the number of the run, and without the time of the day.

@@ -17,7 +17,7 @@ use super::above::{folder, marked, prompt};
 use super::builder::Builder;
 use super::kit::commands::{Typed, place};
 use super::kit::headlines;
-use super::kit::told::{APART, Teller, Told, says};
+use super::kit::told::{APART, Teller, Told, is_time, says};
 use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
 use figures::meaning;
@@ -185,11 +185,6 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
         }
     }
     (runs, said)
-}
-
-/// What a shell's `time` prints behind each run.
-fn is_time(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| ["real", "user", "sys"].contains(&word))
 }
 
 /// One result, beside others of `several`, `again` of its host and heading; what is `said` of the
