@@ -1,22 +1,23 @@
 //! Lines that a shell was given, as steps: the program with what it is started by, what else they
 //! run before and behind it, and where. Loops are run, so that each run has values of its own.
 
+use std::collections::VecDeque;
+
 use crate::above::{MOVERS, STARTERS, folder, name, prompt};
 
 /// More of a line nobody types.
 const LONGEST: usize = 4_000;
-/// Steps and turns of a line that are told apart.
-const MOST_STEPS: usize = 2_000;
-const MOST_TURNS: usize = 500;
-/// Loops in each other.
-const DEEPEST: usize = 8;
+/// A range of more words nobody knows.
+const MOST_RANGE: u32 = 100;
+/// Turns of loops that bring no run.
+const MOST_IDLE: usize = 100;
 /// Folders in which a program is the system's own.
 const OWN_FOLDERS: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/usr/sbin/"];
 /// Programs that change nothing for a run after them, and print nothing about a machine.
 const IDLE: [&str; 11] =
     ["sleep", "date", "ls", "pwd", "clear", "exit", "logout", "wait", "vi", "history", "true"];
 /// Words of a shell around commands.
-const AROUND: [&str; 6] = ["do", "done", "then", "else", "fi", "if"];
+const AROUND: [&str; 5] = ["do", "then", "else", "fi", "if"];
 const LOOPS: [&str; 3] = ["for", "while", "until"];
 
 /// Where a program is among the words of a command that starts it.
@@ -140,6 +141,17 @@ pub enum Step {
     Other(String),
     /// It goes to a folder.
     Into(String),
+    /// What stands up to its end is done in turns.
+    Loop(Loop),
+    Done,
+}
+
+/// A loop of a shell, with the words over which it goes, as far as they are told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    variable: Option<String>,
+    values: Option<Vec<String>>,
+    turn: usize,
 }
 
 /// A line that a shell was given.
@@ -176,9 +188,9 @@ impl Typed {
     /// What stands behind a prompt that names these.
     pub fn new(host: Option<String>, folder: &str, text: &str, finds: Finds) -> Typed {
         let text: String = text.chars().take(LONGEST).collect();
-        let mut steps: Vec<Step> =
-            unrolled(&parts(&text), finds, 0).iter().filter_map(|part| step(part, finds)).collect();
-        let is_alone = matches!(steps.first(), Some(Step::Run(asked)) if asked.under.is_empty());
+        let mut steps: Vec<Step> = parts(&text).iter().filter_map(|part| step(part, finds)).collect();
+        let first = steps.iter().find(|step| !matches!(step, Step::Loop(_)));
+        let is_alone = matches!(first, Some(Step::Run(asked)) if asked.under.is_empty());
         for step in &mut steps {
             let Step::Run(asked) = step else { continue };
             let is_word = |at: usize| text[..at].ends_with([' ', ';', '(', '\t']) || at == 0;
@@ -224,7 +236,9 @@ fn step(part: &str, finds: Finds) -> Option<Step> {
     }
     match name(first) {
         "cd" => words.get(1).map(|folder| Step::Into(unquoted(folder))),
-        first if IDLE.contains(&first) || AROUND.contains(&first) || LOOPS.contains(&first) => None,
+        "done" => Some(Step::Done),
+        first if LOOPS.contains(&first) => Some(Step::Loop(Loop::of(&words))),
+        first if IDLE.contains(&first) || AROUND.contains(&first) => None,
         // What is printed is read below it.
         "echo" | "printf" if !part.contains(['>', '|']) => None,
         _ if !part.contains(char::is_alphabetic) => None,
@@ -253,57 +267,77 @@ fn depth(part: &str) -> i32 {
     }
 }
 
-/// Commands in the order in which they run: those of a loop in which the program runs as often as
-/// it turns, with the values of its variable.
-fn unrolled(parts: &[String], finds: Finds, deep: usize) -> Vec<String> {
-    let runs = |part: &String| finds(&words(part)).is_some();
-    let mut all = Vec::new();
-    let mut at = 0;
-    while let Some(part) = parts.get(at).filter(|_| all.len() < MOST_STEPS) {
-        let mut open = 0;
-        let end = (at..parts.len()).find(|other| {
-            open += depth(&parts[*other]);
-            open <= 0
-        });
-        let body = end.and_then(|end| parts.get(at + 1..end)).filter(|body| body.iter().any(runs));
-        let Some(body) = body.filter(|_| depth(part) > 0 && deep < DEEPEST) else {
-            all.push(part.clone());
-            at += 1;
+/// The next step that is none of loops', whose turns are done one by one as they are asked for.
+pub fn next(steps: &mut VecDeque<Step>) -> Option<Step> {
+    for _ in 0..MOST_IDLE {
+        let one = match steps.pop_front()? {
+            Step::Loop(one) => one,
+            Step::Done => continue,
+            step => return Some(step),
+        };
+        let body = body(steps);
+        let is_run = |step: &Step| matches!(step, Step::Run(_));
+        let Some(last) = body.iter().rposition(is_run) else {
+            body.into_iter().rev().for_each(|step| steps.push_front(step));
             continue;
         };
-        at += body.len() + 2;
+        let Some(value) = one.value() else { continue };
         // What is the same in each turn and stands behind the run holds for the next one's.
-        let last = body.iter().rposition(runs).unwrap_or(0);
-        let holds = |(at, part): &(usize, &String)| *at > last && !part.contains('$') && depth(part) == 0;
-        let (first, rest): (Vec<_>, Vec<_>) = body.iter().enumerate().partition(holds);
-        let body: Vec<&String> = first.into_iter().chain(rest).map(|(_, part)| part).collect();
-        let (variable, values) = variable(part);
-        for turn in 0..values.as_ref().map_or(MOST_TURNS, Vec::len) {
-            if all.len() >= MOST_STEPS {
-                break;
-            }
-            let value = |name: &str| match &values {
-                Some(values) => values[turn].clone(),
-                None => format!("${name}#{}", turn + 1),
-            };
-            let body: Vec<String> = body.iter().map(|part| with(part, variable, &value)).collect();
-            all.extend(unrolled(&body, finds, deep + 1));
-        }
+        let holds = |(at, step): &(usize, Step)| {
+            *at > last && matches!(step, Step::Other(command) if !command.contains('$'))
+        };
+        let (first, rest): (Vec<_>, Vec<_>) = body.into_iter().enumerate().partition(holds);
+        let body: Vec<Step> = first.into_iter().chain(rest).map(|(_, step)| step).collect();
+        let turn = body.iter().map(|step| step.with(one.variable.as_deref(), &value));
+        let later = Loop { turn: one.turn + 1, ..one.clone() };
+        let turn: Vec<Step> =
+            turn.chain([Step::Loop(later)]).chain(body.clone()).chain([Step::Done]).collect();
+        turn.into_iter().rev().for_each(|step| steps.push_front(step));
     }
-    all
+    None
 }
 
-/// The variable of a loop and its values; none of those that only a shell knows.
-fn variable(head: &str) -> (Option<&str>, Option<Vec<String>>) {
-    match words(head)[..] {
-        ["for", name, "in", ref values @ ..] => {
-            let values: Option<Vec<Vec<String>>> = values.iter().map(|word| value(word)).collect();
-            (Some(name), values.map(|values| values.concat()))
-        }
-        ["for", first, ..] => {
-            (first.trim_start_matches('(').split('=').next().filter(|name| !name.is_empty()), None)
-        }
-        _ => (None, None),
+/// Takes what stands up to the end of a loop that has begun.
+pub fn body(steps: &mut VecDeque<Step>) -> Vec<Step> {
+    let mut open = 1;
+    let end = steps.iter().position(|step| {
+        open += match step {
+            Step::Loop(_) => 1,
+            Step::Done => -1,
+            _ => 0,
+        };
+        open == 0
+    });
+    let mut body: Vec<Step> = steps.drain(..end.map_or(steps.len(), |end| end + 1)).collect();
+    body.truncate(end.unwrap_or(body.len()));
+    body
+}
+
+impl Loop {
+    fn of(head: &[&str]) -> Loop {
+        let (variable, values) = match head {
+            ["for", name, "in", values @ ..] => {
+                let values: Option<Vec<Vec<String>>> = values.iter().map(|word| value(word)).collect();
+                (Some(name.to_string()), values.map(|values| values.concat()))
+            }
+            ["for", first, ..] => {
+                let name = first.trim_start_matches('(').split('=').next();
+                (name.filter(|name| !name.is_empty()).map(str::to_string), None)
+            }
+            _ => (None, None),
+        };
+        Loop { variable, values, turn: 0 }
+    }
+
+    /// What its variable is in its turn, by its name where only a shell knows; `None` behind the
+    /// last turn.
+    fn value(&self) -> Option<impl Fn(&str) -> String> {
+        let turn = self.turn;
+        let known = match &self.values {
+            Some(values) => Some(values.get(turn)?.clone()),
+            None => None,
+        };
+        Some(move |name: &str| known.clone().unwrap_or_else(|| format!("${name}#{}", turn + 1)))
     }
 }
 
@@ -312,11 +346,32 @@ fn value(word: &str) -> Option<Vec<String>> {
     let range = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')?.split_once(".."));
     if let Some((from, to)) = range {
         let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-        return Some(
-            (from..=to.min(from.saturating_add(MOST_STEPS as u32))).map(|value| value.to_string()).collect(),
-        );
+        return (to.saturating_sub(from) < MOST_RANGE)
+            .then(|| (from..=to).map(|value| value.to_string()).collect());
     }
     (!word.contains(['$', '`', '*', '?', '[', '{', '('])).then(|| vec![unquoted(word)])
+}
+
+impl Step {
+    /// The same with the value of a variable; `None` means each.
+    fn with(&self, variable: Option<&str>, value: &dyn Fn(&str) -> String) -> Step {
+        let with = |text: &String| with(text, variable, value);
+        match self {
+            Step::Run(asked) => Step::Run(Asked {
+                words: asked.words.iter().map(with).collect(),
+                under: with(&asked.under),
+                program: with(&asked.program),
+                ..asked.clone()
+            }),
+            Step::Other(command) => Step::Other(with(command)),
+            Step::Into(folder) => Step::Into(with(folder)),
+            Step::Loop(one) => {
+                let values = one.values.as_ref().map(|values| values.iter().map(with).collect());
+                Step::Loop(Loop { values, ..one.clone() })
+            }
+            Step::Done => Step::Done,
+        }
+    }
 }
 
 /// A command with the value of a variable; `None` means each.

@@ -378,9 +378,10 @@ fn runs_of_a_loop_have_the_settings_of_their_turn() {
     ] {
         assert_eq!(apart(line, 3), ["", "", ""], "{line}");
     }
-    // Loops in loops that nobody typed end soon.
+    // Loops in loops that nobody typed, and those that never come to a run, end soon.
     let deep = "for a in $b; do while true; do ".repeat(200) + "x; " + &"done; ".repeat(400);
-    assert_eq!(told(&[&deep, &"for a in {0..9999999}; do x".repeat(50)], 1).len(), 2);
+    let never = "while true; do for a in ; do x; done; done";
+    assert_eq!(told(&[&deep, &"for a in {0..9999999}; do x".repeat(50), never], 100).len(), 300);
     // Over several lines.
     let log = log(
         "$ for k in 0 1; do\n> sysctl v=$k\n> tool -a\n> done\ntool 1\nspeed: 1 B\ntool 1\nspeed: 2 B\n",

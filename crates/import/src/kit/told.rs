@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::commands::{Asked, Step, Typed, is_open};
+use super::commands::{self, Asked, Step, Typed, is_open};
 use crate::above::{is_marked, level, name, prompt, said};
 use crate::own::short;
 
@@ -230,10 +230,13 @@ impl<'t> Teller<'t> {
 
     /// Takes a line that a shell was given; whether it starts the program.
     pub fn typed(&mut self, typed: Typed, line: impl Into<Cow<'t, str>>) -> bool {
-        // What stood behind the run has run.
+        // What stood behind the run has run; of loops that went on nobody knows how far.
         let from = self.above.len();
-        while !self.later.is_empty() {
-            self.go_on();
+        while let Some(step) = self.later.pop_front() {
+            match step {
+                Step::Loop(_) => _ = commands::body(&mut self.later),
+                step => self.take(step),
+            }
         }
         self.above.truncate(from);
         let runs = typed.runs().next().is_some();
@@ -260,27 +263,35 @@ impl<'t> Teller<'t> {
 
     /// Takes what a shell has to do up to the next run.
     fn go_on(&mut self) {
-        while let Some(step) = self.later.pop_front() {
-            match step {
-                Step::Into(folder) => self.told.folder = folder,
-                Step::Other(command) => {
-                    let kind = kind(&command);
-                    let command = uncounted(&command);
-                    if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
-                        self.told.settings.insert(kind, command.clone());
-                    }
-                    self.above.push((Kind::Beside, command.into()));
-                }
-                Step::Run(mut asked) => {
-                    if !asked.program.is_empty() && !asked.program.starts_with(['/', '~']) {
-                        let path = asked.program.trim_start_matches("./");
-                        asked.program =
-                            format!("{}/{path}", self.told.folder).trim_start_matches('/').to_string();
-                    }
-                    self.told.asked = Some(asked);
-                    return;
-                }
+        while let Some(step) = commands::next(&mut self.later) {
+            let is_run = matches!(step, Step::Run(_));
+            self.take(step);
+            if is_run {
+                return;
             }
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Into(folder) => self.told.folder = folder,
+            Step::Other(command) => {
+                let kind = kind(&command);
+                let command = uncounted(&command);
+                if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
+                    self.told.settings.insert(kind, command.clone());
+                }
+                self.above.push((Kind::Beside, command.into()));
+            }
+            Step::Run(mut asked) => {
+                if !asked.program.is_empty() && !asked.program.starts_with(['/', '~']) {
+                    let path = asked.program.trim_start_matches("./");
+                    let path = format!("{}/{path}", self.told.folder);
+                    asked.program = path.trim_start_matches('/').to_string();
+                }
+                self.told.asked = Some(asked);
+            }
+            Step::Loop(_) | Step::Done => {}
         }
     }
 
