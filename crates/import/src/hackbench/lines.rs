@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{Invocation, Program, invocations, starts};
 use crate::above::{folder, marked, name, prompt};
+use crate::kit::Number;
 use crate::kit::commands::{Typed, is_loop, is_open};
 use crate::kit::told::is_time;
 
@@ -59,14 +60,6 @@ pub enum Line {
     /// `With this change:`
     Heading(String),
     Other(String),
-}
-
-/// A decimal number as printed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Number {
-    pub value: f64,
-    /// Half of its last digit.
-    pub rounding: f64,
 }
 
 /// Sentences take no more lines than this.
@@ -302,9 +295,7 @@ fn whole(text: &str) -> Option<u32> {
 /// Digits, a point, at most six digits.
 fn number(text: &str) -> Option<Number> {
     let (before, decimals) = text.split_once('.')?;
-    let plain = whole(before).is_some() && whole(decimals).is_some() && decimals.len() <= 6;
-    let rounding = 0.5 * 10f64.powi(-(decimals.len() as i32));
-    plain.then(|| Some(Number { value: text.parse().ok()?, rounding }))?
+    Number::read(text).filter(|_| before.len() <= 9 && decimals.len() <= 6 && !before.starts_with('-'))
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ mod meaning;
 use std::collections::BTreeMap;
 
 use command::{Invocation, Program};
-use lines::{Heads, Line, Number};
+use lines::{Heads, Line};
 
 use super::builder::Builder;
+use super::kit::Number;
 use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
 

@@ -11,7 +11,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use lines::{Line, Number, command};
+use lines::{Line, command};
 
 use super::above::{folder, marked, prompt};
 use super::builder::Builder;
@@ -42,16 +42,16 @@ fn is_one(text: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 struct Section {
     server: u32,
-    sent: Option<Number>,
-    received: Option<Number>,
+    sent: Option<f64>,
+    received: Option<f64>,
     /// The whole round trip and not half of it.
     round: bool,
-    mean: Option<Number>,
-    deviation: Option<Number>,
-    observations: Option<Number>,
+    mean: Option<f64>,
+    deviation: Option<f64>,
+    observations: Option<f64>,
     /// `99.999` and us; `<MAX>`, `<MIN>`.
-    marks: Vec<(String, Option<Number>)>,
-    lost: [Option<Number>; 3],
+    marks: Vec<(String, Option<f64>)>,
+    lost: [Option<f64>; 3],
 }
 
 /// One run of the client.
@@ -66,12 +66,12 @@ struct Run {
     loopback: bool,
     size: Option<u32>,
     sections: Vec<Section>,
-    rate: Option<Number>,
+    rate: Option<f64>,
     /// MBps, or thousands of them.
-    bandwidth: Option<Number>,
+    bandwidth: Option<f64>,
     giga: bool,
     /// A pace that its text tells.
-    mps: Option<Number>,
+    mps: Option<f64>,
     /// It printed that it could not, in these words.
     failed: Option<String>,
     interrupted: bool,
