@@ -6,10 +6,12 @@ const LONGEST: usize = 100;
 const LONGEST_PROMPT: usize = 200;
 
 /// What may stand before a program and changes nothing for what it measures.
-pub const STARTERS: [&str; 12] =
-    ["sudo", "time", "env", "do", "exec", "stdbuf", "timeout", "then", "bash", "sh", "nohup", "perf"];
+pub const STARTERS: [&str; 15] = [
+    "sudo", "time", "env", "do", "exec", "stdbuf", "timeout", "then", "bash", "sh", "nohup", "perf", "-E",
+    "-n", "-p",
+];
 /// The same, and the result is another one by it.
-pub const MOVERS: [&str; 17] = [
+pub const MOVERS: [&str; 18] = [
     "taskset",
     "numactl",
     "chrt",
@@ -27,6 +29,7 @@ pub const MOVERS: [&str; 17] = [
     "ip",
     "unshare",
     "setarch",
+    "ssh",
 ];
 
 /// The last part of a path: the program that a word calls.
@@ -65,56 +68,6 @@ pub fn folder(line: &str) -> &str {
     let prompt = line.find(['#', '$', '%']).map_or("", |end| line[..end].trim());
     let named = prompt.split_once('@').and_then(|(_, rest)| rest.split_once([':', ' ']));
     named.map_or("", |(_, folder)| folder.trim_end_matches(']').trim())
-}
-
-/// A program's call in a line, with all that may make its result another one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Called {
-    /// The host and the folder that the prompt names.
-    pub host: Option<String>,
-    pub folder: String,
-    /// What stands before the program on its line: `taskset -c 0`, `echo none > FILE;`. What
-    /// changes nothing (`sudo`, `time`) is left out where nothing else stands there.
-    pub before: String,
-    /// From the program on.
-    pub command: String,
-}
-
-/// Words before a program that say nothing of its result.
-const SILENT: [&str; 9] = ["sudo", "time", "do", "then", "exec", "nohup", "-E", "-n", "-p"];
-
-/// The call of this program in a line.
-pub fn called(line: &str, program: &str) -> Option<Called> {
-    let shown = prompt(line);
-    let text = shown.as_ref().map_or(line.trim(), |(_, command)| *command);
-    let mut at = 0;
-    let words = text.split_inclusive(char::is_whitespace).map(|word| {
-        let from = at;
-        at += word.len();
-        (from, word.trim_end())
-    });
-    let words: Vec<(usize, &str)> = words.take(12).filter(|(_, word)| !word.is_empty()).collect();
-    let place = words.iter().position(|(_, word)| name(word) == program)?;
-    let starts = |word: &str| STARTERS.contains(&word) || MOVERS.contains(&word);
-    let run = place == 0 || words[..place].iter().all(|(_, word)| starts(name(word)));
-    // It is a heading, unless an option or a file follows.
-    let next = words.get(place + 1).map_or("", |(_, word)| *word);
-    let asks = next.starts_with('-') || next.contains(['.', '/']);
-    if !(asks && (shown.is_some() || run)) {
-        return None;
-    }
-    let says = words[..place].iter().any(|(_, word)| !SILENT.contains(&name(word)));
-    let begin = words[place].0;
-    let before = if says { text[..begin].trim().to_string() } else { String::new() };
-    let host = shown.and_then(|(host, _)| host);
-    let folder = if host.is_some() { folder(line).to_string() } else { String::new() };
-    Some(Called { host, folder, before, command: text[begin..].to_string() })
-}
-
-/// The command in a line that runs this program, from the program on: `fio --name=a` of
-/// `root@box:~# sudo fio --name=a`.
-pub fn command(line: &str, program: &str) -> Option<String> {
-    called(line, program).map(|called| called.command)
 }
 
 fn without_marks(line: &str) -> &str {
@@ -241,26 +194,6 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_from_sentences() {
-        for line in [
-            "fio --name=a",
-            "# fio --name=a",
-            "root@box:~# fio --name=a",
-            "$ sudo /usr/bin/fio --name=a",
-            "+ fio --name=a",
-            "[root@box ~]# time fio --name=a",
-        ] {
-            let found = command(line, "fio").expect(line);
-            assert!(found.ends_with("fio --name=a"), "{line}: {found}");
-        }
-        for line in
-            ["fio results", "# fio", "## fio before", "With fio 3.1", "we ran fio --name=a", "fio-3.33", ""]
-        {
-            assert_eq!(command(line, "fio"), None, "{line}");
-        }
-    }
-
-    #[test]
     fn a_heading_is_without_its_marks() {
         for line in ["## After tuning", "After tuning:", "=== After tuning ===", "**After tuning:**"] {
             assert_eq!(heading(line).as_deref(), Some("After tuning"), "{line}");
@@ -270,21 +203,6 @@ mod tests {
         assert_eq!(marked("## After").as_deref(), Some("After"));
         for none in ["After", ":", "##", "Performance counter stats for 'x':"] {
             assert_eq!(marked(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn a_call_has_all_that_stands_before_the_program() {
-        for (line, host, folder, before) in [
-            ("root@a:~# fio --name=a", Some("a"), "~", ""),
-            ("root@b:/mnt/hdd# sudo fio --name=a", Some("b"), "/mnt/hdd", ""),
-            ("[root@n srv]# taskset -c 0 fio --name=a", Some("n"), "srv", "taskset -c 0"),
-            ("# echo none > /sys/x; fio --name=a", None, "", "echo none > /sys/x;"),
-            ("fio --name=a", None, "", ""),
-        ] {
-            let found = called(line, "fio").expect(line);
-            assert_eq!((found.host.as_deref(), found.folder.as_str()), (host, folder), "{line}");
-            assert_eq!((found.before.as_str(), found.command.as_str()), (before, "fio --name=a"), "{line}");
         }
     }
 

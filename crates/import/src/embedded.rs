@@ -24,6 +24,24 @@ pub struct Embedded<'a> {
     pub left_out: usize,
 }
 
+impl<'a> Embedded<'a> {
+    /// The lines above each document, up to the one before.
+    pub fn headed(&self) -> Vec<Vec<&'a str>> {
+        let mut lines = self.lines.iter().map(|line| line.trim());
+        let up_to = |last: &&'a str| {
+            let mut own = Vec::new();
+            let mut is_last = last.is_empty();
+            while !is_last && let Some(line) = lines.next() {
+                own.push(line);
+                // The same place of the text.
+                is_last = std::ptr::eq(line, *last);
+            }
+            own
+        };
+        self.above.iter().map(up_to).collect()
+    }
+}
+
 /// The documents of a text: objects that begin at the begin of a line, or one behind the other in a
 /// list that does.
 pub fn embedded(text: &str) -> Embedded<'_> {

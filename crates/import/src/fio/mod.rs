@@ -19,12 +19,11 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 mod text;
-mod told;
 mod wrapped;
 
-use super::above::{command, heading};
 use super::builder::Builder;
 use super::embedded::embedded;
+use super::kit::told::{Teller, Told, headings};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 
@@ -189,20 +188,22 @@ fn is_one(text: &str) -> bool {
 /// another one's.
 fn read(text: &str) -> Vec<Imported> {
     let found = embedded(text);
-    let ours: Vec<(&serde_json::Value, &str)> = found
+    let ours: Vec<(&serde_json::Value, Vec<&str>)> = found
         .documents
         .iter()
-        .zip(&found.above)
+        .zip(found.headed())
         .filter(|(one, _)| one.get("fio version").is_some())
-        .map(|(one, above)| (one, *above))
         .collect();
     if ours.is_empty() {
         return runs::sheets(text).into_iter().map(Sheet::imported).collect();
     }
-    let mut results: Vec<Imported> = Vec::new();
+    let mut sheets: Vec<(Sheet, Told)> = Vec::new();
+    let mut teller = Teller::new(found.lines.iter().copied());
     let (mut passed, mut repeated, mut left_out) = (0, 0, found.left_out);
     let mut known = std::collections::BTreeSet::new();
-    for (at, (document, above)) in ours.iter().enumerate() {
+    let mut above: Vec<&str> = Vec::new();
+    for (at, (document, own)) in ours.iter().enumerate() {
+        above.extend(own);
         let is_last = at + 1 == ours.len();
         if ours.get(at + 1).is_some_and(|(next, _)| snapshots::is_earlier(document, next)) {
             passed += 1;
@@ -216,15 +217,10 @@ fn read(text: &str) -> Vec<Imported> {
         let (jobs, facts, remarks) = json::jobs(document, is_cut);
         let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
         sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
-        if ours.len() > 1 {
-            let called = command(above, "fio").map(|command| ("command", command));
-            let said =
-                || heading(above).filter(|_| !runs::is_noise(above)).map(|heading| ("heading", heading));
-            let told = called.or_else(said).map(|(label, value)| (label.to_string(), value));
-            sheet.facts.extend(told);
-        }
+        let above = std::mem::take(&mut above).into_iter().filter(|line| !text::begins(line));
+        let told = runs::told(above, &mut teller);
         // What stands around is said once, with the first.
-        if results.is_empty() {
+        if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
                 sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());
@@ -232,6 +228,21 @@ fn read(text: &str) -> Vec<Imported> {
         }
         if is_cut {
             sheet.against.interrupted("the file ends in the midst of its JSON");
+        }
+        sheets.push((sheet, told));
+    }
+    let all: Vec<&Told> = sheets.iter().map(|(_, told)| told).collect();
+    let headings = headings(&all);
+    let several = ours.len() > 1;
+    let mut results: Vec<Imported> = Vec::new();
+    for ((mut sheet, told), heading) in sheets.into_iter().zip(headings) {
+        if several {
+            sheet.facts.extend(runs::facts(&told, heading));
+            sheet
+                .jobs
+                .iter_mut()
+                .filter(|job| job.host.is_empty())
+                .for_each(|job| job.host.clone_from(&told.host));
         }
         for sheet in sheet.hosts() {
             match results.len() < MOST_RESULTS {

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use super::announced::announced;
 use super::text::{self, Run};
-use super::told::{self, Told};
 use super::{RUNS_APART, Sheet, complaints, snapshots, wrapped};
-use crate::above::{Called, called, said};
+use crate::above::said;
+use crate::kit::commands::command;
+use crate::kit::told::{Teller, Told, headings};
 
 /// More runs than this in one text are a mistake or an attack.
 const MOST: usize = 500;
@@ -92,10 +93,9 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     let left_out = parts.len().saturating_sub(MOST);
     parts.truncate(MOST);
     let (mut systems, mut known, mut repeated): (Vec<Vec<Part>>, _, _) = (Vec::new(), BTreeSet::new(), 0);
-    let mut earlier = Told::default();
+    let mut teller = Teller::new(lines.iter().copied());
     for lines in parts {
-        let part = part(lines, &earlier);
-        earlier.clone_from(&part.told);
+        let part = part(lines, &mut teller);
         if let Some(same) = part.run.own()
             && !known.insert(same)
         {
@@ -110,7 +110,7 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     let several = systems.len() > 1;
     let firsts: Vec<&Told> =
         systems.iter().filter_map(|parts| parts.first()).map(|part| &part.told).collect();
-    let headings = told::headings(&firsts);
+    let headings = headings(&firsts);
     let sheets = systems.into_iter().zip(headings);
     let mut sheets: Vec<Sheet> =
         sheets.map(|(parts, heading)| sheet(parts, Some(heading).filter(|_| several))).collect();
@@ -137,6 +137,15 @@ struct Seen<'a> {
     /// Its sums stand there, behind which only a later report of it can follow.
     summed: bool,
     processes: BTreeSet<&'a str>,
+    /// Names that were announced, and whether dots say that jobs of it are several.
+    names: Vec<(&'a str, bool)>,
+    /// The name and the process of each result.
+    ended: BTreeSet<(&'a str, &'a str)>,
+}
+
+/// The name in a line that announces a job or begins its result.
+fn name(line: &str) -> &str {
+    line.split_once(": (g").map_or("", |(name, _)| name.trim())
 }
 
 /// The process of a result.
@@ -161,7 +170,9 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
         let next = one.is_some() && begun && (seen.started || ended || seen.called || is_earlier)
             || one.is_some() && ended
             || is_version && ended
-            || is_result && ended && !is_client && seen.is_over(&lines[at..]);
+            || is_result && ended && !is_client && (seen.is_over(&lines[at..]) || seen.is_one_more(line))
+            // The program says so before all results.
+            || ended && !is_client && line.trim_start().starts_with("Starting ");
         if next {
             parts.push(lines[from..own].to_vec());
             from = own;
@@ -170,6 +181,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
         let is_own = match &one {
             Some(one) => {
                 (seen.announced, seen.group) = (seen.announced + 1, one.group.unwrap_or(0));
+                seen.names.push((name(line), false));
                 true
             }
             None if is_version => {
@@ -180,14 +192,18 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
                 seen.results += 1;
                 seen.summed = false;
                 seen.processes.insert(process(line));
+                seen.ended.insert((name(line), process(line)));
                 true
             }
-            None if called(line, "fio").is_some() => {
+            None if command(line, "fio").is_some() => {
                 seen.called |= seen.announced > 0 || seen.results > 0;
                 false
             }
             None => {
                 let says = |begin: &str| line.trim_start().starts_with(begin);
+                if line.trim() == "..." {
+                    seen.names.last_mut().into_iter().for_each(|(_, several)| *several = true);
+                }
                 seen.started |= seen.announced > 0 && ["Starting ", "Jobs: "].into_iter().any(says);
                 seen.summed |= says("Run status group");
                 let is_noise = is_noise(line);
@@ -206,6 +222,15 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
 }
 
 impl Seen<'_> {
+    /// Whether a result is one more of its name than were announced, by another process.
+    fn is_one_more(&self, line: &str) -> bool {
+        let (name, process) = (name(line), process(line));
+        let announced = || self.names.iter().filter(|(known, _)| *known == name);
+        let ended = self.ended.iter().filter(|(known, _)| *known == name).count();
+        let is_known = announced().count() > 0 && announced().all(|(_, several)| !several);
+        is_known && !self.ended.contains(&(name, process)) && ended >= announced().count()
+    }
+
     /// Whether the result that comes next, the first of these lines, is another run's.
     fn is_over(&self, lines: &[&str]) -> bool {
         let is_whole = self.results >= self.announced && (self.said || self.called);
@@ -252,11 +277,43 @@ fn is_figures(trimmed: &str) -> bool {
 }
 
 /// A run with what stands above it.
-fn part<'a>(lines: Vec<&'a str>, earlier: &Told) -> Part<'a> {
+fn part<'a>(lines: Vec<&'a str>, teller: &mut Teller<'a>) -> Part<'a> {
     let is_begun = |line: &&&str| !text::begins(line) && text::version(line).is_none();
-    let told = Told::of(lines.iter().take_while(is_begun).copied(), earlier);
+    let told = told(lines.iter().take_while(is_begun).copied(), teller);
     let run = text::run(&lines);
     Part { told, run, lines }
+}
+
+/// What is told of a run that begins below these lines; without a command there nobody knows what
+/// started it.
+pub fn told<'a>(above: impl Iterator<Item = &'a str>, teller: &mut Teller<'a>) -> Told {
+    teller.told.asked = None;
+    for line in above.filter(|line| !is_noise(line)) {
+        teller.line(line, "fio");
+    }
+    teller.begin()
+}
+
+/// What is said of one of several results.
+pub fn facts(told: &Told, heading: String) -> Vec<(String, String)> {
+    let asked = told.asked.clone().unwrap_or_default();
+    let facts = [
+        ("heading", heading),
+        ("started by", asked.before),
+        ("started in", told.folder.clone()),
+        ("command", asked.command),
+    ];
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    facts.map(|(label, value)| (label.to_string(), value)).collect()
+}
+
+/// The day of `Tue Oct  7 21:40:10 2025`.
+fn day(ran: &str) -> Option<[&str; 3]> {
+    let words: Vec<&str> = ran.split_whitespace().collect();
+    match words[..] {
+        [_, month, day, time, year] if time.contains(':') => Some([month, day, year]),
+        _ => None,
+    }
 }
 
 impl Run {
@@ -280,6 +337,10 @@ impl Run {
 }
 
 impl Part<'_> {
+    fn command(&self) -> &str {
+        self.told.asked.as_ref().map_or("", |asked| &asked.command)
+    }
+
     /// Whether it may be of another system than an earlier run.
     fn is_apart(&self, other: &Part) -> bool {
         let (own, others) = (self.run.kinds(), other.run.kinds());
@@ -287,12 +348,14 @@ impl Part<'_> {
             return false;
         }
         let two = |name: &str| self.run.fact(name).zip(other.run.fact(name));
-        let days = two("ran").and_then(|(own, other)| told::day(own).zip(told::day(other)));
+        let days = two("ran").and_then(|(own, other)| day(own).zip(day(other)));
+        let commands = [self, other].map(Part::command);
         let devices = [&self.run, &other.run].map(|run| run.disks.names().join(","));
         two("fio").is_some_and(|(own, other)| own != other)
-            || self.told.is_elsewhere(&other.told)
+            || self.told.is_apart(&other.told, false)
             || own.intersection(&others).next().is_some()
-                && (self.told.differs(&other.told)
+                && (self.told.is_apart(&other.told, true)
+                    || commands[0] != commands[1] && commands.iter().all(|command| !command.is_empty())
                     || days.is_some_and(|(own, other)| own != other)
                     || devices[0] != devices[1] && devices.iter().all(|names| !names.is_empty()))
     }
@@ -312,22 +375,15 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     let mut lines = Vec::new();
     let mut devices: Vec<String> = Vec::new();
     for (at, Part { lines: own, told, run }) in parts.into_iter().enumerate() {
-        let Called { host, folder, before, command } = told.called;
+        let command = told.asked.as_ref().map_or("", |asked| &asked.command);
         // The text itself does not say where the files of a job are.
-        let places = ["filename", "directory"].map(|name| (name, option(&command, name)));
+        let places = ["filename", "directory"].map(|name| (name, option(command, name)));
         let places = places.into_iter().filter_map(|(name, place)| Some((name.to_string(), place?)));
         let places: Vec<(String, String)> = places.collect();
         if let Some(heading) = heading.as_ref().filter(|_| at == 0) {
-            let told = [
-                ("heading", heading.clone()),
-                ("started by", before),
-                ("started in", folder),
-                ("command", command),
-            ];
-            let told = told.into_iter().filter(|(_, value)| !value.is_empty());
-            sheet.facts.extend(told.map(|(label, value)| (label.to_string(), value)));
+            sheet.facts.extend(facts(&told, heading.clone()));
         }
-        let host = host.filter(|_| heading.is_some()).unwrap_or_default();
+        let host = if heading.is_some() { told.host } else { String::new() };
         let before = at as i64 * RUNS_APART;
         for mut job in run.jobs {
             job.group = job.group.map(|own| own + before);

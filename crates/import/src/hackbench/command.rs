@@ -1,6 +1,7 @@
 //! Command lines of hackbench and `perf bench sched`: they tell what the programs do not print.
 
-use crate::above::{MOVERS, STARTERS, name};
+use crate::above::{MOVERS, name};
+use crate::kit::commands::is_start;
 
 /// Which program ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,8 +88,7 @@ fn program(words: &[&str]) -> Option<(Program, usize, usize)> {
 /// Where the program is among the words of a command that starts it.
 pub fn starts(words: &[&str]) -> Option<usize> {
     let (_, begin, _) = program(words)?;
-    let first = words[..begin].iter().find(|word| !word.contains('='));
-    first.is_none_or(|word| STARTERS.contains(&name(word)) || MOVERS.contains(&name(word))).then_some(begin)
+    is_start(&words[..begin]).then_some(begin)
 }
 
 fn read(program: Program, arguments: Vec<&str>, under: String) -> Invocation {

@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::command::{Invocation, Program, invocations};
+use super::command::{Invocation, Program, invocations, starts};
 use crate::above::{folder, marked, name, prompt};
+use crate::kit::Number;
+use crate::kit::commands::{Typed, is_loop, is_open};
+use crate::kit::told::is_time;
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,24 +51,15 @@ pub enum Line {
     EachOperation(Option<Number>),
     /// A sentence of hackbench's that is damaged.
     Broken,
-    /// A shell's prompt, with the host that it names and the runs that its command asks for.
+    /// A shell's prompt, and the runs that its command asks for.
     Prompt {
-        host: Option<String>,
+        typed: Typed,
         runs: Vec<Invocation>,
-        folder: String,
         command: String,
     },
     /// `With this change:`
     Heading(String),
     Other(String),
-}
-
-/// A decimal number as printed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Number {
-    pub value: f64,
-    /// Half of its last digit.
-    pub rounding: f64,
 }
 
 /// Sentences take no more lines than this.
@@ -119,7 +113,6 @@ pub struct Heads {
 
 /// What other programs print, as `time`, stands behind each run, the last one too.
 pub fn heads(lines: &[Line]) -> Heads {
-    const TIMES: [&str; 3] = ["real", "user", "sys"];
     let skeleton = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let is_run = |line: &Line| matches!(line, Line::Banner { .. } | Line::Broken | Line::Perf(Some(_)));
     let is_end = |line: &Line| matches!(line, Line::Time(_) | Line::Total(_) | Line::EachOperation(_));
@@ -139,7 +132,7 @@ pub fn heads(lines: &[Line]) -> Heads {
     let mut heads = Heads::default();
     for (text, count) in exact {
         let (all, before, behind) = counts.get(&skeleton(text)).copied().unwrap_or_default();
-        let is_time = text.split_whitespace().next().is_some_and(|word| TIMES.contains(&word));
+        let is_time = is_time(text);
         if runs > 1 && count == runs {
             heads.common.insert(text.to_string());
         } else if all == 1 && text.contains(char::is_alphabetic) && !is_time {
@@ -170,16 +163,17 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
     }
     if let Some((host, command)) = prompt(first) {
         let (command, taken) = continued(command, lines);
-        let folder = folder(first).to_string();
-        return (Some(Line::Prompt { host, runs: invocations(&command), folder, command }), taken);
+        let typed = Typed::new(host, folder(first), &command, &starts);
+        return (Some(Line::Prompt { typed, runs: invocations(&command), command }), taken);
     }
     // A command without its prompt, if it is nothing but one.
-    let bare = first.split_whitespace().next().is_some_and(|word| name(word) == "hackbench");
-    if bare {
+    let is_call = first.split_whitespace().next().is_some_and(|word| name(word) == "hackbench");
+    if is_call || is_loop(first) {
         let (command, taken) = continued(first, lines);
         let runs = invocations(&command);
         if !runs.is_empty() && runs.iter().all(|run| run.understood) {
-            return (Some(Line::Prompt { host: None, runs, folder: String::new(), command }), taken);
+            let typed = Typed::new(None, "", &command, &starts);
+            return (Some(Line::Prompt { typed, runs, command }), taken);
         }
     }
     (Some(marked(first).map_or_else(|| Line::Other(first.chars().take(100).collect()), Line::Heading)), 1)
@@ -277,18 +271,19 @@ fn fields<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
     words.next().is_none().then_some(found)
 }
 
-/// A command with the lines that it goes on in.
+/// A command with the lines that it goes on in; a loop goes on until it is done.
 fn continued(first: &str, lines: &[&str]) -> (String, usize) {
     let mut command = first.to_string();
     let mut taken = 1;
-    while command.ends_with('\\') && taken < MOST_CONTINUED {
-        command.pop();
+    while (command.ends_with('\\') || is_open(&command)) && taken < MOST_CONTINUED {
         let Some(more) = lines.get(taken) else { break };
-        command.push(' ');
+        let is_wrapped = command.ends_with('\\') && command.pop().is_some();
+        command.push_str(if is_wrapped { " " } else { "; " });
         command.push_str(more);
         taken += 1;
     }
-    (command, taken)
+    // No loop that anybody typed.
+    if is_open(&command) { (first.to_string(), 1) } else { (command, taken) }
 }
 
 /// A count, of nine digits at most.
@@ -300,9 +295,7 @@ fn whole(text: &str) -> Option<u32> {
 /// Digits, a point, at most six digits.
 fn number(text: &str) -> Option<Number> {
     let (before, decimals) = text.split_once('.')?;
-    let plain = whole(before).is_some() && whole(decimals).is_some() && decimals.len() <= 6;
-    let rounding = 0.5 * 10f64.powi(-(decimals.len() as i32));
-    plain.then(|| Some(Number { value: text.parse().ok()?, rounding }))?
+    Number::read(text).filter(|_| before.len() <= 9 && decimals.len() <= 6 && !before.starts_with('-'))
 }
 
 #[cfg(test)]

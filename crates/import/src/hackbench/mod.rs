@@ -6,16 +6,16 @@
 mod command;
 mod lines;
 mod meaning;
-pub(crate) mod told;
 
 use std::collections::BTreeMap;
 
 use command::{Invocation, Program};
-use lines::{Heads, Line, Number};
+use lines::{Heads, Line};
 
 use super::builder::Builder;
+use super::kit::Number;
+use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
-use told::{APART, Teller, Told};
 
 pub(crate) const TOOL: Tool = Tool {
     files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
@@ -48,7 +48,6 @@ fn is_one(text: &str) -> bool {
 /// What holds for the runs that follow.
 #[derive(Clone, Debug, Default)]
 struct Around {
-    host: String,
     heading: String,
     /// What the last command asks for; empty where it is not there.
     asked: Vec<Invocation>,
@@ -76,7 +75,6 @@ struct Run {
 /// Results of one host, under one heading.
 struct Result {
     format: Format,
-    host: String,
     heading: String,
     under: String,
     /// What the text says of the first run of each series.
@@ -137,14 +135,16 @@ fn read(text: &str) -> Vec<Imported> {
 /// Says of results that are alike in all else what is told of each.
 fn tell_apart(results: &mut [Result]) {
     let name = |one: &Result| (one.format, one.builder.host.clone());
-    let names: Vec<(Format, String)> = results.iter().map(name).collect();
-    for result in results {
-        let words = result.first.words();
-        if names.iter().filter(|other| **other == name(result)).count() > 1 && !words.is_empty() {
-            result.builder.fact(APART, &words);
-            let words: String = words.chars().take(60).collect();
-            result.builder.host = format!("{}, {words}", result.builder.host);
-        }
+    let apart = |one: &Result| {
+        let others: Vec<&Told> =
+            results.iter().filter(|other| name(other) == name(one)).map(|other| &other.first).collect();
+        one.first.apart(&others)
+    };
+    let words: Vec<String> = results.iter().map(apart).collect();
+    for (result, words) in results.iter_mut().zip(words).filter(|(_, words)| !words.is_empty()) {
+        result.builder.fact(APART, &words);
+        let words: String = words.chars().take(60).collect();
+        result.builder.host = format!("{}, {words}", result.builder.host);
     }
 }
 
@@ -160,7 +160,7 @@ struct Log {
     runs: usize,
     /// Lines that nobody knows and that say what a run is of.
     heads: Heads,
-    teller: Teller,
+    teller: Teller<'static>,
     /// The last prompt's command runs something else, which prints what follows.
     prints: bool,
     /// The run that begins next has a heading that is marked as one.
@@ -185,20 +185,17 @@ impl Log {
                 self.begin(program);
             }
             Line::Perf(None) => self.end(),
-            Line::Prompt { host, runs, folder, command } => {
+            Line::Prompt { typed, runs, command } => {
                 self.end();
                 self.behind = false;
                 self.head();
                 self.prints = runs.is_empty() && !command.is_empty();
-                self.teller.command(&folder, &command, command::starts);
-                if host.is_some() || !runs.is_empty() {
-                    self.around.host = host.unwrap_or_default();
-                }
+                self.teller.typed(typed, command);
                 self.around.asked = runs;
             }
             Line::Heading(heading) => {
                 self.end();
-                if told::says(&heading) {
+                if says(&heading) {
                     self.headed = true;
                     self.under(heading);
                 }
@@ -266,17 +263,17 @@ impl Log {
         let (once, again) = (self.heads.once.contains(text), self.heads.again.contains(text));
         let is_words = text.contains(char::is_alphabetic);
         let tells = self.prints || (once && self.behind) || (again && is_words);
-        if self.run.is_some() || !told::says(text) || self.heads.common.contains(text) || !tells {
+        if self.run.is_some() || !says(text) || self.heads.common.contains(text) || !tells {
             return;
         }
-        self.teller.line(text);
+        self.teller.text(text.to_string());
         if !self.headed && is_words && (again || !self.prints) {
-            self.next = Some(if again { told::plain(text) } else { text.to_string() });
+            self.next = Some(if again { uncounted(text) } else { text.to_string() });
         }
     }
 
     fn under(&mut self, heading: String) {
-        self.around = Around { heading, host: self.around.host.clone(), ..Around::default() };
+        self.around = Around { heading, ..Around::default() };
     }
 
     fn head(&mut self) {
@@ -340,14 +337,19 @@ impl Log {
     /// The result that a run is part of; `None` where there are too many. Of the runs of one series
     /// in a result the same is told.
     fn result(&mut self, format: Format, around: &Around, under: &str, key: &str) -> Option<&mut Result> {
-        let Around { host, heading, told, .. } = around;
+        let Around { heading, told, .. } = around;
+        let host = &told.host;
         let same = |other: &Result| {
-            other.format == format && other.host == *host && other.heading == *heading && other.under == under
+            other.format == format
+                && other.first.host == *host
+                && other.heading == *heading
+                && other.under == under
         };
+        let is_alike = |known: &Told| !known.is_apart(told, true);
         let place =
             |fits: &dyn Fn(&Result) -> bool| self.results.iter().position(|one| same(one) && fits(one));
-        let fits = place(&|one| one.told.get(key) == Some(told))
-            .or_else(|| place(&|one| one.first == *told && !one.told.contains_key(key)))
+        let fits = place(&|one| one.told.get(key).is_some_and(is_alike))
+            .or_else(|| place(&|one| is_alike(&one.first) && !one.told.contains_key(key)))
             .or_else(|| place(&|one| !one.told.contains_key(key)));
         if let Some(at) = fits {
             self.results[at].told.entry(key.to_string()).or_insert_with(|| told.clone());
@@ -367,7 +369,6 @@ impl Log {
         builder.remarks.push(if format == PERF_PIPE { OPERATIONS } else { TIMES }.to_string());
         self.results.push(Result {
             format,
-            host: host.clone(),
             heading: heading.clone(),
             under: under.to_string(),
             told: BTreeMap::from([(key.to_string(), told.clone())]),

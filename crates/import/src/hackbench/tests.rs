@@ -184,6 +184,32 @@ fn what_the_text_tells_apart_is_never_one_series() {
 }
 
 #[test]
+fn runs_of_a_loop_over_a_setting_are_results_of_their_own() {
+    let again = RUN.replace("4.905", "3.905");
+    for command in [
+        "$ for k in 0 1; do sysctl kernel.x=$k; hackbench; done",
+        "# for k in 0 1; do sysctl -q kernel.x=$k && hackbench -g 10; done",
+        "$ for k in 0 1; do\n>   sysctl kernel.x=$k\n>   hackbench\n> done",
+        "for k in $(cat list); do echo $k > /x; hackbench; done",
+        "$ for c in 0 1; do taskset -c $c hackbench; done",
+        "$ while read k; do echo $k > /x; hackbench; done < list",
+    ] {
+        let found = all(&format!("{command}\n{RUN}{again}"));
+        let times: Vec<f64> = found.iter().flat_map(figures).flat_map(|(_, values, _)| values).collect();
+        assert_eq!((found.len(), times), (2, vec![4.905, 3.905]), "{command}");
+        assert_ne!(found[0].host, found[1].host, "{command}");
+    }
+    for command in [
+        "$ for i in 1 2; do hackbench; done",
+        "$ for i in 1 2; do sync; echo 3 > /drop; hackbench | tee log.$i; sleep 5; done",
+        "$ for i in 1 2\n> do\n> hackbench\n> done",
+        "$ while true; do hackbench; done",
+    ] {
+        assert_eq!(figures(&one(&format!("{command}\n{RUN}{again}")))[0].1, [4.905, 3.905], "{command}");
+    }
+}
+
+#[test]
 fn wrapped_indented_and_quoted() {
     let wrapped = "> $ taskset -c 0 \\\n>   hackbench \\\n>   -p\n>  Running in process mode with 10\n>    groups using 40 file descriptors\n\
                    >    each (== 400 tasks)\n> Each sender will pass 100\n> messages of 100 bytes\n> Time: 4.905\n";

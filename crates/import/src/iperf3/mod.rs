@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::above::command;
-use super::builder::Builder;
 use super::embedded::{Embedded, embedded};
-use super::kit::{Asked, Heads, shown};
-use super::own::{Against, short};
+use super::kit::commands::command;
+use super::kit::told::{Teller, Told};
+use super::kit::{Log, Results};
+use super::own::short;
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
@@ -29,6 +29,9 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 const FORMAT: Format = Format("iperf3 result");
+
+const REMARK: &str =
+    "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not independent";
 
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 5;
@@ -52,24 +55,7 @@ struct Test {
     whole: bool,
     /// It is of a stream of events.
     streamed: bool,
-    place: Place,
-}
-
-/// What stands above a test.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Place {
-    heading: Vec<String>,
-    host: String,
-    /// What started it, and where its program is.
-    under: String,
-    program: String,
-}
-
-impl Place {
-    fn of(heads: &Heads) -> Place {
-        let Asked { under, program, .. } = heads.asked.clone().unwrap_or_default();
-        Place { heading: heads.heading.clone(), host: heads.host.clone(), under, program }
-    }
+    told: Told,
 }
 
 impl Test {
@@ -85,7 +71,7 @@ impl Test {
     }
 
     /// What is the same of two tests that are measurements of one system.
-    fn system(&self) -> String {
+    fn system(&self) -> Vec<(&'static str, String)> {
         let start = &self.data["start"];
         let told = [
             &start["system_info"],
@@ -95,8 +81,7 @@ impl Test {
             &start["sock_bufsize"],
             &start["test_start"]["tos"],
         ];
-        let told: Vec<String> = told.iter().map(|value| value.to_string()).collect();
-        format!("{}\n{:?}", told.join("\n"), self.place)
+        told.map(|value| ("", value.to_string())).to_vec()
     }
 
     /// What tells systems apart only where two are told: a test that was stopped does not have it.
@@ -112,21 +97,20 @@ impl Test {
     }
 }
 
-/// The system of each test.
-fn systems(tests: &[Test]) -> Vec<String> {
-    let mut known: BTreeMap<String, [BTreeSet<String>; 3]> = BTreeMap::new();
-    for test in tests {
-        let own = known.entry(test.system()).or_default();
-        own.iter_mut().zip(test.apart()).for_each(|(all, one)| all.extend(one));
-    }
-    let named = |test: &Test| {
-        let system = test.system();
-        let several = known.get(&system).map(|all| all.each_ref().map(|one| one.len() > 1));
-        let told = test.apart().into_iter().zip(several.unwrap_or_default());
-        let told = told.map(|(one, several)| one.filter(|_| several).unwrap_or_default());
-        format!("{system}\n{}", told.collect::<Vec<_>>().join("\n"))
+/// What tells the system of each test from others.
+fn systems(tests: &[Test]) -> Vec<Vec<(&'static str, String)>> {
+    let known: Vec<_> = tests.iter().map(|test| (test, test.system(), test.apart())).collect();
+    let of = |(test, system, apart): &(&Test, Vec<_>, [Option<String>; 3])| {
+        let is_alike =
+            |(other, own, _): &&(&Test, Vec<_>, _)| own == system && !other.told.is_apart(&test.told, true);
+        let alike: Vec<_> = known.iter().filter(is_alike).map(|(_, _, apart)| apart).collect();
+        let several =
+            |at: usize| alike.iter().filter_map(|one| one[at].as_ref()).collect::<BTreeSet<_>>().len() > 1;
+        let told = apart.iter().enumerate().filter(|(at, _)| several(*at));
+        let told = told.filter_map(|(_, one)| Some(("", one.clone()?)));
+        system.iter().cloned().chain(told).collect()
     };
-    tests.iter().map(named).collect()
+    known.iter().map(of).collect()
 }
 
 /// The results in a text, of its JSON and of what else iperf3 printed.
@@ -135,7 +119,7 @@ fn read(text: &str) -> Vec<Imported> {
         return text::read(text);
     }
     let mut found = embedded(text);
-    let above = between(&found);
+    let above = found.headed();
     let beside = found.lines.join("\n");
     let mut further = Vec::new();
     if text::has_sums(&beside) {
@@ -147,85 +131,45 @@ fn read(text: &str) -> Vec<Imported> {
     results
 }
 
-/// The lines above each document, up to the one before.
-fn between<'t>(found: &Embedded<'t>) -> Vec<Vec<&'t str>> {
-    let mut lines = found.lines.iter().map(|line| line.trim());
-    let up_to = |last: &&'t str| {
-        let mut own = Vec::new();
-        let mut is_last = last.is_empty();
-        while !is_last && let Some(line) = lines.next() {
-            own.push(line);
-            // The same place of the text.
-            is_last = std::ptr::eq(line, *last);
-        }
-        own
-    };
-    found.above.iter().map(up_to).collect()
-}
-
 /// The results in JSON: one for each system that was tested.
 fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
     let Embedded { documents, lines, cut, left_out, .. } = found;
     let (tests, repeated) = each_once(tests_of(documents, above));
     let more = tests.len().saturating_sub(MOST_TESTS);
-    let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
-    let mut order = Vec::new();
-    let last = tests.len().saturating_sub(1);
-    let systems = systems(&tests);
-    let several = systems.windows(2).any(|two| two[0] != two[1]);
-    for (at, (test, own)) in tests.iter().zip(systems).take(MOST_TESTS).enumerate() {
+    let tests = &tests[..tests.len() - more];
+    let mut results = Results::new(FORMAT, REMARK);
+    for (at, (test, mut facts)) in tests.iter().zip(systems(tests)).enumerate() {
         let (host, kernel) = system(&test.data);
-        let host = if host.is_empty() { test.place.host.clone() } else { host };
-        let (builder, against) = builders.entry(own.clone()).or_insert_with(|| {
-            order.push(own);
-            let mut builder = Builder::new(FORMAT, &host);
-            builder.remarks.push(
-                "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not independent"
-                    .to_string(),
-            );
-            (builder, Against::default())
-        });
-        builder.fact("kernel", &kernel);
-        if several {
-            builder.fact("heading", &shown(&test.place.heading).1);
-            builder.fact("started by", &test.place.under);
-            builder.fact("program", &test.place.program);
-        }
+        facts.extend([("kernel", kernel), ("host", host)]);
+        let Some((builder, against)) = results.of_told(&test.told, facts, None) else { continue };
         if test.data["end"].is_null() && test.data["error"].is_null() {
             builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
         }
-        if cut && at == last {
+        if cut && at + 1 == tests.len() + more {
             against.interrupted("the file ends in the midst of its JSON");
         } else if !test.whole {
             against.interrupted("the stream of events has neither an end nor an error");
         }
         figures::figures(&test.data, builder, against);
     }
-    let mut results: Vec<Imported> = Vec::new();
-    for system in order {
-        let Some((mut builder, against)) = builders.remove(&system) else { continue };
-        if results.is_empty() {
-            builder.remarks.extend(
-                lines.iter().take(QUOTED).map(|line| format!("beside the JSON it says {:?}", short(line))),
-            );
-            if let Some(more @ 1..) = lines.len().checked_sub(QUOTED) {
-                builder.remarks.push(format!("and {more} more lines"));
-            }
-            if left_out + more > 0 {
-                builder
-                    .remarks
-                    .push(format!("{} tests were left out: the file has too many", left_out + more));
-            }
-            match repeated {
-                0 => {}
-                1 => builder.remarks.push("a test stands in it once more and counts once".to_string()),
-                _ => builder.remarks.push(format!("{repeated} tests stand in it once more and count once")),
-            }
+    let mut results = results.finish(&Log::default());
+    if let Some(first) = results.first_mut() {
+        first.remarks.extend(
+            lines.iter().take(QUOTED).map(|line| format!("beside the JSON it says {:?}", short(line))),
+        );
+        if let Some(more @ 1..) = lines.len().checked_sub(QUOTED) {
+            first.remarks.push(format!("and {more} more lines"));
         }
-        let mut imported = Imported { findings: against.findings(), ..builder.finish() };
-        figures::headlines(&mut imported);
-        results.push(imported);
+        if left_out + more > 0 {
+            first.remarks.push(format!("{} tests were left out: the file has too many", left_out + more));
+        }
+        match repeated {
+            0 => {}
+            1 => first.remarks.push("a test stands in it once more and counts once".to_string()),
+            _ => first.remarks.push(format!("{repeated} tests stand in it once more and count once")),
+        }
     }
+    results.iter_mut().for_each(figures::headlines);
     results
 }
 
@@ -241,8 +185,8 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
             Some(known) => {
                 repeated += 1;
                 if known.streamed && !test.streamed || !known.whole && test.whole {
-                    let place = std::mem::take(&mut known.place);
-                    *known = Test { place, ..test };
+                    let told = std::mem::take(&mut known.told);
+                    *known = Test { told, ..test };
                 }
             }
         }
@@ -254,33 +198,29 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
 /// lines each stands.
 fn tests_of(documents: Vec<Value>, above: Vec<Vec<&str>>) -> Vec<Test> {
     let mut tests = Vec::new();
-    let mut heads = Heads::new(above.iter().flatten().copied());
-    let put = |(test, place): (Map<String, Value>, Place)| {
+    let mut teller = Teller::new(above.iter().flatten().copied());
+    let put = |(test, told): (Map<String, Value>, Told)| {
         let whole = test.contains_key("end") || test.contains_key("error");
-        Test { data: Value::Object(test), whole, streamed: true, place }
+        Test { data: Value::Object(test), whole, streamed: true, told }
     };
-    let mut streamed: Option<(Map<String, Value>, Place)> = None;
+    let mut streamed: Option<(Map<String, Value>, Told)> = None;
     for (document, above) in documents.into_iter().zip(above) {
         for line in above.into_iter().filter(|line| !is_own(line)) {
-            heads.line(line, "iperf3");
+            teller.line(line, "iperf3");
         }
         let Some(event) = document["event"].as_str().map(str::to_string) else {
             let parts = ["start", "end", "error"];
             if parts.iter().any(|part| document.get(part).is_some()) {
                 tests.extend(streamed.take().map(put));
-                heads.settle();
-                let place = Place::of(&heads);
-                tests.push(Test { data: document, whole: true, streamed: false, place });
+                let told = teller.begin();
+                tests.push(Test { data: document, whole: true, streamed: false, told });
             }
             continue;
         };
         if event == "start" {
             tests.extend(streamed.take().map(put));
         }
-        if streamed.is_none() {
-            heads.settle();
-        }
-        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), Place::of(&heads)));
+        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), teller.begin()));
         let data = document["data"].clone();
         match event.as_str() {
             "interval" => {

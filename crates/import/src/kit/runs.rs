@@ -5,8 +5,9 @@
 //! heading of the second, so that runs with another text above are never pooled.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
-use super::heads::{Asked, Heads, shown};
+use super::told::{Teller, Told};
 use super::{Does, Hit, Table};
 use crate::builder::Builder;
 use crate::own::{Against, short};
@@ -24,12 +25,18 @@ const MOST_RESULTS: usize = 200;
 /// One run of a program, as far as the text has it.
 #[derive(Debug, Default)]
 pub struct Run<'t> {
-    pub asked: Option<Asked>,
-    pub host: String,
-    /// The lines that stand above it and are none of the program's.
-    pub heading: Vec<String>,
+    pub told: Told,
     pub hits: Vec<Hit<'t>>,
     ended: bool,
+}
+
+/// What the text tells of a run is told by the run.
+impl Deref for Run<'_> {
+    type Target = Told;
+
+    fn deref(&self) -> &Told {
+        &self.told
+    }
 }
 
 impl<'t> Run<'t> {
@@ -56,7 +63,7 @@ impl<'t> Run<'t> {
 pub struct Log<'t> {
     pub runs: Vec<Run<'t>>,
     /// Lines inside of runs that nobody knows: the first, and how many.
-    unread: Option<(&'t str, usize)>,
+    unread: Option<(String, usize)>,
     left_out: usize,
 }
 
@@ -68,12 +75,12 @@ pub type Again = fn(&[Run], &Hit, bool) -> Option<usize>;
 /// The runs in a text of this program.
 pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log<'t> {
     let mut log = Log::default();
-    let mut heads = Heads::new(text.lines());
+    let mut teller = Teller::new(text.lines());
     let mut ahead: Vec<Hit> = Vec::new();
     let mut open = false;
     for line in text.lines() {
         let Some(hit) = table.hit(line) else {
-            open &= !heads.line(line, program);
+            open &= !teller.line(line, program);
             continue;
         };
         if hit.does == Does::Nothing {
@@ -83,11 +90,11 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             Does::Begins => false,
             Does::Once => !run.ended && run.hit(hit.name).is_none(),
             Does::Ahead => run.is_fresh() && run.hit(hit.name).is_none(),
-            Does::Within => !run.ended && !heads.is_headed(),
+            Does::Within => !run.ended && !teller.is_headed(),
             _ => !run.ended,
         };
         let is_inside = open && log.runs.last().is_some_and(goes_on);
-        let along = if is_inside { again(&log.runs, &hit, heads.is_marked()) } else { None };
+        let along = if is_inside { again(&log.runs, &hit, teller.is_marked()) } else { None };
         let mut hits = std::mem::take(&mut ahead);
         match log.runs.last_mut() {
             Some(run) if is_inside && along.is_none() => {
@@ -96,7 +103,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
                 if run.hits.len() < MOST_LINES {
                     run.hits.push(hit);
                 }
-                log.skip(&mut heads);
+                log.skip(&mut teller);
                 continue;
             }
             Some(run) => hits.extend(run.hits.drain(run.hits.len() - along.unwrap_or(0)..)),
@@ -119,54 +126,47 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             open = false;
             continue;
         }
-        heads.settle();
         hits.push(hit);
-        let (asked, host, heading) = (heads.asked.clone(), heads.host.clone(), heads.heading.clone());
-        log.runs.push(Run { asked, host, heading, hits, ended: false });
+        log.runs.push(Run { told: teller.begin(), hits, ended: false });
         open = true;
     }
-    log.skip(&mut heads);
+    log.skip(&mut teller);
     log
 }
 
 impl<'t> Log<'t> {
     /// Counts lines that nobody knows.
-    fn skip(&mut self, heads: &mut Heads<'t>) {
-        if let Some((first, count)) = heads.drop_lines() {
+    fn skip(&mut self, teller: &mut Teller) {
+        if let Some((first, count)) = teller.drop_lines() {
             self.unread.get_or_insert((first, 0)).1 += count;
         }
     }
 }
 
-/// Everything that the text tells of a run and that is no part of its series.
-#[derive(Clone, Debug, PartialEq)]
+/// Everything that tells a result from others.
+#[derive(Clone, Debug)]
 struct Identity {
-    host: String,
-    heading: Vec<String>,
-    under: String,
-    program: String,
+    told: Told,
     facts: Vec<(&'static str, String)>,
 }
 
 impl Identity {
     /// What is told of it in front of its facts, with what only tells it from the others.
-    fn told(&self, others: &[Identity]) -> Vec<(String, String)> {
-        let others: Vec<&Identity> = others.iter().filter(|other| *other != self).collect();
-        let (above, last) = shown(&self.heading);
-        let alike = |other: &&&Identity| shown(&other.heading).1 == last;
-        // Where others have the same last lines, one above that they lack says more.
-        let own =
-            above.iter().find(|line| others.iter().filter(alike).any(|other| !other.heading.contains(line)));
-        let heading = own.map_or(last.clone(), |own| format!("{own} / {last}"));
+    fn words(&self, others: &[Identity]) -> Vec<(String, String)> {
         let differs = |name: &str| others.iter().any(|other| other.fact(name) != self.fact(name));
         let apart = self.facts.iter().filter(|(name, _)| differs(name));
         let apart = apart.filter_map(|(name, value)| Some((name.strip_prefix(APART)?, value.clone())));
-        [("heading", heading), ("started by", self.under.clone()), ("program", self.program.clone())]
-            .into_iter()
-            .chain(apart)
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(label, value)| (label.to_string(), value.chars().take(200).collect()))
-            .collect()
+        let others: Vec<&Told> = others.iter().map(|other| &other.told).collect();
+        [
+            ("heading", self.told.heading(&others)),
+            ("started by", self.told.under().to_string()),
+            ("program", self.told.program().to_string()),
+        ]
+        .into_iter()
+        .chain(apart)
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(label, value)| (label.to_string(), value.chars().take(200).collect()))
+        .collect()
     }
 
     fn fact(&self, name: &str) -> Option<&str> {
@@ -204,18 +204,22 @@ impl Results {
         facts: Vec<(&'static str, String)>,
         unique: bool,
     ) -> Option<(&mut Builder, &mut Against)> {
-        let facts: Vec<_> = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        let told =
-            |name: &str| facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-        let asked = run.asked.clone().unwrap_or_default();
-        let identity = Identity {
-            host: told("host").unwrap_or_else(|| run.host.clone()),
-            heading: run.heading.clone(),
-            under: asked.under,
-            program: asked.program,
-            facts,
-        };
-        let place = self.all.iter().position(|(known, _, _)| *known == identity);
+        let lines: Vec<&str> = run.hits.iter().map(Hit::line).collect();
+        self.of_told(&run.told, facts, unique.then(|| lines.join("\n")))
+    }
+
+    /// The same, of a run of which this is told; `own` is what no other prints by chance.
+    pub fn of_told(
+        &mut self,
+        told: &Told,
+        facts: Vec<(&'static str, String)>,
+        own: Option<String>,
+    ) -> Option<(&mut Builder, &mut Against)> {
+        let facts = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        let identity = Identity { told: told.clone(), facts };
+        let is_same =
+            |known: &Identity| known.facts == identity.facts && !identity.told.is_apart(&known.told, true);
+        let place = self.all.iter().position(|(known, _, _)| is_same(known));
         let place = match place {
             Some(place) => place,
             None if self.all.len() >= MOST_RESULTS => {
@@ -223,7 +227,8 @@ impl Results {
                 return None;
             }
             None => {
-                let mut builder = Builder::new(self.format, &identity.host);
+                let host = identity.fact("host").unwrap_or(&identity.told.host);
+                let mut builder = Builder::new(self.format, host);
                 builder.remarks.push(self.remark.to_string());
                 for (name, value) in &identity.facts {
                     if !["", "host"].contains(name) && !name.starts_with(APART) {
@@ -234,12 +239,9 @@ impl Results {
                 self.all.len() - 1
             }
         };
-        if unique {
-            let lines: Vec<&str> = run.hits.iter().map(Hit::line).collect();
-            if !self.seen.insert((place, lines.join("\n"))) {
-                self.again += 1;
-                return None;
-            }
+        if own.is_some_and(|own| !self.seen.insert((place, own))) {
+            self.again += 1;
+            return None;
         }
         self.all.get_mut(place).map(|(_, builder, against)| (builder, against))
     }
@@ -247,7 +249,7 @@ impl Results {
     /// The results in the text's order, the first with what is to be said of the text.
     pub fn finish(self, log: &Log) -> Vec<Imported> {
         let mut remarks = Vec::new();
-        if let Some((first, count)) = log.unread {
+        if let Some((first, count)) = &log.unread {
             remarks.push(format!("{count} of its lines are not read; the first of them: {:?}", short(first)));
         }
         if self.again > 0 {
@@ -263,7 +265,7 @@ impl Results {
         results
             .into_iter()
             .map(|(identity, mut builder, against)| {
-                builder.make_up.splice(0..0, identity.told(&identities));
+                builder.make_up.splice(0..0, identity.words(&identities));
                 builder.remarks.append(&mut remarks);
                 Imported { findings: against.findings(), ..builder.finish() }
             })

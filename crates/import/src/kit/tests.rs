@@ -1,7 +1,10 @@
 //! The kit, with a format of its own.
 
+use super::commands::{Typed, command, place};
+use super::told::{Teller, Told, says};
 use super::*;
 use crate::Format;
+use crate::above::{folder, prompt};
 
 const LINES: &[Pattern] = &[
     Pattern { name: "head", does: Does::Begins, regex: r"tool (?<value>\d+)" },
@@ -102,6 +105,21 @@ fn only_runs_of_which_all_is_told_alike_are_repetitions() {
     // A heading holds for the runs below it, up to the next.
     let text = format!("Before:\n{one}{two}After:\n{}{}", run(3), run(4));
     assert_eq!(headed(&text), [("Before".into(), vec![1.0, 2.0]), ("After".into(), vec![3.0, 4.0])]);
+    // A command ends no heading, and may be one.
+    let under =
+        |heading: &str, speed: u32| format!("{heading}\n{}$ sysctl x=1\n{}", run(speed), run(speed + 1));
+    for headings in [["## Before", "## After"], ["Before:", "After:"], ["# Before", "# After"]] {
+        for command in ["$ sysctl x=1", "# sync", "# swapoff b", "# echo 1 > /x", "me@box:~$ sysctl x=1"] {
+            let text = headings.map(|heading| under(heading, 1)).concat().replace("$ sysctl x=1", command);
+            assert!(headed(&text).len() >= 4, "{headings:?}, {command}: {:?}", headed(&text));
+        }
+    }
+    let disks =
+        ["# sda", "# sdb"].map(|disk| format!("{disk}\n## random\n{one}## sequential\n{one}")).concat();
+    assert_eq!(headed(&disks).len(), 4);
+    assert_eq!(headed(&format!("# one\n{one}# two\n{two}"))[1].0, "two");
+    // What `time` prints.
+    assert_eq!(headed(&format!("{one}real    0m1.1s\nuser 0m0.9s\n{two}real 0m1.2s\n")), pooled(&[1.0, 2.0]));
     assert_eq!(headed(&format!("on 6.1\n{one}on 6.2\n{two}")).len(), 2, "facts of another system");
     assert_eq!(headed(&format!("on 6.1\n{one}on 6.1\n{two}")), pooled(&[1.0, 2.0]));
     assert_eq!(headed(&format!("a@one:~$ tool x\n{one}a@two:~$ tool x\n{two}")).len(), 2, "another host");
@@ -226,5 +244,164 @@ fn what_is_cut_has_no_other_values() {
                 assert!(known.contains(&value) || bucket, "{name}, cut after {end} bytes: {value}");
             }
         }
+    }
+}
+
+#[test]
+fn commands_are_told_from_sentences() {
+    for line in [
+        "fio --name=a",
+        "# fio --name=a",
+        "root@box:~# fio --name=a",
+        "$ sudo /usr/bin/fio --name=a",
+        "+ fio --name=a",
+        "[root@box ~]# time fio --name=a",
+        "# echo 1 > /x; fio a.fio",
+    ] {
+        let found = command(line, "fio").expect(line);
+        assert!(found.ends_with("fio --name=a") || found == "fio a.fio", "{line}: {found}");
+    }
+    for line in [
+        "fio results",
+        "# fio",
+        "# fio results - after",
+        "fio 3.33 on sda",
+        "## fio before",
+        "With fio 3.1",
+        "we ran fio --name=a",
+        "fio-3.33",
+        "",
+    ] {
+        assert_eq!(command(line, "fio"), None, "{line}");
+    }
+}
+
+#[test]
+fn a_call_has_all_that_stands_before_the_program() {
+    for (line, host, folder, before) in [
+        ("root@a:~# fio --name=a", Some("a"), "~", ""),
+        ("root@b:/mnt/hdd# sudo fio --name=a", Some("b"), "/mnt/hdd", ""),
+        ("[root@n srv]# taskset -c 0 fio --name=a", Some("n"), "srv", "taskset -c 0"),
+        ("# echo none > /sys/x; fio --name=a", None, "", "echo none > /sys/x;"),
+        ("fio --name=a", None, "", ""),
+    ] {
+        let typed = Typed::of(line, "fio").expect(line);
+        assert_eq!((typed.host.as_deref(), typed.folder.as_str()), (host, folder), "{line}");
+        let asked = typed.runs().next().expect(line);
+        assert_eq!((asked.before.as_str(), asked.command.as_str()), (before, "fio --name=a"), "{line}");
+    }
+    let under = |line: &str| Typed::of(line, "x").and_then(|typed| Some(typed.runs().next()?.under.clone()));
+    for (line, expected) in [
+        ("sudo -E LC_ALL=C /usr/bin/time -p x -a", ""),
+        ("timeout 10 x -a", "timeout 10"),
+        ("sudo env A=1 numactl -N 0 x -a", "A=1 numactl -N 0"),
+        ("ssh box x -a", "ssh box"),
+    ] {
+        assert_eq!(under(line).as_deref(), Some(expected), "{line}");
+    }
+}
+
+/// What is told of each run of lines of a shell; in `runs` of each line `x` runs so often.
+fn told(lines: &[&str], runs: usize) -> Vec<Told> {
+    let mut teller = Teller::default();
+    let mut all = Vec::new();
+    for line in lines {
+        let (host, text) = prompt(line).unwrap_or((None, line));
+        teller.typed(Typed::new(host, folder(line), text, &|words| place(words, "x")), *line);
+        let is_run = line.contains('x');
+        all.extend((0..runs).filter(|_| is_run).map(|_| teller.begin()));
+    }
+    all
+}
+
+#[test]
+fn runs_of_which_the_same_is_told() {
+    for same in [
+        ["x -g 1", "x -g 1"],
+        ["sudo x", "sleep 5; x"],
+        ["echo 1 > a; x", "echo 1 > a; x"],
+        ["cat run1.log; x", "cat run2.log; x"],
+        ["for i in 1 2; do x; echo 3 > drop; done", "for i in 1 2; do x; echo 3 > drop; done"],
+        ["A=b x", "A=b x"],
+        ["date; x 2>&1 | tee a", "x | tee b"],
+    ] {
+        let all = told(&same, 1);
+        assert!(!all[0].is_apart(&all[1], true), "{same:?}");
+    }
+    for other in [
+        ["echo 1 > a; x", "echo 0 > a; x"],
+        ["x", "LD_PRELOAD=b.so x"],
+        ["./old/x", "./new/x"],
+        ["me@box:/old$ ./x", "me@box:/new$ ./x"],
+        ["me@box:/old$ x", "me@box:/new$ x"],
+        ["taskset -c 0 x", "taskset -c 8 x"],
+        ["ssh a x", "ssh b x"],
+        ["x", "cpupower frequency-set -g powersave && x"],
+        ["x; echo 0 > a", "x"],
+    ] {
+        let all = told(&other, 1);
+        assert!(all[0].is_apart(&all[1], true), "{other:?}");
+        assert_ne!(all[0].apart(&[&all[1]]), all[1].apart(&[&all[0]]), "{other:?}");
+    }
+    // What was set and set back is as before, and another command alters it.
+    let all = told(&["echo 1 > a; x", "echo 0 > a; x", "echo 1 > a; x", "swapoff b; x", "echo 1 > a; x"], 1);
+    let same = |one: usize, other: usize| !all[one].is_apart(&all[other], true);
+    assert!(same(0, 2) && !same(2, 3) && !same(0, 4), "{all:?}");
+    // Each name that is set holds for itself.
+    let all = told(&["sysctl a=1; sysctl b=0; x", "sysctl a=0; x", "sysctl b=0; x", "sysctl -w a=1; x"], 1);
+    assert!(all[0].is_apart(&all[2], true) && all[0].is_apart(&all[1], true), "{all:?}");
+}
+
+#[test]
+fn runs_of_a_loop_have_the_settings_of_their_turn() {
+    let apart = |line: &str, runs: usize| -> Vec<String> {
+        let all = told(&[line], runs);
+        let all: Vec<&Told> = all.iter().collect();
+        all.iter().map(|one| one.apart(&all)).collect()
+    };
+    for (line, expected) in [
+        ("for k in 0 1; do sysctl v=$k; x; done", ["sysctl v=0", "sysctl v=1"]),
+        ("for k in {3..4}; do echo \"${k}\" > a; x -q; done", ["echo 3 > a", "echo 4 > a"]),
+        ("# for c in 0 8; do taskset -c $c x; done", ["taskset -c 0", "taskset -c 8"]),
+        ("for p in old new; do ./$p/x; done", ["old/x", "new/x"]),
+        ("for k in $(cat l); do sysctl v=$k; x; done", ["sysctl v=$k#1", "sysctl v=$k#2"]),
+        ("for ((k=0; k<2; k++)); do sysctl v=$k; x; done", ["sysctl v=$k#1", "sysctl v=$k#2"]),
+        ("while read k; do sysctl v=$k; x; done < l", ["sysctl v=$k#1", "sysctl v=$k#2"]),
+        ("for i in 1 2 3; do echo 1 > a; x; echo 0 > a; x; done", ["echo 1 > a", "echo 0 > a"]),
+        ("for a in 0 1; do for b in 7 9; do sysctl v=$a$b; x; done; done", ["sysctl v=07", "sysctl v=09"]),
+    ] {
+        assert!(told(&[line], 2)[0].is_apart(&told(&[line], 2)[1], true), "{line}");
+        assert_eq!(apart(line, 2), expected, "{line}");
+    }
+    // What varies nothing is told of all of them.
+    for line in [
+        "for i in 1 2 3; do x; done",
+        "for i in 1 2 3; do echo turn $i; sync; x > log.$i; sleep $i; done",
+        "for i in $(seq 3); do x; echo 3 > drop; done",
+        "while true; do x; done",
+    ] {
+        assert_eq!(apart(line, 3), ["", "", ""], "{line}");
+    }
+    // Loops in loops that nobody typed, and those that never come to a run, end soon.
+    let deep = "for a in $b; do while true; do ".repeat(200) + "x; " + &"done; ".repeat(400);
+    let never = "while true; do for a in ; do x; done; done";
+    assert_eq!(told(&[&deep, &"for a in {0..9999999}; do x".repeat(50), never], 100).len(), 300);
+    // Over several lines.
+    let log = log(
+        "$ for k in 0 1; do\n> sysctl v=$k\n> tool -a\n> done\ntool 1\nspeed: 1 B\ntool 1\nspeed: 2 B\n",
+        "tool",
+        &Table::new(LINES),
+        |_, _, _| None,
+    );
+    assert!(log.runs[0].is_apart(&log.runs[1], true), "{log:?}");
+}
+
+#[test]
+fn counts_and_times_say_nothing() {
+    for nothing in ["run 2", "Iteration 2 of 5", "== Run #3 ==", "pass 1/3", "11:22:33", "---"] {
+        assert!(!says(nothing), "{nothing}");
+    }
+    for something in ["kernel 6.1", "1:10 overcommit", "node2", "1500", "run 2 on b", "82:00.1"] {
+        assert!(says(something), "{something}");
     }
 }

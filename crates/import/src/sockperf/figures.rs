@@ -68,7 +68,7 @@ impl Run {
             point("server", server);
         }
         if let Some(mps) = self.mps.filter(|_| mode == "throughput") {
-            keyed.case.params.set("mps", Value::Int(mps.value as i64));
+            keyed.case.params.set("mps", Value::Int(mps as i64));
         }
         if let Some(command) = &self.command {
             for (name, value) in &command.special {
@@ -82,7 +82,7 @@ impl Run {
     fn latencies(&self, section: &Section, builder: &mut Builder) {
         let mut notes = self.notes();
         let all_answered =
-            section.sent.zip(section.received).is_some_and(|(sent, received)| sent.value == received.value);
+            section.sent.zip(section.received).is_some_and(|(sent, received)| sent == received);
         let mode = match self.mode() {
             Some(mode) => mode,
             None if all_answered => {
@@ -117,13 +117,13 @@ impl Run {
                 (None, None) => builder.missing(meaning, "what it prints is no number".to_string()),
             }
         };
-        put("latency_mean", section.mean.map(|number| number.value), None);
+        put("latency_mean", section.mean, None);
         if let Some(deviation) = section.deviation {
-            put("latency_deviation", Some(deviation.value), None);
+            put("latency_deviation", Some(deviation), None);
         }
-        let observations = section.observations.map(|count| count.value);
+        let observations = section.observations;
         for (name, value) in &section.marks {
-            let number = value.map(|number| number.value);
+            let number = *value;
             match name.as_str() {
                 "<MAX>" => put("latency_max", number, None),
                 "<MIN>" => put("latency_min", number, None),
@@ -153,7 +153,7 @@ impl Run {
         let named = ["dropped", "duplicated", "out of order"].into_iter().zip(&section.lost);
         let lost: Vec<String> = named
             .filter_map(|(name, count)| {
-                count.filter(|count| count.value > 0.0).map(|count| format!("{} {name}", count.value))
+                count.filter(|count| *count > 0.0).map(|count| format!("{count} {name}"))
             })
             .collect();
         if !lost.is_empty() {
@@ -168,16 +168,16 @@ impl Run {
             true => "counted where it was sent; its GBps are 1000 times 2^20 bytes".to_string(),
             false => "counted where it was sent; its MBps are 2^20 bytes".to_string(),
         });
-        let rate = self.rate.map(|rate| rate.value).filter(|rate| *rate > 0.0);
+        let rate = self.rate.filter(|rate| *rate > 0.0);
         let times = if self.giga { 1e3 } else { 1.0 };
-        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth.value * times * f64::from(1u32 << 20));
+        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth * times * f64::from(1u32 << 20));
         // The rate and the bandwidth give the size, where their digits are enough for that.
         let derived = rate.zip(bytes_a_second).map(|(rate, bytes)| bytes / rate).filter(|size| {
             (size - size.round()).abs() < 0.02
                 && *size >= 1.0
                 && *size < 1e7
                 && !self.giga
-                && self.bandwidth.is_some_and(|one| one.value >= 1.0)
+                && self.bandwidth.is_some_and(|one| one >= 1.0)
         });
         // Gigabytes are printed with few digits: the messages and their size have more.
         let counted = rate.zip(self.bytes()).map(|(rate, bytes)| rate * f64::from(bytes));

@@ -1,13 +1,6 @@
-//! The lines of sockperf, one by one, and the commands that stand before
-//! them.
+//! The lines of sockperf, one by one, and the commands that stand before them.
 
 use crate::own::short;
-
-/// A decimal number as printed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Number {
-    pub value: f64,
-}
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,34 +19,34 @@ pub enum Line {
     /// `using msg-size=14, mps=1000`
     Size {
         bytes: u32,
-        mps: Option<Number>,
+        mps: Option<f64>,
     },
     /// `Printing statistics for Server No: 0`
     Server(u32),
     /// `[Valid Duration] RunTime=0.550 sec; SentMessages=8711; ReceivedMessages=8711`
     Valid {
-        sent: Option<Number>,
-        received: Option<Number>,
+        sent: Option<f64>,
+        received: Option<f64>,
     },
     /// `====> avg-latency=31.568 (std-dev=5.602)`
     Mean {
         round: bool,
-        mean: Option<Number>,
-        deviation: Option<Number>,
+        mean: Option<f64>,
+        deviation: Option<f64>,
     },
     /// Dropped, duplicated, out of order.
-    Lost([Option<Number>; 3]),
+    Lost([Option<f64>; 3]),
     /// `Total 8711 observations; ...`
-    Observations(Option<Number>),
+    Observations(Option<f64>),
     /// `---> percentile 99.999 =  414.146`, `---> <MAX> observation =  414.146`
-    Mark(String, Option<Number>),
+    Mark(String, Option<f64>),
     Begun,
     Throughput,
     /// Messages a second.
-    Rate(Option<Number>),
+    Rate(Option<f64>),
     /// MBps, or with `--giga-size` thousands of them.
     Bandwidth {
-        rate: Option<Number>,
+        rate: Option<f64>,
         giga: bool,
     },
     Interrupted,
@@ -104,15 +97,14 @@ pub fn begins(line: &str) -> bool {
         || line.contains("Summary:"))
 }
 
-fn number(text: &str) -> Option<Number> {
+fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
-    let value = text[..end].parse().ok()?;
-    (end <= 30).then_some(Number { value })
+    text[..end].parse().ok().filter(|_| end <= 30)
 }
 
 /// The number behind a name.
-fn after(line: &str, name: &str) -> Option<Number> {
+fn after(line: &str, name: &str) -> Option<f64> {
     number(line.split_once(name)?.1)
 }
 
@@ -139,13 +131,13 @@ pub fn line(text: &str) -> Line {
             loopback: line.contains("IP = 127.") || line.contains("::1 "),
         },
         _ if line.contains("msg-size=") => match after(line, "msg-size=") {
-            Some(size) if size.value >= 1.0 && size.value < 1e7 => {
-                Line::Size { bytes: size.value as u32, mps: after(line, " mps=") }
+            Some(size) if (1.0..1e7).contains(&size) => {
+                Line::Size { bytes: size as u32, mps: after(line, " mps=") }
             }
             _ => Line::Warning(short(line)),
         },
         _ if line.contains("Printing statistics for Server No:") => {
-            Line::Server(after(line, "Server No:").map_or(0, |number| number.value as u32))
+            Line::Server(after(line, "Server No:").map_or(0, |number| number as u32))
         }
         _ if line.starts_with("[Valid Duration]") => {
             Line::Valid { sent: after(line, "SentMessages="), received: after(line, "ReceivedMessages=") }

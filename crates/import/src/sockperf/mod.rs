@@ -11,12 +11,13 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use lines::{Line, Number, command};
+use lines::{Line, command};
 
-use super::above::{folder, marked, name, prompt};
+use super::above::{folder, marked, prompt};
 use super::builder::Builder;
-use super::hackbench::told::{APART, Teller, Told, says};
+use super::kit::commands::{Typed, place};
 use super::kit::headlines;
+use super::kit::told::{APART, Teller, Told, is_time, says};
 use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
 use figures::meaning;
@@ -41,16 +42,16 @@ fn is_one(text: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 struct Section {
     server: u32,
-    sent: Option<Number>,
-    received: Option<Number>,
+    sent: Option<f64>,
+    received: Option<f64>,
     /// The whole round trip and not half of it.
     round: bool,
-    mean: Option<Number>,
-    deviation: Option<Number>,
-    observations: Option<Number>,
+    mean: Option<f64>,
+    deviation: Option<f64>,
+    observations: Option<f64>,
     /// `99.999` and us; `<MAX>`, `<MIN>`.
-    marks: Vec<(String, Option<Number>)>,
-    lost: [Option<Number>; 3],
+    marks: Vec<(String, Option<f64>)>,
+    lost: [Option<f64>; 3],
 }
 
 /// One run of the client.
@@ -65,12 +66,12 @@ struct Run {
     loopback: bool,
     size: Option<u32>,
     sections: Vec<Section>,
-    rate: Option<Number>,
+    rate: Option<f64>,
     /// MBps, or thousands of them.
-    bandwidth: Option<Number>,
+    bandwidth: Option<f64>,
     giga: bool,
     /// A pace that its text tells.
-    mps: Option<Number>,
+    mps: Option<f64>,
     /// It printed that it could not, in these words.
     failed: Option<String>,
     interrupted: bool,
@@ -81,9 +82,8 @@ struct Run {
 }
 
 /// What a text tells of where a run was and what it is of.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 struct Around {
-    host: String,
     heading: String,
     told: Told,
 }
@@ -116,8 +116,9 @@ fn read(text: &str) -> Vec<Imported> {
     let mut all: Vec<Imported> = Vec::new();
     for runs in &results {
         let first = all.is_empty().then_some(&said);
-        let again = results.iter().filter(|own| own[0].is_under(&runs[0])).count() > 1;
-        all.push(result(runs, several, again, first));
+        let again = results.iter().map(|own| &own[0]).filter(|own| own.is_under(&runs[0]));
+        let again: Vec<&Told> = again.map(|own| &own.around.told).collect();
+        all.push(result(runs, several, &again, first));
     }
     all
 }
@@ -127,14 +128,13 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
     let mut runs: Vec<Run> = Vec::new();
     let mut pending: Option<lines::Command> = None;
     let (mut around, mut said, mut teller) = (Around::default(), Said::default(), Teller::default());
-    let starts = |words: &[&str]| words.iter().position(|word| name(word) == "sockperf");
     for line in text.lines() {
         let found = command(line);
-        if let Some((host, command)) = prompt(line) {
-            around.host = host.unwrap_or(around.host);
-            teller.command(folder(line), command, starts);
-        } else if found.is_some() {
-            teller.command("", line, starts);
+        let shown = prompt(line);
+        if shown.is_some() || found.is_some() {
+            let (host, text) = shown.unwrap_or((None, line));
+            let typed = Typed::new(host, folder(line), text, &|words| place(words, "sockperf"));
+            teller.typed(typed, line);
         }
         if let Some(found) = found {
             pending = Some(found);
@@ -187,23 +187,18 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
     (runs, said)
 }
 
-/// What a shell's `time` prints behind each run.
-fn is_time(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| ["real", "user", "sys"].contains(&word))
-}
-
 /// One result, beside others of `several`, `again` of its host and heading; what is `said` of the
 /// whole text stands in the first.
-fn result(runs: &[Run], several: bool, again: bool, said: Option<&Said>) -> Imported {
+fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> Imported {
     let (first, around) = (&runs[0], &runs[0].around);
-    let mut builder = Builder::new(FORMAT, &around.host);
+    let mut builder = Builder::new(FORMAT, &around.told.host);
     let mut against = Against::default();
     if several {
         builder.fact("heading", &around.heading);
     }
-    if again {
+    if again.len() > 1 {
         let server = if first.peer.is_empty() { String::new() } else { format!("server {}", first.peer) };
-        let parts = [around.told.words(), server];
+        let parts = [around.told.apart(again), server];
         let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         builder.fact(APART, &parts.join("; "));
     }
@@ -254,7 +249,7 @@ impl Run {
 
     /// Whether it is of the same host, under the same heading.
     fn is_under(&self, other: &Run) -> bool {
-        self.around.host == other.around.host && self.around.heading == other.around.heading
+        self.around.told.host == other.around.told.host && self.around.heading == other.around.heading
     }
 
     /// Whether both may be of one series, and what is told of them differs.
@@ -273,7 +268,7 @@ impl Run {
     /// Whether the text tells the same of both, or nothing of one.
     fn is_told_as(&self, other: &Run) -> bool {
         let agree = |own: &str, other: &str| own.is_empty() || other.is_empty() || own == other;
-        self.around.told == other.around.told
+        !self.around.told.is_apart(&other.around.told, true)
             && agree(&self.version, &other.version)
             && agree(&self.peer, &other.peer)
     }

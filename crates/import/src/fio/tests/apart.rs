@@ -52,6 +52,36 @@ fn a_result_without_its_announcement_is_of_the_run_it_stands_in() {
 }
 
 #[test]
+fn runs_whose_announcements_are_gone_are_no_jobs_that_ran_at_once() {
+    let head = announced("a", 0, "randread", "4096B");
+    let of = |pid: u32, ios: u32| reads("a", pid, ios);
+    let untold =
+        "fio.job@one-cpu?cache=untold&engine=untold&job=a&op=read&rw=untold/block=untold&depth=untold#";
+    const STARTS: &str = "Starting 1 process\n";
+    // Only a part of what stands between two runs is left.
+    for (above, between) in [
+        (STARTS, STARTS),
+        (STARTS, "\n"),
+        ("", "\n"),
+        ("fio-3.33\nStarting 1 thread\n", "Starting 1 thread\n"),
+    ] {
+        let text = head.clone() + above + &of(1, 10_000) + between + &of(2, 20_000) + SUMS;
+        let found = all(&text);
+        let rates = [rates(&found, RANDOM), rates(&found, untold)].concat().concat();
+        assert_eq!(rates, [10_000.0, 20_000.0], "{above}{between}: {:?}", iops_of(&found));
+    }
+    // Nor is one without any announcement.
+    let found = all(&(of(1, 10_000) + STARTS + &of(2, 20_000) + SUMS));
+    assert_eq!(rates(&found, untold).concat(), [10_000.0, 20_000.0]);
+    // Jobs that are announced as several ran at once, and so did those of two announcements.
+    let jobs = RANDOM.replace("one-cpu", "free").replace("&op", "&jobs=2&op");
+    for heads in [head.clone() + "...\n", head.clone() + &head] {
+        let text = heads + "fio-3.33\nStarting 2 processes\n\n" + &of(1, 10_000) + &of(2, 20_000) + SUMS;
+        assert_eq!(rates(&all(&text), &jobs), [[30_000.0]]);
+    }
+}
+
+#[test]
 fn hosts_commands_and_headings_of_all_kinds_part_runs() {
     const COMMAND: &str = "fio --name=a --rw=randread";
     let called = |before: &str| format!("{before}{COMMAND}\n");
@@ -306,5 +336,34 @@ fn documents_of_a_list_in_one_line_are_read() {
         assert_eq!(rates(&all(&text), &key), [[1000.0], [2000.0]], "{text}");
     }
     assert!(crate::is_json(b"[\n{\n\"fio version\" : \"fio-3.33\""));
+    // Each is told with what heads it.
+    for (before, between, label, words) in [
+        (
+            "<details>\n<summary>none</summary>\n\n",
+            "</details>\n<details>\n<summary>mq-deadline</summary>\n\n",
+            "heading",
+            ["none", "mq-deadline"],
+        ),
+        (
+            "### Before\n<details>\n<summary>fio</summary>\n\n",
+            "</details>\n### After\n<details>\n<summary>fio</summary>\n",
+            "heading",
+            ["Before", "After"],
+        ),
+        ("Kernel 5.4:\nOutput:\n", "\nKernel 5.10:\nOutput:\n", "heading", ["Kernel 5.4", "Kernel 5.10"]),
+        (
+            "# taskset -c 0 fio a.fio\n",
+            "# taskset -c 8 fio a.fio\n",
+            "started by",
+            ["taskset -c 0", "taskset -c 8"],
+        ),
+        ("fio a.fio\n", "fio b.fio\n", "command", ["fio a.fio", "fio b.fio"]),
+    ] {
+        let found = all(&format!("{before}{a}\n{between}{b}\n"));
+        assert_eq!(rates(&found, &key), [[1000.0], [2000.0]], "{between}");
+        assert_eq!([told(&found[0], label), told(&found[1], label)], words, "{between}");
+    }
+    let found = all(&format!("root@a:~# fio a.fio\n{a}\nroot@b:~# fio a.fio\n{b}\n"));
+    assert_eq!([found[0].host.as_str(), found[1].host.as_str()], ["a", "b"]);
     assert!(note(&all(&format!("[{a}]"))[0], &format!("{key}iops")).contains("page cache"));
 }
