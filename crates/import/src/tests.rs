@@ -5,6 +5,7 @@ use model::VerdictKind;
 
 mod apart;
 pub mod foreign;
+mod logs;
 mod mutated;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'

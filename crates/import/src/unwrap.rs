@@ -41,23 +41,38 @@ const MOST_SOURCES: usize = 200;
 pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     let text = without_colours(&decoded(&unpacked(bytes)?)?);
     let mut all = vec![Plain { source: String::new(), text }];
-    for _ in 0..DEEPEST {
-        // A page is what a mail or a log may show, too.
-        let (wrapped, others): (Vec<Plain>, Vec<Plain>) =
-            all.into_iter().partition(|one| pages::is_wrapped(&one.text));
-        let shown = wrapped.into_iter().map(|one| Plain { text: unquoted(one.text), ..one });
-        all = others;
-        all.extend(shown.flat_map(prefixes::unprefixed).take(MOST_SOURCES));
+    // A page may show a log, and a log a page.
+    for _ in 0..2 * DEEPEST {
+        if !all.iter().any(|one| pages::is_page(&one.text)) {
+            break;
+        }
+        all = all.into_iter().flat_map(opened).take(MOST_SOURCES).collect();
     }
-    // A page may show a page.
-    let page = |text: String| if pages::is_page(&text) { pages::of_page(&text) } else { text };
-    let opened = |one: Plain| Plain { text: unquoted(unindented(page(page(one.text)))), ..one };
-    all = all.into_iter().map(opened).collect();
+    all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
     for _ in 0..DEEPEST {
         all = all.into_iter().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
     }
     let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
     Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
+}
+
+/// What a page shows, or what a mail or a log has around it.
+fn opened(plain: Plain) -> Vec<Plain> {
+    if !pages::is_page(&plain.text) {
+        return vec![plain];
+    }
+    if pages::is_wrapped(&plain.text) {
+        // One after the other: what a page shows has its own.
+        let text = unquoted(unindented(plain.text.clone()));
+        let shown = match text == plain.text {
+            true => prefixes::unprefixed(plain.clone()),
+            false => vec![Plain { text, ..plain.clone() }],
+        };
+        if shown != [plain.clone()] {
+            return shown;
+        }
+    }
+    vec![Plain { text: pages::of_page(&plain.text), ..plain }]
 }
 
 /// Reads all that comes, to a limit.
@@ -155,6 +170,9 @@ fn pattern(text: &str) -> Regex {
 
 /// Lines that must be wrapped alike before anything is taken off.
 const LEAST_LINES: usize = 3;
+
+/// Of the lines that are not empty so many must have a prefix.
+const MOSTLY: f64 = 0.75;
 
 /// More blanks before a mark make it a part of the text.
 const MOST_BLANKS: usize = 4;

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::sides::skeleton;
-use super::{LEAST_LINES, MOST_SOURCES, Plain, pattern};
+use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain, pattern};
+use crate::above::prompt;
 
 /// What begins lines of results: programs, and directions of fio.
 const OWN: [&str; 18] = [
@@ -30,18 +31,21 @@ const OWN: [&str; 18] = [
     "TRIM",
     "MIXED",
 ];
-/// Of the lines of a log so many must have one.
-const MOSTLY: f64 = 0.9;
-
 /// The texts of all that a line's begin names: those are the first two groups of the pattern, and
-/// what stands there.
+/// what stands there. A call above is of each, and what else stands there of none.
 fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
     let (mut all, mut count): (Vec<Plain>, usize) = (Vec::new(), 0);
     let mut last = 0;
     let filled: Vec<&&str> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
-    for line in &filled {
-        let found = kind.captures(line);
-        let source = found.as_ref().map_or("", |found| found.get(1).map_or("", |one| one.as_str()));
+    let says = |line: &str| kind.captures(line).and_then(|found| found.get(2)).is_some();
+    let begin = filled.iter().position(|line| says(line))?;
+    let is_call = |line: &&&&str| prompt(line).is_some();
+    let calls: String = filled[..begin].iter().filter(is_call).map(|line| format!("{line}\n")).collect();
+    let above = filled[..begin].iter().filter(|line| !is_call(line)).map(|line| (*line, None));
+    let named = filled[begin..].iter().map(|line| (*line, kind.captures(line)));
+    for (line, found) in above.chain(named) {
+        let group = |at: usize| found.as_ref().map(|found| found.get(at).map_or("", |one| one.as_str()));
+        let source = group(1).unwrap_or_default();
         if found.is_some() || all.is_empty() {
             last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
             if last == all.len() {
@@ -49,15 +53,18 @@ fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
             }
         }
         count += usize::from(found.is_some());
-        let text = found.as_ref().map_or(**line, |found| found.get(2).map_or("", |one| one.as_str()));
-        all[last].text.push_str(text);
+        all[last].text.push_str(group(2).unwrap_or(line));
         all[last].text.push('\n');
         if all.len() > MOST_SOURCES {
             return None;
         }
     }
-    let enough = count >= LEAST_LINES && count as f64 >= MOSTLY * filled.len() as f64;
-    (enough && !all[0].source.is_empty()).then_some(all)
+    all.iter_mut().for_each(|one| one.text.insert_str(0, &calls));
+    (count >= LEAST_LINES && count as f64 >= MOSTLY * filled.len() as f64).then_some(all)
+}
+
+fn is_named(one: &&Plain) -> bool {
+    !one.source.is_empty()
 }
 
 /// What a text's lines are without their numbers, each once.
@@ -73,7 +80,7 @@ pub fn of_hosts(lines: &[&str]) -> Option<Vec<Plain>> {
     if all.iter().any(|one| OWN.contains(&one.source.as_str())) {
         return None;
     }
-    let own: Vec<BTreeSet<String>> = all.iter().map(skeletons).collect();
+    let own: Vec<BTreeSet<String>> = all.iter().filter(is_named).map(skeletons).collect();
     let figure = |line: &String| line.contains('0') && line.contains(char::is_alphabetic);
     // A name with its value is what a line of a result is, too.
     let is_log = |own: &BTreeSet<String>| own.len() >= 2 && own.iter().any(figure);
@@ -97,7 +104,7 @@ pub fn of_pods(lines: &[&str]) -> Option<Vec<Plain>> {
     let all = by(&POD, &own)?;
     // Two words begin every line of a source, and every source has several.
     let is_log = |one: &Plain| one.text.lines().count() >= 2 && skeletons(one).len() >= 2;
-    (all.iter().all(is_log)).then_some(all)
+    (all.iter().filter(is_named).all(is_log)).then_some(all)
 }
 
 #[cfg(test)]

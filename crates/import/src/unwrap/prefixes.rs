@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, Plain, hosts, pattern};
+use super::{LEAST_LINES, MOSTLY, Plain, hosts, pattern};
 use crate::above::prompt;
 
 /// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
@@ -38,8 +38,6 @@ const PREFIXES: [&str; 14] = [
     // The hour alone, as ts and others print it.
     r"^(?:\d\d:\d\d:\d\d(?:[.,]\d+)?|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\])(?: (?P<text>.*))?$",
 ];
-/// Of the lines that are not empty so many must have one.
-const MOSTLY: f64 = 0.75;
 /// Processes of one log among which those that wrote at once are looked for.
 const MOST_PROCESSES: usize = 100;
 
@@ -95,6 +93,10 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
                 all.push(own);
             }
         }
+        // Jenkins says so what it does itself.
+        if named("text").is_some_and(|text| text.starts_with("[Pipeline] ")) {
+            continue;
+        }
         let own = &mut all[last].text;
         // syslog writes so what steers a terminal.
         let inner = named("text").unwrap_or_default().replace("#011", "\t");
@@ -140,7 +142,13 @@ fn numbered(lines: &[&str]) -> Option<String> {
             text.push('\n');
             continue;
         }
-        let found = LINE.captures(line)?;
+        let Some(found) = LINE.captures(line) else {
+            // What stands above the first.
+            next.is_none().then_some(())?;
+            text.push_str(line);
+            text.push('\n');
+            continue;
+        };
         let number: u64 = found[1].parse().ok()?;
         if next.is_some_and(|next| next != number) {
             return None;
