@@ -317,6 +317,19 @@ mod tests {
             ("dmesg", each(text, |line| format!("[   12.345678] {line}"))),
             ("dmesg with times", each(text, |line| format!("[Mon Nov  2 03:04:05 2026] {line}"))),
             ("pdsh", each(text, |line| format!("node1: {line}"))),
+            ("grep -H", each(text, |line| format!("res/a.log:{line}"))),
+            ("mpirun", each(text, |line| format!("[1,0]<stdout>:{line}"))),
+            ("a comment", each(text, |line| format!("# {line}"))),
+            ("a comment of two letters", each(text, |line| format!("// {line}"))),
+            ("a box", each(text, |line| format!("\u{2502} {line:<90} \u{2502}"))),
+            ("GitLab", each(text, |line| format!("2026-11-02T03:04:05.678901Z 01O {line}"))),
+            ("TeamCity", each(text, |line| format!("[03:04:05]W:\t [Step 1/1] {line}"))),
+            ("journald, monotonic", each(text, |line| format!("[   12.345678] box bench[71]: {line}"))),
+            ("journald, unix", each(text, |line| format!("1795958840.123456 box bench[71]: {line}"))),
+            (
+                "journald, full",
+                each(text, |line| format!("Mon 2026-11-02 03:04:05 UTC box bench[71]: {line}")),
+            ),
             ("stern", each(text, |line| format!("bench-7d9f-x2 main {line}"))),
             ("Jenkins", each(text, |line| format!("[2026-11-02T03:04:05.678Z] {line}"))),
             ("the hour", each(text, |line| format!("03:04:05 {line}"))),
@@ -368,7 +381,18 @@ mod tests {
             let plain = figures(text.as_bytes());
             // In so few lines nobody sees what is no part of them.
             let is_short = text.lines().filter(|line| !line.trim().is_empty()).count() < LEAST_LINES;
-            let hidden = ["pdsh", "stern", "cat -n", "numbers and blanks", "grep -n"];
+            let hidden = [
+                "pdsh",
+                "grep -H",
+                "mpirun",
+                "a comment",
+                "a comment of two letters",
+                "a box",
+                "stern",
+                "cat -n",
+                "numbers and blanks",
+                "grep -n",
+            ];
             for (how, bytes) in wrapped(&text) {
                 if is_short && hidden.contains(&how) {
                     continue;
@@ -411,6 +435,13 @@ mod tests {
             "> a prompt\nand what it printed\n",
             "< one\n< two\n< three\n---\n> other\n> again\n> last\n",
             "a < b and c > d & e; 5 &lt; 6\n",
+            "1  0.5\n2  0.7\n3  0.9\n",
+            "1  copy: 0.5\n2  copies: 0.7\n4  copies: 0.9\n",
+            "1 copy: 0.5\n2 copies: 0.7\n3 copies: 0.9\n",
+            "# one 1\ntwo 2\n# three 3\n# four 4\n",
+            "* one\n* two\n",
+            "reads: 5 of 6\nwrites: 7 of 8\nsyncs: 9 of 9\n",
+            "10:11 one\n10:12 two\n10:13 three\n",
             "Mon Nov  2 03:04:05 2026\nTue Nov  3 03:04:05 2026\nWed Nov  4 03:04:05 2026\n",
         ] {
             assert_eq!(

@@ -72,11 +72,19 @@ fn skeletons(one: &Plain) -> BTreeSet<String> {
     one.text.lines().map(skeleton).filter(|line| !line.is_empty()).collect()
 }
 
-/// `HOST: LINE`. Each of several hosts printed what another one did, as far as it got; one alone
+/// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several hosts printed what another one did, as far as it got; one alone
 /// stands before every line.
 pub fn of_hosts(lines: &[&str]) -> Option<Vec<Plain>> {
     static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][\w.-]*):(?: (.*))?$"));
-    let all = by(&HOST, lines)?;
+    static FILE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(\[\d+,\d+\]<std(?:out|err)>|[A-Za-z0-9_~./-]*[./][A-Za-z0-9_./-]*):(.*)$")
+    });
+    [&HOST, &FILE].into_iter().find_map(|kind| of_names(kind, lines))
+}
+
+/// The same by a pattern.
+fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
+    let all = by(kind, lines)?;
     if all.iter().any(|one| OWN.contains(&one.source.as_str())) {
         return None;
     }
