@@ -72,8 +72,8 @@ fn skeletons(one: &Plain) -> BTreeSet<String> {
     one.text.lines().map(skeleton).filter(|line| !line.is_empty()).collect()
 }
 
-/// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several hosts printed what another one did, as far as it got; one alone
-/// stands before every line.
+/// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several
+/// hosts printed what another one did, as far as it got; one alone stands before every line.
 pub fn of_hosts(lines: &[&str]) -> Option<Vec<Plain>> {
     static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][\w.-]*):(?: (.*))?$"));
     static FILE: LazyLock<Regex> = LazyLock::new(|| {
