@@ -6,12 +6,14 @@ use super::Imported;
 const NAMING: [&str; 2] = ["heading", "source"];
 
 /// What each of several results is called: by its host, its heading and the source of a log that it
-/// is of; where others are called the same, by the first fact that tells it from all of them, and
-/// where none does by its number.
+/// is of; where others of its format are called the same, by the first fact that tells it from all
+/// of them, and where none does by its number.
 pub fn names(all: &[&Imported]) -> Vec<String> {
     let plain: Vec<String> = all.iter().map(|one| one.named()).collect();
     let told = |at: usize| {
-        let is_same = |other: &usize| *other != at && plain[*other] == plain[at];
+        let is_same = |other: &usize| {
+            *other != at && plain[*other] == plain[at] && all[*other].format == all[at].format
+        };
         let others: Vec<&Imported> = (0..all.len()).filter(is_same).map(|other| all[other]).collect();
         if others.is_empty() {
             return plain[at].clone();
