@@ -338,7 +338,7 @@ impl<'t> Teller<'t> {
 
 /// What lines above a run say; those that only count runs or tell the time say nothing.
 fn lines(above: &[(Kind, Cow<str>)], counts: bool) -> Vec<Line> {
-    let is_count = |line: &str| is_count(line) || counts && bare_number(line).is_some();
+    let is_count = |line: &str| !says(line) || counts && bare_number(line).is_some();
     let line = |(kind, line): &(Kind, Cow<str>)| {
         let level = match kind {
             Kind::Text => level(line),
@@ -376,17 +376,6 @@ fn kind(command: &str) -> String {
     [&[first], does.collect::<Vec<_>>().as_slice(), &[into.trim()]].concat().join(" ")
 }
 
-const COUNTED: &str = "(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)";
-
-/// Whether a line says nothing but which of counted runs is at hand.
-fn is_count(line: &str) -> bool {
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!(r"(?i)^\W*(?:{COUNTED}s?\W*\d+|\d+\W*(?:of|/)\W*\d+)(?:\W*(?:of|/)\W*\d+)?\W*$"))
-            .expect("a pattern that a test tries")
-    });
-    COUNT.is_match(line)
-}
-
 /// Whether a line is what a shell's `time` prints behind a run.
 pub fn is_time(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -397,8 +386,10 @@ pub fn is_time(line: &str) -> bool {
 /// A text without the number of the run, and without the time of the day.
 pub fn uncounted(text: &str) -> String {
     static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!(r"(?i)\b{COUNTED}s?[ _#:.-]*\d+(?:\s*(?:/|of)\s*\d+)?"))
-            .expect("a pattern that a test tries")
+        let count = "(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)s?";
+        let of = r"\W*(?:/|of)\W*\d+";
+        let all = format!(r"(?i)\b{count}[ _#:.(-]*\d+(?:{of})?|^\W*\d+{of}\W*$");
+        Regex::new(&all).expect("a pattern that a test tries")
     });
     COUNT.replace_all(&without_times(text), "").trim().chars().take(LONGEST).collect()
 }
@@ -407,6 +398,7 @@ pub fn uncounted(text: &str) -> String {
 pub fn says(line: &str) -> bool {
     uncounted(line).contains(char::is_alphanumeric)
 }
+
 /// A line that is a number and marks.
 fn bare_number(line: &str) -> Option<u64> {
     let digits = line.trim_matches(|one: char| !one.is_alphanumeric());
