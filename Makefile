@@ -45,7 +45,7 @@ map: static
 # cluster's processes; and a report of a million visits in a gigabyte. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
 soak:
 	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills nexmark::whoever a_million_visits
-	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak
+	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak soak_of_wrappings
 
 # One static glibc binary.
 static:

@@ -22,11 +22,13 @@ use sys::{affinity, process};
 
 mod duet;
 mod extract;
+mod formats;
 mod output;
 mod watch;
 
 use extract::Found;
-pub use extract::{FORMATS, Wanted, format_of};
+pub use extract::Wanted;
+pub use formats::{FORMATS, format_of};
 use output::Kept;
 use watch::Watch;
 

@@ -18,25 +18,12 @@ use report::{imported, text};
 /// A file's name that is longer stands on no closing line.
 const NAME: usize = 32;
 
-/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017,
-/// fio, iperf3, sockperf, sysbench) into series of our own
+/// Read result files of other tools (fio, iperf3, lmbench, STREAM and others) into series of our
+/// own
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  assay import summary.out                       what lmbench's `make summary` printed
-  assay import fio.json --all                    every figure, its key, and how it differs from Assay's
-  assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
-  assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
-  assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
-  assay import summary.out --reference RUN       read its figures by a run
-  assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
-  assay import fio.json iperf3.json sockperf.log what fio and iperf3 (JSON or text) and sockperf printed, with what was said around
-  assay compare summary.out RUN                  an old result against a run
-  assay report RUN --beside summary.out          and in its report")]
+#[command(after_help = help())]
 pub struct Args {
-    /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
-    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt), of fio (JSON,
-    /// text), iperf3 (JSON, text), sockperf and sysbench
+    /// Result files, with whatever was said around the results; below is a list of all kinds
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Every figure with its key and how it differs, behind the first screen
@@ -50,6 +37,25 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     reference: ReferenceArg,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  assay import summary.out                       what lmbench's `make summary` printed
+  assay import fio.json --all                    every figure, its key, and how it differs from Assay's
+  assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
+  assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
+  assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
+  assay import summary.out --reference RUN       read its figures by a run
+  assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
+  assay import fio.json iperf3.json sockperf.log what fio and iperf3 (JSON or text) and sockperf printed, with what was said around
+  assay compare summary.out RUN                  an old result against a run
+  assay report RUN --beside summary.out          and in its report";
+
+/// Examples, and all that can be read.
+fn help() -> String {
+    let known: Vec<String> = import::known().map(|files| format!("  {files}")).collect();
+    format!("{EXAMPLES}\n\nWhat is read:\n{}", known.join("\n"))
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

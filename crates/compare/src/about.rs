@@ -4,10 +4,14 @@
 use super::Arm;
 use super::environment::OR;
 
+/// What a foreign result is called by, the first that it has.
+const HEADS: [&str; 5] = ["heading", "source", "started by", "told apart by", "program"];
+
 /// One side in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// What it is, the most important first: `KVM guest`, processor, CPUs, memory, kernel.
+    /// What it is, the most important first: what heads a foreign result, `KVM guest`, processor,
+    /// CPUs, memory, kernel.
     pub what: Vec<String>,
     /// When its runs began: UTC, RFC 3339, the first one first.
     pub started: Vec<String>,
@@ -45,6 +49,7 @@ pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
     let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
     let what = [
+        HEADS.iter().find_map(|label| told(label)),
         kind,
         told("cpu_model").map(|name| processor(&name)),
         cpus,

@@ -14,6 +14,7 @@ mod builder;
 mod embedded;
 mod key;
 mod kit;
+mod names;
 mod nearest;
 pub mod own;
 pub mod repeats;
@@ -28,6 +29,7 @@ use model::{Finding, Title};
 use stats::Judged;
 
 pub use key::{Keyed, keyed};
+pub use names::{names, whole};
 pub use own::topic;
 use unwrap::Plain;
 
@@ -84,6 +86,17 @@ tools! {
     sockperf
     sysbench
     hackbench
+    iperf2
+    stream
+    wrk
+    coremark
+    openssl
+    stress_ng
+    likwid
+    perf_bench
+    hpl
+    hpcg
+    npb
     pub lmbench
 }
 
@@ -160,10 +173,13 @@ pub fn is_json(begin: &[u8]) -> bool {
     TOOLS.iter().flat_map(|tool| tool.json).any(|first| marks.starts_with(first.as_bytes()))
 }
 
-/// What can be read, in words.
-fn known() -> String {
-    TOOLS.iter().map(|tool| tool.files).collect::<Vec<_>>().join("; ")
+/// What can be read, in words: a line each tool.
+pub fn known() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.files)
 }
+
+/// How a refusal ends.
+const ALL: &str = "`assay import --help` lists what it knows";
 
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are
 /// known.
@@ -235,7 +251,7 @@ fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
     match refused {
         _ if !all.is_empty() => Ok(all),
         Some(error) => Err(error),
-        None => bail!("{}; it knows {}", nearest::refusal(text), known()),
+        None => bail!("{}; {ALL}", nearest::refusal(text)),
     }
 }
 

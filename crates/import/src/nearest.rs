@@ -1,5 +1,14 @@
 //! What a text that cannot be read is nearest to, and what of that it lacks.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::own::short;
+
+/// Benchmarks of perf that are named.
+const QUOTED: usize = 5;
+
 /// What a result of one tool has, in the order in which it is printed: its name in words, and the
 /// letters by which it is known. The first begins it.
 struct Shape {
@@ -110,8 +119,44 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// Why a text is none of those that are known: what it is nearest to, if it has anything of one.
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that a test tries")
+}
+
+/// The benchmarks of perf in a text, which may be a collection of them.
+fn of_perf(text: &str) -> Option<String> {
+    static RUNS: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?m)^\s*# Running '?([a-z]+/[a-z-]+)'? benchmark(?::|\.\.\.)\s*$"));
+    let mut names: Vec<&str> =
+        RUNS.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str())).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(QUOTED);
+    names.truncate(QUOTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("it is of `perf bench` ({names}{more}), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll")
+    })
+}
+
+/// What a shell or a tool says where the tool did not run at all.
+fn not_run(text: &str) -> Option<String> {
+    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+        let tools = "iperf3|fio|sysbench|sockperf|hackbench|perf|lmbench|lat_[a-z_]+|bw_[a-z_]+|runcpu|Run";
+        pattern(&format!(
+            r"(?m)^\s*((?:\S+: )*(?:line )?(?:\d+: )?(?:\S*/)?(?:{tools}): (?:unrecognized|unknown|invalid|illegal|bad|option|parameter|command not found|not found|No such file|Permission denied|cannot)\b.*)$"
+        ))
+    });
+    let said = SAID.captures(text)?;
+    Some(format!("nothing was measured: it says {:?}", short(said[1].trim())))
+}
+
+/// Why a text is none of those that are known: that the tool did not run, or what it is nearest to,
+/// if it has anything of one.
 pub fn refusal(text: &str) -> String {
+    if let Some(said) = not_run(text).or_else(|| of_perf(text)) {
+        return said;
+    }
     let split = |shape: &'static Shape| -> [Vec<&'static str>; 2] {
         let (has, lacks): (Vec<_>, Vec<_>) =
             shape.parts.iter().partition(|(_, letters)| text.contains(letters));
@@ -162,9 +207,45 @@ mod tests {
             ("execution time (avg/stddev)\n", "sysbench's text: has its times"),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
-            assert!(error.contains(words) && error.contains("; it knows "), "{text}: {error}");
+            assert!(
+                error.contains(words) && error.contains("; `assay import --help` lists "),
+                "{text}: {error}"
+            );
+        }
+        for (text, words) in [
+            (
+                "iperf3: unrecognized option '--json-stream'\nUsage: iperf3 [-s|-c host] [options]\n -i 1 microseconds\n",
+                "nothing was measured: it says \"iperf3: unrecognized option '--json-stream'\"; `assay import --help` lists",
+            ),
+            (
+                "bash: line 1: sockperf: command not found\n",
+                "it says \"bash: line 1: sockperf: command not found\"",
+            ),
+            (
+                "$ /usr/bin/hackbench -x\n/usr/bin/hackbench: invalid option -- 'x'\n",
+                "measured: it says \"/usr/bin/hackbench: invalid",
+            ),
+            ("sh: 1: fio: not found\n", "it says \"sh: 1: fio: not found\""),
+            (
+                "# Running 'numa/mem' benchmark:\n # Running main, \"perf bench numa mem -a\"\n\n 5.1 secs slowest (max) thread-runtime\n",
+                "it is of `perf bench` (numa/mem), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll; `assay",
+            ),
+            (
+                "# Running internals/synthesize benchmark...\n  Average synthesis took: 157.202 usec\n     Total time: 1.285 [sec]\n",
+                "(internals/synthesize), of which",
+            ),
+            (
+                "# Running numa/mem benchmark...\n 1.5 GB/sec\n# Running breakpoint/thread benchmark...\n 2.5 GB/sec\n",
+                "(numa/mem, breakpoint/thread), of which",
+            ),
+        ] {
+            let error = read(text.as_bytes()).expect_err("refused").to_string();
+            assert!(error.contains(words), "{text}: {error}");
         }
         let error = read(b"hello\n").expect_err("refused").to_string();
-        assert!(error.starts_with("it is not a file that Assay knows; it knows "), "{error}");
+        assert!(
+            error.starts_with("it is not a file that Assay knows; `assay import --help` lists "),
+            "{error}"
+        );
     }
 }

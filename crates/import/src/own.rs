@@ -76,7 +76,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         GENERATOR_BOUND => "CPU-bound",
         repeats::RULE => "runs",
         speccpu::HEADLINE_DIFFERS => "headline",
-        speccpu::INVALID_RESULT => "estimate",
+        speccpu::INVALID_RESULT => "validity",
         _ => return None,
     })
 }
@@ -89,6 +89,7 @@ pub struct Against {
     disagree: Vec<Fact>,
     interrupted: Vec<Fact>,
     bound: Vec<Fact>,
+    invalid: Vec<Fact>,
 }
 
 impl Against {
@@ -109,6 +110,12 @@ impl Against {
     pub fn interrupted(&mut self, text: &str) {
         if self.interrupted.len() < QUOTED {
             self.interrupted.push(Fact::new("says", short(text), "the file"));
+        }
+    }
+
+    pub fn invalid(&mut self, text: &str) {
+        if self.invalid.len() < QUOTED {
+            self.invalid.push(Fact::new("says", short(text), "the file"));
         }
     }
 
@@ -156,6 +163,14 @@ impl Against {
                 "iperf3 before 3.16 runs all streams of a test on one thread, and of later versions each stream on one.",
                 "Use several processes or streams on CPUs of their own, larger messages or offloads, and see whether more arrives.",
                 self.bound,
+            ),
+            finding(
+                speccpu::INVALID_RESULT,
+                Severity::Problem,
+                "The tool itself tells of failed or wrong work. Do not use the figures.",
+                "What it computed is wrong, what it asked for failed, or it did not keep to its own rules.",
+                "Look for the cause, and run it again: a faulty or overclocked machine, a miscompiled program, too small a size, a server that answers with errors.",
+                self.invalid,
             ),
         ];
         findings.into_iter().flatten().collect()

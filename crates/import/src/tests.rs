@@ -5,6 +5,7 @@ use model::VerdictKind;
 
 mod apart;
 pub mod foreign;
+mod forms;
 mod mutated;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'
@@ -201,7 +202,7 @@ fn what_is_none_is_refused() {
         b"1 2\n3 4\n",
     ] {
         let error = error(foreign);
-        assert!(error.contains("not a file that Assay knows; it knows results of"), "{error}");
+        assert!(error.contains("not a file that Assay knows; `assay import --help` lists"), "{error}");
     }
     assert!(error(&vec![b'1'; LARGEST + 1]).contains("more than 16 MB"));
 }

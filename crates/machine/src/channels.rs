@@ -2,8 +2,8 @@
 //! counters clearly tell.
 //!
 //! Slots are not channels: two modules on one channel move no more than one. Boards that number
-//! their slots by a plan of their own (A1, PROC 1 DIMM 3) need a rule (`dimm/platforms.rs`);
-//! without one, names are read where they spell the channel out.
+//! their slots by a plan of their own (A1, PROC 1 DIMM 3) need a rule (`dimm/boards.rs`); without
+//! one, names are read where they spell the channel out.
 
 use std::collections::{BTreeMap, BTreeSet};
 

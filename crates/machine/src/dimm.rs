@@ -2,10 +2,13 @@
 //! where each slot sits (`place`, by the rules of `platforms`), and what that population is worth
 //! (`judge`, `moves`).
 
+mod arrays;
 mod balance;
+mod boards;
 pub(crate) mod cpus;
 mod devices;
 mod judge;
+mod models;
 mod moves;
 mod names;
 mod place;
@@ -14,6 +17,7 @@ mod population;
 mod printout;
 mod smbios;
 mod speed;
+mod spoken;
 mod systems;
 mod whole;
 
@@ -98,6 +102,8 @@ pub(crate) enum Holds {
     Modules,
     /// Memory on cards behind CXL.
     Cxl,
+    /// Memory of the form "die": no module in a slot.
+    Dies,
     /// Video memory, flash, caches: no memory of the system.
     Others,
 }
@@ -146,13 +152,22 @@ pub(crate) struct Tables {
     pub ranges: Vec<MappedRange>,
     pub dimms: Vec<Dimm>,
     /// Slots that arrays announce and the list does not have.
-    pub unlisted: u32,
+    pub missing: arrays::Missing,
     /// Whether the list goes to the structure that ends a table.
     pub is_ended: bool,
     /// Why the list is not whole.
     pub cut: Option<String>,
     /// What of the lists is no module, or cannot be, as sentences.
     pub remarks: Vec<String>,
+}
+
+impl Tables {
+    /// Whether all memory is of the kind that is soldered.
+    fn is_soldered(&self) -> bool {
+        let mut memory = self.dimms.iter().filter(|dimm| dimm.is_memory()).peekable();
+        let is_low_power = |dimm: &Dimm| dimm.kind.as_ref().is_some_and(|kind| kind.starts_with("LPDDR"));
+        memory.peek().is_some() && memory.all(is_low_power)
+    }
 }
 
 /// Where a snapshot keeps what a printout says of itself.
@@ -195,9 +210,10 @@ pub(super) fn judge(
     let told = tables.processors.iter().filter(|one| one.populated != Some(false));
     let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
     let cpu = told.or_else(|| model.and_then(cpus::cpu));
-    let limit = cpu.and_then(|cpu| cpu.limit_mts());
+    let limit = cpu.and_then(|cpu| cpu.limit_of(&tables.dimms));
     tables.remarks.extend(devices::bound_speeds(&mut tables.dimms, limit));
-    let rule = place::place(&mut tables, cpu);
+    // Soldered memory is in no slot.
+    let rule = if tables.is_soldered() { None } else { place::place(&mut tables, cpu) };
     let population = judge::judge(&tables, cpu, rule, hypervisor);
     (tables.dimms, population)
 }
@@ -269,6 +285,8 @@ pub(crate) fn told(text: &str) -> Option<String> {
         .then(|| text.to_string())
 }
 
+#[cfg(test)]
+mod rules_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

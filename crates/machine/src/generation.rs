@@ -2,7 +2,7 @@
 //! what no line fits is not known.
 //!
 //! Names alone do not do: guests often hide them ("AMD EPYC"), and one design is sold under names
-//! of several series. The numbers of CPUID come first, then the name, as `dimm/cpus.rs` reads it,
+//! of several series. The numbers of CPUID come first, then the name, as `dimm/models.rs` reads it,
 //! and at last, where a hypervisor made up the number, what only one design has: its instructions
 //! and the size of its L3. A model that QEMU names itself ("Skylake, IBRS") says what guests may
 //! use and not what they run on: it has no generation.

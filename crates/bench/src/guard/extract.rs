@@ -4,6 +4,7 @@ use anyhow::{Context, bail, ensure};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
+use super::formats::{Format, format_of};
 use super::output::Kept;
 use model::Better;
 
@@ -24,17 +25,8 @@ pub enum Source {
     Regex(String),
     /// Names and indexes with dots between them, into JSON on standard output.
     Json(String),
-    /// A tool whose output is known, by its name in [`FORMATS`].
+    /// A tool whose output is known, by its name in [`super::formats::FORMATS`].
     Format(String),
-}
-
-/// A tool whose output is known.
-pub struct Format {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub unit: &'static str,
-    pub better: Better,
-    find: fn(&str) -> anyhow::Result<Vec<f64>>,
 }
 
 /// The number that a program is judged by.
@@ -43,43 +35,6 @@ pub struct Found {
     pub value: f64,
     /// Results of the tool in what was printed, of which this is the last.
     pub of: usize,
-}
-
-pub const FORMATS: &[Format] = &[
-    Format {
-        name: "unixbench",
-        title: "UnixBench index",
-        unit: "",
-        better: Better::Higher,
-        find: |text| all(text, r"System Benchmarks Index Score(?: \(Partial Only\))?\s+([0-9.]+)"),
-    },
-    Format {
-        name: "hackbench",
-        title: "hackbench time",
-        unit: "s",
-        better: Better::Lower,
-        find: |text| all(text, r"(?m)^\s*Time:\s+([0-9.]+)"),
-    },
-    Format {
-        name: "sysbench",
-        title: "sysbench events",
-        unit: "1/s",
-        better: Better::Higher,
-        find: sysbench,
-    },
-    Format { name: "fio", title: "fio operations", unit: "1/s", better: Better::Higher, find: fio },
-    Format { name: "iperf3", title: "iperf3 received", unit: "bit/s", better: Better::Higher, find: iperf3 },
-    Format {
-        name: "perf-bench",
-        title: "perf bench total time",
-        unit: "s",
-        better: Better::Lower,
-        find: |text| all(text, r"Total time:\s+([0-9.]+) \[sec\]"),
-    },
-];
-
-pub fn format_of(name: &str) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.name == name)
 }
 
 impl Wanted {
@@ -138,7 +93,7 @@ impl Wanted {
             Source::Format(name) => {
                 let format =
                     format_of(name).with_context(|| format!("no output format is called {name:?}"))?;
-                let found = |kept: &Kept| (format.find)(&String::from_utf8_lossy(&kept.text()));
+                let found = |kept: &Kept| format.find(&String::from_utf8_lossy(&kept.text()));
                 let mut values = found(out)?;
                 if values.is_empty() {
                     values = found(err)?;
@@ -159,7 +114,7 @@ impl Wanted {
 }
 
 /// Bytes, not characters: a program may print anything. `\d`, `\s` and `\w` are those of ASCII.
-fn regex(pattern: &str) -> anyhow::Result<Regex> {
+pub(super) fn regex(pattern: &str) -> anyhow::Result<Regex> {
     let mut builder = RegexBuilder::new(pattern);
     builder.unicode(false).multi_line(true);
     builder.build().map_err(|error| anyhow::anyhow!("{error}")).context("this regular expression is not one")
@@ -172,14 +127,14 @@ fn last_match(regex: &Regex, text: &[u8]) -> Option<String> {
 }
 
 /// The numbers that a pattern of ours finds.
-fn all(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
+pub(super) fn all(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
     let regex = regex(pattern)?;
     let found = regex.captures_iter(text.as_bytes()).filter_map(|found| found.get(1));
     found.map(|one| number(&String::from_utf8_lossy(one.as_bytes()))).collect()
 }
 
 /// `12`, `1.5e3`, `1,234,567.8`.
-fn number(text: &str) -> anyhow::Result<f64> {
+pub(super) fn number(text: &str) -> anyhow::Result<f64> {
     let text = text.trim();
     let grouped = text.contains(',') && text.split(['.', 'e']).next().is_some_and(in_thousands);
     let plain = if grouped { text.replace(',', "") } else { text.to_string() };
@@ -207,7 +162,7 @@ fn json(text: &str) -> anyhow::Result<serde_json::Value> {
 }
 
 /// All JSON in a text that begins so, at the beginning of a line.
-fn documents(text: &str, open: char) -> Vec<serde_json::Value> {
+pub(super) fn documents(text: &str, open: char) -> Vec<serde_json::Value> {
     /// What begins as JSON and is none is tried so often.
     const TRIES: usize = 16;
     let (mut found, mut at, mut failed) = (Vec::new(), 0, 0);
@@ -248,93 +203,11 @@ fn at_path(value: &serde_json::Value, path: &str) -> anyhow::Result<f64> {
     at.as_f64().or(text).with_context(|| format!("{path} in its JSON is not a number"))
 }
 
-/// Events a second of each test: printed by that of the CPU, else all events over the total time,
-/// which all tests print.
-fn sysbench(text: &str) -> anyhow::Result<Vec<f64>> {
-    let seconds = all(text, r"total time:\s+([0-9.]+)s")?;
-    let rates = all(text, r"events per second:\s+([0-9.]+)")?;
-    // A test of the CPU prints both: where each test is one, the rates say all.
-    if rates.len() >= seconds.len() {
-        return Ok(rates);
-    }
-    let events = all(text, r"total number of events:\s+([0-9.]+)")?;
-    let pairs = events.into_iter().zip(seconds).filter(|(_, seconds)| *seconds > 0.0);
-    Ok(pairs.map(|(events, seconds)| events / seconds).collect())
-}
-
-/// Operations a second of all jobs of each run, reads and writes and trims together: from its JSON,
-/// else from its text.
-fn fio(text: &str) -> anyhow::Result<Vec<f64>> {
-    let of = |job: &serde_json::Value| -> f64 {
-        ["read", "write", "trim"].iter().filter_map(|kind| job[kind]["iops"].as_f64()).sum()
-    };
-    let runs = documents(text, '{').into_iter();
-    let runs: Vec<f64> = runs.filter_map(|run| Some(run["jobs"].as_array()?.iter().map(of).sum())).collect();
-    if !runs.is_empty() {
-        return Ok(runs);
-    }
-    // Each run says its version, then its results.
-    let line = regex(r"^fio-[0-9]|^\s*(?:read|write|trim)\s*: IOPS=([0-9.]+)([kM]?)")?;
-    let (mut runs, mut fresh) = (Vec::new(), true);
-    for found in line.captures_iter(text.as_bytes()) {
-        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
-        let Some(rate) = part(1) else {
-            fresh = true;
-            continue;
-        };
-        let rate = number(&rate)? * scale(part(2).as_deref());
-        match runs.last_mut().filter(|_| !fresh) {
-            Some(sum) => *sum += rate,
-            None => runs.push(rate),
-        }
-        fresh = false;
-    }
-    Ok(runs)
-}
-
-/// What a unit's letter multiplies by.
-fn scale(letter: Option<&str>) -> f64 {
-    match letter {
-        Some("k" | "K") => 1e3,
-        Some("M") => 1e6,
-        Some("G") => 1e9,
-        Some("T") => 1e12,
-        _ => 1.0,
-    }
-}
-
-/// Bits a second that arrived in each test: from its JSON, else from the last line of a test's text
-/// that speaks of a receiver.
-fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
-    let rate = |test: &serde_json::Value, name: &str| test["end"][name]["bits_per_second"].as_f64();
-    let tests = documents(text, '{').into_iter();
-    let tests: Vec<f64> =
-        tests.filter_map(|test| rate(&test, "sum_received").or_else(|| rate(&test, "sum"))).collect();
-    if !tests.is_empty() {
-        return Ok(tests);
-    }
-    let line = regex(r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
-    let (mut tests, mut fresh) = (Vec::new(), true);
-    for found in line.captures_iter(text.as_bytes()) {
-        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
-        let Some(rate) = part(1) else {
-            fresh = true;
-            continue;
-        };
-        if !fresh {
-            tests.pop();
-        }
-        tests.push(number(&rate)? * scale(part(2).as_deref()));
-        fresh = false;
-    }
-    Ok(tests)
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn kept(text: &str) -> Kept {
+    pub fn kept(text: &str) -> Kept {
         let mut kept = Kept::new(1 << 16);
         kept.take(text.as_bytes());
         kept
@@ -379,70 +252,5 @@ mod tests {
         assert!(found("v=json:runs.7.v", out, "").expect_err("no seventh").contains("\"7\""));
         assert!(found("v=json:t", out, "").expect_err("null").contains("not a number"));
         assert!(found("v=json:t", "none", "").expect_err("no JSON").contains("no JSON"));
-    }
-
-    #[test]
-    fn known_tools_are_read() {
-        let read = |name: &str, text: &str| {
-            let wanted = Wanted::format(format_of(name).expect("known"), None);
-            wanted.find(&kept(text), &kept("")).map(|one| one.value).map_err(|error| error.to_string())
-        };
-        let index = "\nSystem Benchmarks Index Score                                        1390.9\n";
-        assert_eq!(read("unixbench", index), Ok(1390.9));
-        let partial = "System Benchmarks Index Score (Partial Only)   12.5\n";
-        assert_eq!(read("unixbench", partial), Ok(12.5));
-        assert_eq!(read("hackbench", "Running in process mode\nTime: 0.123\n"), Ok(0.123));
-        let cpu =
-            "CPU speed:\n    events per second:  1234.56\n\nGeneral statistics:\n    total time:  10.0s\n";
-        assert_eq!(read("sysbench", cpu), Ok(1234.56));
-        let threads = "    total time:                          2.0000s\n    total number of events:   500\n";
-        assert_eq!(read("sysbench", threads), Ok(250.0));
-        let fio = "  read: IOPS=1.5k, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n";
-        assert_eq!(read("fio", fio), Ok(2000.0));
-        let fio = "{\"jobs\": [{\"read\": {\"iops\": 10.5}, \"write\": {\"iops\": 1}}]}";
-        assert_eq!(read("fio", fio), Ok(11.5));
-        let iperf = "[  5]   0.00-1.00   sec  1.1 GBytes  9.42 Gbits/sec    0   sender\n\
-                     [  5]   0.00-1.00   sec  1.1 GBytes  9.40 Gbits/sec        receiver\n";
-        assert_eq!(read("iperf3", iperf), Ok(9.4e9));
-        assert_eq!(read("iperf3", "{\"end\": {\"sum_received\": {\"bits_per_second\": 5e9}}}"), Ok(5e9));
-        assert_eq!(read("perf-bench", "     Total time: 5.123 [sec]\n\n   5.1 usecs/op\n"), Ok(5.123));
-        assert!(read("perf-bench", "nothing\n").expect_err("nothing").contains("did not appear"));
-    }
-
-    /// The last result counts, and how many there are is known.
-    #[test]
-    fn several_results_of_a_tool_are_told_apart() {
-        let cpu = |rate: f64| {
-            format!("events per second:  {rate}\n total time:  10.0s\n total number of events: 9\n")
-        };
-        let threads = |events: u32| format!(" total time:  2.0000s\n total number of events:   {events}\n");
-        let fio = |read: u32| {
-            format!(
-                "fio-3.33\nStarting 2 processes\n  read: IOPS={read}, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n"
-            )
-        };
-        let iperf = |rate: f64| {
-            format!(
-                "Connecting to host a, port 5201\n[  5] 0.00-1.00 sec 1 GBytes {rate} Gbits/sec receiver\n[SUM] 0.00-1.00 sec 2 GBytes {rate} Gbits/sec receiver\n"
-            )
-        };
-        let json =
-            |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
-        let jobs = |iops: f64| format!("{{\"jobs\": [{{\"read\": {{\"iops\": {iops}}}}}]}}\n");
-        for (tool, outputs, expected) in [
-            ("sysbench", [cpu(1.5), cpu(2.5)], [1.5, 2.5]),
-            ("sysbench", [threads(500), threads(600)], [250.0, 300.0]),
-            ("fio", [fio(100), fio(300)], [600.0, 800.0]),
-            ("fio", [jobs(7.0), jobs(8.5)], [7.0, 8.5]),
-            ("iperf3", [iperf(9.0), iperf(7.0)], [9e9, 7e9]),
-            ("iperf3", [json(5e9), json(4e9)], [5e9, 4e9]),
-            ("hackbench", ["Time: 0.5\n".into(), "Time: 0.25\n".into()], [0.5, 0.25]),
-            ("perf-bench", ["Total time: 5.0 [sec]\n".into(), "Total time: 4.0 [sec]\n".into()], [5.0, 4.0]),
-        ] {
-            let wanted = Wanted::format(format_of(tool).expect("known"), None);
-            let find = |text: &str| wanted.find(&kept(text), &kept("")).expect("a number");
-            assert_eq!(find(&outputs[0]), Found { value: expected[0], of: 1 }, "{tool}");
-            assert_eq!(find(&outputs.concat()), Found { value: expected[1], of: 2 }, "{tool}");
-        }
     }
 }

@@ -228,7 +228,7 @@ fn a_log_of_hackbench_reads_as_it_read() {
 fn foreign_files_are_refused_in_words() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (name, bytes, words) in [
-        ("text", &b"hello\n"[..], "not a file that Assay knows; it knows"),
+        ("text", &b"hello\n"[..], "not a file that Assay knows; `assay import --help` lists"),
         ("binary", &[0u8, 1, 2, 3], "not a text"),
         ("empty", b"", "empty"),
         ("run", b"{\"header\":{\"schema\":1}}\n", "needs no import"),

@@ -62,14 +62,17 @@ fn longest_ms(job: &Job) -> f64 {
 }
 
 /// How jobs of one kind that ran at once are named together.
+#[derive(Default)]
 pub struct Crew<'a> {
     pub jobs: Vec<&'a Job>,
-    /// How many ran, as far as is known.
+    /// How many ran, as far as is known; counted once all are there.
     pub count: u64,
     /// These figures are of jobs of several kinds in one.
     pub merged: bool,
     /// Other jobs ran at the same time.
     pub among: Vec<&'a str>,
+    /// By libaio, and the same was done by io_uring, which is ours.
+    pub beside_ours: bool,
 }
 
 /// The directions of a pattern.
@@ -131,6 +134,11 @@ impl Crew<'_> {
         self.job().option(&["ioengine"])
     }
 
+    /// What it did, as far as keys tell it.
+    pub fn work(&self) -> (&'static str, &'static str, Params, [Params; 3]) {
+        (self.bench(), self.place(), self.params(""), Way::ALL.map(|way| self.point(way)))
+    }
+
     pub fn params(&self, op: &str) -> Params {
         let job = self.job();
         let mut params = Params::new();
@@ -138,7 +146,8 @@ impl Crew<'_> {
         put(&ids::param::OP, op);
         put(&ids::param::CACHE, self.cache());
         match self.engine() {
-            Some("io_uring" | "libaio") => {}
+            Some("io_uring") => {}
+            Some("libaio") if !self.beside_ours => {}
             Some(engine) => put(&ids::param::ENGINE, engine),
             None => put(&ids::param::ENGINE, "untold"),
         }

@@ -29,20 +29,27 @@ pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
     for job in jobs {
         match crews.iter_mut().find(|crew| alike(crew.jobs[0], job) && job.group.is_some()) {
             Some(crew) => crew.jobs.push(job),
-            None => crews.push(Crew { jobs: vec![job], count: 1, merged: false, among: Vec::new() }),
+            None => crews.push(Crew { jobs: vec![job], ..Crew::default() }),
         }
     }
     let names: Vec<(Option<i64>, &str, &str)> = crews
         .iter()
         .map(|crew| (crew.jobs[0].group, crew.jobs[0].host.as_str(), crew.jobs[0].name.as_str()))
         .collect();
-    for (at, mut crew) in crews.into_iter().enumerate() {
+    for (at, crew) in crews.iter_mut().enumerate() {
         let (group, host, _) = names[at];
         let beside = |(other, (group_of, host_of, _)): &(usize, &(Option<i64>, &str, &str))| {
             *other != at && group.is_some() && *group_of == group && *host_of == host
         };
         crew.among = names.iter().enumerate().filter(beside).map(|(_, (.., name))| *name).collect();
         crew.count();
+    }
+    let by = |engine: &'static str| crews.iter().filter(move |crew| crew.engine() == Some(engine));
+    let ours: Vec<_> = by("io_uring").map(Crew::work).collect();
+    let beside_ours: Vec<bool> =
+        crews.iter().map(|crew| crew.engine() == Some("libaio") && ours.contains(&crew.work())).collect();
+    for (mut crew, beside_ours) in crews.into_iter().zip(beside_ours) {
+        crew.beside_ours = beside_ours;
         crew.figures(builder, against);
     }
 }

@@ -314,15 +314,20 @@ impl Test<'_> {
 
     fn streams(&self, backwards: bool, with: &With, builder: &mut Builder) {
         let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_INTERVALS).collect();
-        if self.streams > 1 {
-            for one in &streams {
-                let bits = rate(&one["receiver"]).or(rate(&one["udp"]));
-                if let Some(bits) = bits.filter(|_| self.error.is_none()) {
-                    builder.value(
-                        with("stream_bandwidth", "Gbit/s", Better::Neither, "each stream"),
-                        bits / 1e9,
-                    );
-                }
+        for one in streams.iter().filter(|_| self.streams > 1 && self.error.is_none()) {
+            // What iperf3 says of a stream of datagrams is what was sent.
+            let sent = rate(&one["udp"]).filter(|_| self.udp);
+            if let Some(bits) = sent {
+                let meaning = with("stream_sent", "Gbit/s", Better::Neither, "each stream, what was sent");
+                builder.value(meaning, bits / 1e9);
+            }
+            let less = sent.zip(loss(&one["udp"]).ok()).map(|(bits, loss)| bits * (1.0 - loss));
+            let note = match rate(&one["receiver"]) {
+                None if less.is_some() => "each stream, what was sent less what was lost",
+                _ => "each stream",
+            };
+            if let Some(bits) = rate(&one["receiver"]).or(less) {
+                builder.value(with("stream_bandwidth", "Gbit/s", Better::Neither, note), bits / 1e9);
             }
         }
         let of = |name: &str| {
@@ -373,9 +378,13 @@ impl Test<'_> {
         if rates.len() > MOST_INTERVALS {
             builder.remarks.push(format!("{} intervals were left out", rates.len() - MOST_INTERVALS));
         }
-        let note = "each interval, at the end that wrote the file";
+        // Nobody tells a sender of datagrams what of an interval arrived.
+        let (metric, better, note) = match self.udp && self.sends != backwards {
+            true => ("interval_sent", Better::Neither, "each interval, what was sent"),
+            false => ("interval_bandwidth", Better::Higher, "each interval, at the end that wrote the file"),
+        };
         for bits in rates.into_iter().take(MOST_INTERVALS) {
-            builder.value(with("interval_bandwidth", "Gbit/s", Better::Higher, note), bits / 1e9);
+            builder.value(with(metric, "Gbit/s", better, note), bits / 1e9);
         }
     }
 

@@ -33,6 +33,11 @@ pub struct Pattern {
     pub regex: &'static str,
 }
 
+/// A row of a table of lines.
+pub const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
+    Pattern { name, does, regex }
+}
+
 /// The lines of a format; the first pattern that fits is a line's.
 #[derive(Debug)]
 pub struct Table {

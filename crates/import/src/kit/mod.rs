@@ -1,17 +1,19 @@
 //! What importers of texts share. A format is a table of patterns with named fields ([`lines`]).
 //! The lines that they know make up runs, and one decision says which runs are repetitions of each
 //! other and which are different results ([`runs`]), by what the text tells of them ([`told`]) and
-//! of the commands before them ([`commands`]). Numbers keep the digits that they are printed with,
-//! so that figures can be checked against each other ([`numbers`]).
+//! of the commands before them ([`commands`]). A format that needs no more is tables and a function
+//! for its checks, nothing else ([`form`]). Numbers keep the digits that they are printed with, so
+//! that figures can be checked against each other ([`numbers`]).
 
 pub mod commands;
+pub mod form;
 pub mod lines;
 pub mod numbers;
 pub mod runs;
 pub mod told;
 
 pub use commands::Asked;
-pub use lines::{Does, Hit, Pattern, Table};
+pub use lines::{Does, Hit, Pattern, Table, line};
 pub use numbers::{Number, is_rate, scale};
 pub use runs::{Log, Results, Run, headlines, log};
 

@@ -13,8 +13,17 @@ pub struct Number {
 const APART: f64 = 0.02;
 
 impl Number {
-    /// Plain decimals; `None` for all else, also for a number that is cut off behind its point.
+    /// Plain decimals, and such with a power of ten (`2.9874e+01`); `None` for all else, also for a
+    /// number that is cut off behind its point.
     pub fn read(text: &str) -> Option<Number> {
+        if let Some((decimals, power)) = text.split_once(['e', 'E'])
+            && decimals.contains('.')
+        {
+            let digits = power.strip_prefix(['+', '-'])?;
+            let is_plain = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let power: i32 = power.trim_start_matches('+').parse().ok().filter(|_| is_plain)?;
+            return Some(Number::read(decimals)?.times(10f64.powi(power)));
+        }
         let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
         let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
         let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

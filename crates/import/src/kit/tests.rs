@@ -55,7 +55,11 @@ fn numbers_keep_their_digits() {
     let number = Number::read("12.50").expect("a number");
     assert_eq!((number.value, number.rounding), (12.5, 0.005));
     assert_eq!(Number::read("-3").map(|number| (number.value, number.rounding)), Some((-3.0, 0.5)));
-    for wrong in ["", "-", "1.", ".5", "1e5", "nan", "1,5", "1.2.3", "0x1"] {
+    let number = Number::read("2.50e+01").expect("a number");
+    assert_eq!((number.value, number.rounding), (25.0, 0.05));
+    for wrong in
+        ["", "-", "1.", ".5", "1e5", "1.5e", "1.5e+1", "1.e+01", "1.5e+0x", "nan", "1,5", "1.2.3", "0x1"]
+    {
         assert_eq!(Number::read(wrong), None, "{wrong}");
     }
     let of = |text: &str| Number::read(text).expect("a number");

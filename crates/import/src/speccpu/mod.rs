@@ -58,11 +58,13 @@ pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
 pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "SPEC's own tools marked an imported result as invalid: its figures are estimates, whatever they look like.",
+        "SPEC's own tools marked an imported result as invalid: its figures are estimates, whatever they look like. Or another tool \
+         says that what it computed is wrong, or that what it asked for failed.",
     ),
     (
         "When it fires",
-        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated.",
+        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated. STREAM's or CoreMark's \
+         check of its results failed, or wrk had answers that are errors.",
     ),
 ];
 

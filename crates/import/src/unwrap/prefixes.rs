@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, Plain, pattern};
+use super::{LEAST_LINES, Plain, hosts, pattern};
+use crate::above::prompt;
 
 /// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
 /// says that it goes on in the next.
-const PREFIXES: [&str; 11] = [
+const PREFIXES: [&str; 14] = [
     // kubectl logs --prefix
     r"^\[(?P<source>pod/[^\]\s]+)\](?: (?P<text>.*))?$",
     // docker compose logs
@@ -20,8 +21,10 @@ const PREFIXES: [&str; 11] = [
     r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$",
     // Timestamps of kubectl, docker and others.
     r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
+    // syslog by RFC 5424
+    r"^(?:<\d{1,3}>)?1 \d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d) (?P<source>\S+ \S+) (?:-|(?P<process>\d+)) \S+ (?:-|\[.*?\])(?: (?P<text>.*))?$",
     // journalctl, syslog
-    r#"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]+ [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
+    r#"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]*[\w.-] [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
     // iperf3 --timestamps, and moreutils' ts
     r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: (?P<text>.*))?$",
     r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: (?P<text>.*))?$",
@@ -30,9 +33,13 @@ const PREFIXES: [&str; 11] = [
     // dmesg, and dmesg -T
     r"^\[ *\d+\.\d{6}\](?: (?P<text>.*))?$",
     r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\](?: (?P<text>.*))?$",
+    // Jenkins
+    r"^\[\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\](?: (?P<text>.*))?$",
+    // The hour alone, as ts and others print it.
+    r"^(?:\d\d:\d\d:\d\d(?:[.,]\d+)?|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\])(?: (?P<text>.*))?$",
 ];
 /// Of the lines that are not empty so many must have one.
-const MOSTLY: f64 = 0.9;
+const MOSTLY: f64 = 0.75;
 /// Processes of one log among which those that wrote at once are looked for.
 const MOST_PROCESSES: usize = 100;
 
@@ -56,8 +63,20 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
     let mut kinds = KINDS
         .iter()
         .filter(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()) && has_text(kind));
-    let Some(kind) = kinds.next() else { return vec![plain] };
+    let Some(kind) = kinds.next() else {
+        let inner = numbered(&lines).map(|text| vec![Plain { source: String::new(), text }]);
+        let Some(inner) = inner.or_else(|| hosts::of_pods(&lines)).or_else(|| hosts::of_hosts(&lines)) else {
+            return vec![plain];
+        };
+        return inner.into_iter().map(|one| one.of(&plain.source)).collect();
+    };
     let apart = at_once(kind, &lines);
+    // What was called is said of all that it printed.
+    let begin = lines.iter().position(|line| kind.is_match(line)).unwrap_or(0);
+    let is_call = |line: &&&str| prompt(line).is_some();
+    let calls: String = lines[..begin].iter().filter(is_call).map(|line| format!("{line}\n")).collect();
+    let before = lines[..begin].iter().filter(|line| !is_call(line) && !line.trim().is_empty());
+    let lines: Vec<&str> = before.chain(&lines[begin..]).copied().collect();
     let mut all: Vec<Plain> = Vec::new();
     let mut last = 0;
     for line in lines {
@@ -70,15 +89,16 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
                 Some(process) => format!("{own}[{process}]"),
                 None => own.to_string(),
             };
-            let source = [plain.source.as_str(), own.as_str()];
-            let source = source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-            last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
+            let own = Plain { source: own, text: calls.clone() }.of(&plain.source);
+            last = all.iter().position(|one| one.source == own.source).unwrap_or(all.len());
             if last == all.len() {
-                all.push(Plain { source, text: String::new() });
+                all.push(own);
             }
         }
         let own = &mut all[last].text;
-        own.push_str(if found.is_some() { named("text").unwrap_or_default() } else { line });
+        // syslog writes so what steers a terminal.
+        let inner = named("text").unwrap_or_default().replace("#011", "\t");
+        own.push_str(if found.is_some() { &inner } else { line });
         if named("part").is_none() {
             own.push('\n');
         }
@@ -109,6 +129,29 @@ fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> 
         others.into_iter().any(|(_, other)| is_inside(at, other) && is_inside(other, at))
     };
     places.iter().filter(|(own, at)| pairs(own, at)).map(|(own, _)| *own).collect()
+}
+
+/// What `cat -n`, `nl` and `grep -n` numbered: each line by one more than the one before.
+fn numbered(lines: &[&str]) -> Option<String> {
+    static LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ *(\d+)(?:\t|  |[:|])(.*)$"));
+    let (mut text, mut next, mut worded, mut count) = (String::new(), None, false, 0);
+    for line in lines {
+        if line.trim().is_empty() {
+            text.push('\n');
+            continue;
+        }
+        let found = LINE.captures(line)?;
+        let number: u64 = found[1].parse().ok()?;
+        if next.is_some_and(|next| next != number) {
+            return None;
+        }
+        next = Some(number + 1);
+        count += 1;
+        worded |= found[2].contains(char::is_alphabetic);
+        text.push_str(&found[2]);
+        text.push('\n');
+    }
+    (count >= LEAST_LINES && worded).then_some(text)
 }
 
 /// The lines in a file of Docker's `json-file`, if all that are not empty are such.

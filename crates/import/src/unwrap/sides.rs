@@ -21,16 +21,13 @@ const MOST_BESIDE: usize = 20_000;
 pub fn apart(plain: Plain) -> Vec<Plain> {
     let lines: Vec<&str> = plain.text.lines().collect();
     let found = unified(&lines)
+        .or_else(|| context(&lines))
         .or_else(|| marked(&lines, ["< ", "> "]))
         .or_else(|| marked(&lines, ["-", "+"]))
         .or_else(|| beside(&lines))
         .or_else(|| labelled(&lines));
     let Some(found) = found else { return vec![plain] };
-    let named = |Plain { source, text }: Plain| {
-        let parts = [plain.source.as_str(), source.as_str()].into_iter().filter(|part| !part.is_empty());
-        Plain { source: parts.collect::<Vec<_>>().join(" "), text }
-    };
-    found.into_iter().map(named).collect()
+    found.into_iter().map(|one| one.of(&plain.source)).collect()
 }
 
 /// Adds a line to the text of a source, at most once for each place.
@@ -47,15 +44,6 @@ fn put(all: &mut Vec<Plain>, source: &str, line: &str) {
 fn unified(lines: &[&str]) -> Option<Vec<Plain>> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"));
     lines.iter().find(|line| PLACE.is_match(line))?;
-    let name = |line: &str| {
-        let name = line[4..].split('\t').next().unwrap_or_default().trim();
-        name.strip_prefix("a/")
-            .or(name.strip_prefix("b/"))
-            .unwrap_or(name)
-            .chars()
-            .take(80)
-            .collect::<String>()
-    };
     let mut names = [BEFORE, AFTER].map(str::to_string);
     let (mut all, mut inside) = (Vec::new(), false);
     for (at, line) in lines.iter().enumerate() {
@@ -86,8 +74,62 @@ fn unified(lines: &[&str]) -> Option<Vec<Plain>> {
     (all.len() > 1).then_some(all)
 }
 
+/// `diff -c`: a part of each side, of which that without a change is left out.
+fn context(lines: &[&str]) -> Option<Vec<Plain>> {
+    static OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\*\*\* \d+(?:,\d+)? \*\*\*\*$"));
+    static NEW: LazyLock<Regex> = LazyLock::new(|| pattern(r"^--- \d+(?:,\d+)? ----$"));
+    let is_ruler = |line: &str| line.starts_with("***************");
+    lines.iter().find(|line| is_ruler(line))?;
+    let mut names = [BEFORE, AFTER].map(str::to_string);
+    let (mut all, mut parts) = (Vec::new(), [Vec::new(), Vec::new()]);
+    // Which side the lines at hand are of.
+    let mut side = None;
+    let finish = |parts: &mut [Vec<&str>; 2], names: &[String; 2], all: &mut Vec<Plain>| {
+        let [old, new] = parts.each_mut().map(std::mem::take);
+        let common = |side: &[&'_ str]| side.iter().any(|line| line.starts_with("  "));
+        for (at, (own, other)) in [(&old, &new), (&new, &old)].into_iter().enumerate() {
+            let shown = if own.is_empty() && common(other) { other } else { own };
+            let is_own = |line: &&&str| !own.is_empty() || line.starts_with("  ");
+            for line in shown.iter().filter(is_own) {
+                put(all, &names[at], line.get(2..).unwrap_or_default());
+            }
+        }
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let next = lines.get(at + 1).copied().unwrap_or_default();
+        match line {
+            _ if OLD.is_match(line) => side = Some(0),
+            _ if side.is_some() && NEW.is_match(line) => side = Some(1),
+            _ if line.starts_with("*** ") && next.starts_with("--- ") => {
+                finish(&mut parts, &names, &mut all);
+                names = [name(line), name(next)];
+                side = None;
+            }
+            _ if is_ruler(line) => {
+                finish(&mut parts, &names, &mut all);
+                side = None;
+            }
+            _ => match side.map(|side: usize| (side, line.get(..2))) {
+                Some((side, Some("  " | "! " | "- " | "+ "))) => parts[side].push(line),
+                // An empty line of both may have lost its blanks.
+                Some((side, None)) => parts[side].push("  "),
+                _ => {}
+            },
+        }
+    }
+    finish(&mut parts, &names, &mut all);
+    (all.len() > 1).then_some(all)
+}
+
+/// The name of a side in the line that tells it, without what git puts before.
+fn name(line: &str) -> String {
+    let name = line[4..].split('\t').next().unwrap_or_default().trim();
+    let name = name.strip_prefix("a/").or(name.strip_prefix("b/")).unwrap_or(name);
+    name.chars().take(80).collect()
+}
+
 /// A line without its numbers, by which two sides of one are known.
-fn skeleton(line: &str) -> String {
+pub fn skeleton(line: &str) -> String {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9][0-9.,]*[KMG]?|\s+"));
     let plain = NUMBER.replace_all(
         line.trim(),
@@ -284,6 +326,20 @@ mod tests {
         ] {
             assert_eq!(sides(text), pair([BEFORE, AFTER], changed), "{text}");
         }
+        let context = "*** old.txt\t2026\n--- new.txt\t2026\n***************\n*** 1,2 ****\n  head 1\n! Simple stat: 0.9 us\n--- 1,2 ----\n  head 1\n! Simple stat: 0.7 us\n";
+        assert_eq!(sides(context), pair(["old.txt", "new.txt"], own));
+        let added = "*** a/old.txt\n--- b/new.txt\n***************\n*** 1 ****\n--- 1,2 ----\n  head 1\n+ Simple stat: 0.7 us\n";
+        assert_eq!(sides(added), pair(["old.txt", "new.txt"], ["head 1\n", own[1]]));
+        let removed = "***************\n*** 1,2 ****\n  head 1\n- Simple stat: 0.9 us\n--- 1 ----\n";
+        assert_eq!(sides(removed), pair([BEFORE, AFTER], [own[0], "head 1\n"]));
+        let two = format!(
+            "{context}***************\n*** 9 ****\n! Simple read: 0.3 us\n--- 9 ----\n! Simple read: 0.2 us\n"
+        );
+        let more = ["Simple read: 0.3 us\n", "Simple read: 0.2 us\n"];
+        assert_eq!(
+            sides(&two),
+            pair(["old.txt", "new.txt"], [&(own[0].to_string() + more[0]), &(own[1].to_string() + more[1])])
+        );
         let beside = "head 1\t\t\t\thead 1\nSimple stat: 0.9 us\t    |\tSimple stat: 0.7 us\n";
         assert_eq!(sides(beside), pair([BEFORE, AFTER], own));
     }

@@ -3,10 +3,14 @@
 //! is not in the tables is not known.
 
 use Family::{
-    Altra, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
-    IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena,
-    Skylake, Turin, Xeon6Large, Xeon6Small, XeonE,
+    Altra, AmpereOne, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Epyc3000, Epyc3300,
+    Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem,
+    Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
+    Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000, XeonE, XeonW2000, XeonW3000,
 };
+
+use super::Dimm;
+pub use super::models::cpu;
 
 /// A family of server processors that differs from others in its memory controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,48 @@ pub enum Family {
     Turin,
     Kunpeng,
     Altra,
+    AmpereOne,
+    XeonD1500,
+    /// D-2100 and D-2700.
+    XeonD2000,
+    XeonW2000,
+    XeonW3000,
+    /// Desktop's, and the Xeon 3400 of that kind.
+    Core,
+    Ryzen,
+    Epyc3000,
+    /// From 3301 on: two dies.
+    Epyc3300,
+    Epyc4000,
+    Opteron4000,
+    Opteron6000,
+}
+
+impl Family {
+    pub fn is_epyc(self) -> bool {
+        matches!(self, Naples | Rome | Milan | Siena | Genoa | Turin)
+    }
+
+    /// Of boards with one socket.
+    pub fn is_alone(self) -> bool {
+        matches!(
+            self,
+            XeonE
+                | XeonD1500
+                | XeonD2000
+                | XeonW2000
+                | XeonW3000
+                | Core
+                | Ryzen
+                | Epyc3000
+                | Epyc3300
+                | Epyc4000
+        )
+    }
+
+    pub fn has_ddr5(self) -> bool {
+        matches!(self, SapphireRapids | EmeraldRapids | Xeon6Small | Xeon6Large | Siena | Genoa | Turin)
+    }
 }
 
 /// What a family's sockets have.
@@ -115,7 +161,7 @@ const INTEL_6: &str =
     "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900, two of each controller";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
-const FACTS: &[Facts] = &[
+pub(super) const FACTS: &[Facts] = &[
     facts(
         Nehalem,
         "Xeon 5500/5600 (Nehalem, Westmere)",
@@ -175,6 +221,18 @@ const FACTS: &[Facts] = &[
     facts(Turin, "EPYC 9005 (Turin)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Altra, "Ampere Altra", 8, None, &[1, 2, 4, 8], OTHERS),
+    facts(AmpereOne, "AmpereOne (eight channels)", 8, None, &[1, 2, 4, 8], OTHERS),
+    facts(XeonD1500, "Xeon D-1500", 2, None, &[1, 2], OTHERS),
+    facts(XeonD2000, "Xeon D-2100 or D-2700", 4, None, &[1, 2, 4], OTHERS),
+    facts(XeonW2000, "Xeon W-2100 or W-2200", 4, None, &[1, 2, 4], OTHERS),
+    facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
+    facts(Core, "Core, Pentium, Celeron or Xeon 3400 of two channels", 2, None, &[1, 2], OTHERS),
+    facts(Ryzen, "Ryzen", 2, None, &[1, 2], OTHERS),
+    facts(Epyc3000, "EPYC 3101 to 3255", 2, None, &[1, 2], OTHERS),
+    facts(Epyc3300, "EPYC 3301 to 3451", 4, None, &[1, 2, 4], OTHERS),
+    facts(Epyc4000, "EPYC 4004 or 4005", 2, None, &[1, 2], OTHERS),
+    facts(Opteron4000, "Opteron 3000 or 4000", 2, None, &[1, 2], OTHERS),
+    facts(Opteron6000, "Opteron 6000", 4, None, &[1, 2, 4], OTHERS),
 ];
 
 /// Who says, of a family, that modules on a number of channels which no interleave set covers make
@@ -195,6 +253,9 @@ const REGIONS: &[(Family, &str)] = &[
 
 /// Where the speeds below come from.
 pub const SPEED_SOURCE: &str = "Intel's and AMD's product pages, maximum memory speed";
+
+/// No other module of DDR5 is rated so fast, MT/s.
+const MULTIPLEXED_LEAST: u32 = 8000;
 
 /// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The
 /// first row that holds counts.
@@ -248,6 +309,9 @@ const LIMITS: &[(Family, u32, u32, u32)] = &[
     (EmeraldRapids, 5500, 5599, 4800),
     (EmeraldRapids, 6530, 6530, 4800),
     (EmeraldRapids, 8500, 8599, 5600),
+    // EnGenius EAS2210 user guide, memory support; Intel at Hot Chips 2024 (6900P: DDR5-6400).
+    (Xeon6Small, 6500, 6799, 6400),
+    (Xeon6Large, 6900, 6999, 6400),
     (Naples, 0, 9999, 2666),
     (Rome, 0, 9999, 3200),
     (Milan, 0, 9999, 3200),
@@ -257,7 +321,18 @@ const LIMITS: &[(Family, u32, u32, u32)] = &[
 ];
 
 impl Cpu {
-    /// The fastest memory that it drives, MT/s, with one module a channel.
+    /// The fastest of these modules that it drives, MT/s, with one module a channel. Modules of
+    /// multiplexed ranks have a limit of their own (6900P: Intel at Hot Chips 2024).
+    pub fn limit_of(&self, dimms: &[Dimm]) -> Option<u32> {
+        let is_xeon_6 = matches!(self.facts.family, Xeon6Small | Xeon6Large);
+        let is_multiplexed = |dimm: &Dimm| dimm.is_memory() && dimm.speed_mts >= Some(MULTIPLEXED_LEAST);
+        match is_xeon_6 && dimms.iter().any(is_multiplexed) {
+            true => (self.facts.family == Xeon6Large).then_some(8800),
+            false => self.limit_mts(),
+        }
+    }
+
+    /// The same of registered modules.
     pub fn limit_mts(&self) -> Option<u32> {
         let holds = |(family, first, last, _): &&(Family, u32, u32, u32)| {
             *family == self.facts.family && (*first..=*last).contains(&self.number)
@@ -266,145 +341,24 @@ impl Cpu {
     }
 }
 
-/// A processor by its name, as `Intel(R) Xeon(R) Gold 6132 CPU @ 2.60GHz` or `AMD EPYC 7452 32-Core
-/// Processor`.
-pub fn cpu(name: &str) -> Option<Cpu> {
-    let name = name.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
-    let words: Vec<&str> = name.split_whitespace().collect();
-    let after =
-        |word: &str| words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied();
-    let (family, number) = scalable(&words)
-        .or_else(|| after("xeon").and_then(xeon_6))
-        .or_else(|| after("epyc").and_then(epyc))
-        .or_else(|| xeon_e(&words))
-        .or_else(|| words.iter().find_map(|word| nehalem(word)))
-        .or_else(|| name.contains("kunpeng").then_some((Kunpeng, 920)))
-        .or_else(|| name.contains("altra").then_some((Altra, 0)))?;
-    let facts = FACTS.iter().find(|facts| facts.family == family)?;
-    Some(Cpu { facts, number })
-}
-
-/// The first four digits of a word, and what follows them.
-fn number(word: &str) -> Option<(u32, &str)> {
-    let digits = word.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    let rest = &word[4..];
-    (!rest.starts_with(|c: char| c.is_ascii_digit())).then_some((digits.parse().ok()?, rest))
-}
-
-/// Bronze, Silver, Gold and Platinum: the second digit is the generation; in the third, H and HL
-/// are Cooper Lake.
-fn scalable(words: &[&str]) -> Option<(Family, u32)> {
-    let at = words.iter().position(|word| matches!(*word, "bronze" | "silver" | "gold" | "platinum"))?;
-    let (number, rest) = number(words.get(at + 1)?)?;
-    let family = match number / 100 % 10 {
-        1 => Skylake,
-        // Two dies in a package, 12 channels: another machine.
-        2 if number / 100 == 92 => return None,
-        2 => CascadeLake,
-        3 if rest.starts_with('h') => CooperLake,
-        3 => IceLake,
-        4 => SapphireRapids,
-        5 => EmeraldRapids,
-        _ => return None,
-    };
-    Some((family, number))
-}
-
-/// `6746E`, `6960P`: the number is followed by the kind of its cores.
-fn xeon_6(word: &str) -> Option<(Family, u32)> {
-    let (number, _) = number(word).filter(|(_, rest)| rest.starts_with(['e', 'p']))?;
-    let family = match number / 100 {
-        65 | 67 => Xeon6Small,
-        69 => Xeon6Large,
-        _ => return None,
-    };
-    Some((family, number))
-}
-
-/// The last of four characters is the generation, the first one the series; the two between may be
-/// letters (7F52).
-fn epyc(word: &str) -> Option<(Family, u32)> {
-    let name: Vec<char> = word.chars().take(4).collect();
-    let [series, _, _, generation] = name.as_slice() else { return None };
-    let family = match (series, generation) {
-        ('7', '1') => Naples,
-        ('7', '2') => Rome,
-        ('7', '3') => Milan,
-        ('8', '4') => Siena,
-        ('9', '4') => Genoa,
-        ('9', '5') => Turin,
-        _ => return None,
-    };
-    Some((family, number(word).map_or(0, |(number, _)| number)))
-}
-
-/// `E5-2670 0`, `E5-2650 v2`, `E3-1230 v5`, `E-2288G`.
-fn xeon_e(words: &[&str]) -> Option<(Family, u32)> {
-    for (at, word) in words.iter().enumerate() {
-        if let Some((number, _)) = word.strip_prefix("e5-").and_then(number) {
-            let version = match words.get(at + 1).and_then(|next| next.strip_prefix('v')) {
-                Some(version) => version.parse().ok()?,
-                None => 1,
-            };
-            let narrow = matches!(number / 100, 14 | 24);
-            let family = match (version, narrow) {
-                (1, true) => SandyBridgeEn,
-                (1, false) => SandyBridgeEp,
-                (2, true) => IvyBridgeEn,
-                (2, false) => IvyBridgeEp,
-                (3, _) => HaswellEp,
-                (4, _) => BroadwellEp,
-                _ => return None,
-            };
-            return Some((family, number));
-        }
-        let small = word.strip_prefix("e3-").or_else(|| word.strip_prefix("e-"));
-        if let Some((number, _)) = small.and_then(number) {
-            return Some((XeonE, number));
-        }
-    }
-    None
-}
-
-/// `X5570`, `E5620`, `L5640`, `W5590`.
-fn nehalem(word: &str) -> Option<(Family, u32)> {
-    let (number, _) = word.strip_prefix(['x', 'e', 'l', 'w']).and_then(number)?;
-    matches!(number / 100, 55 | 56).then_some((Nehalem, number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_of_processors() {
-        for (name, family, limit) in [
-            ("Intel(R) Xeon(R) Gold 6132 CPU @ 2.60GHz", Skylake, Some(2666)),
-            ("Intel(R) Xeon(R) Gold 5220R CPU @ 2.20GHz", CascadeLake, Some(2666)),
-            ("Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", IceLake, Some(3200)),
-            ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", CooperLake, None),
-            ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", SandyBridgeEp, Some(1600)),
-            ("Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz", BroadwellEp, Some(2133)),
-            ("Intel(R) Xeon(R) CPU E5-2420 0 @ 1.90GHz", SandyBridgeEn, None),
-            ("Intel(R) Xeon(R) CPU E5-4650 v2 @ 2.4GHz", IvyBridgeEp, None),
-            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", XeonE, None),
-            ("Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz", Nehalem, None),
-            ("Intel(R) Xeon(R) 6746E", Xeon6Small, None),
-            ("INTEL(R) XEON(R) 6520P", Xeon6Small, None),
-            ("Intel(R) Xeon(R) 6787P-B", Xeon6Small, None),
-            ("Intel(R) Xeon(R) 6980P", Xeon6Large, None),
-            ("AMD EPYC 7452 32-Core Processor", Rome, Some(3200)),
-            ("AMD EPYC 7F52 16-Core Processor", Rome, Some(3200)),
-            ("AMD EPYC 7551P 32-Core Processor", Naples, Some(2666)),
-            ("AMD EPYC 9654 96-Core Processor", Genoa, Some(4800)),
+    fn modules_of_multiplexed_ranks_have_a_limit_of_their_own() {
+        let limit = |name: &str, rated: u32, size: u64| {
+            let dimm = Dimm { speed_mts: Some(rated), size_bytes: Some(size), ..Dimm::default() };
+            cpu(name).and_then(|cpu| cpu.limit_of(&[dimm]))
+        };
+        for (name, rated, size, expected) in [
+            ("Intel(R) Xeon(R) 6980P", 8800, 1 << 36, Some(8800)),
+            ("Intel(R) Xeon(R) 6980P", 6400, 1 << 36, Some(6400)),
+            ("Intel(R) Xeon(R) 6980P", 8800, 0, Some(6400)),
+            ("Intel(R) Xeon(R) 6787P", 8000, 1 << 36, None),
+            ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 12_800, 1 << 36, Some(2400)),
         ] {
-            let found = cpu(name).unwrap_or_else(|| panic!("{name} is unknown"));
-            assert_eq!((found.facts.family, found.limit_mts()), (family, limit), "{name}");
-        }
-        for name in
-            ["", "Intel Core Processor (Skylake, IBRS)", "Xeon Platinum 9242", "EPYC", "Gold 6é32", "pc-q35"]
-        {
-            assert_eq!(cpu(name), None, "{name}");
+            assert_eq!(limit(name, rated, size), expected, "{name} {rated} {size}");
         }
     }
 

@@ -58,7 +58,12 @@ pub(super) fn sort_out(tables: &mut Tables) {
         ));
     };
     apart("memory behind CXL", taken(tables, is_cxl));
+    apart("memory on a PCIe card", taken(tables, is_on_card));
     apart("memory on the processor's package (HBM)", taken(tables, is_on_package));
+    // Where all memory is on dies, those are what the channels hold.
+    if tables.dimms.iter().any(|dimm| dimm.is_memory() && dimm.holds == Holds::Modules) {
+        apart("memory on dies", taken(tables, |dimm| dimm.holds == Holds::Dies));
+    }
     tables.dmi.is_virtual |= tables.dimms.iter().any(is_invented);
     remarks.extend(impossible_speeds(&mut tables.dimms));
     remarks.extend(contradicting_speeds(&mut tables.dimms));
@@ -81,12 +86,27 @@ fn is_of_chip(dimm: &Dimm) -> bool {
     dimm.kind.as_ref().is_some_and(|kind| OF_CHIPS.contains(&kind.to_ascii_uppercase().as_str()))
 }
 
-fn is_cxl(dimm: &Dimm) -> bool {
+/// Whether a device is one of ordinary memory by its own words.
+pub(super) fn is_module(dimm: &Dimm) -> bool {
+    let is_other = [is_firmware, is_of_chip, is_cxl, is_on_card, is_on_package].iter().any(|is| is(dimm));
+    !is_other && matches!(dimm.holds, Holds::Modules | Holds::Dies)
+}
+
+/// Whether a word of either of its names begins so.
+fn is_named(dimm: &Dimm, begin: &str) -> bool {
     let names = |text: &String| {
         let text = text.to_ascii_uppercase();
-        text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.starts_with("CXL"))
+        text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.starts_with(begin))
     };
-    dimm.holds == Holds::Cxl || [&dimm.locator, &dimm.bank].into_iter().any(names)
+    [&dimm.locator, &dimm.bank].into_iter().any(names)
+}
+
+fn is_cxl(dimm: &Dimm) -> bool {
+    dimm.holds == Holds::Cxl || is_named(dimm, "CXL")
+}
+
+fn is_on_card(dimm: &Dimm) -> bool {
+    is_named(dimm, "PCIE")
 }
 
 fn is_on_package(dimm: &Dimm) -> bool {
@@ -226,12 +246,25 @@ mod tests {
             (Dimm { bank: "P0_CXL_A".to_string(), ..dimm("X", "DDR5", 4800, 4800) }, false),
             (Dimm { holds: Holds::Others, ..dimm("VGA", "DDR4", 2400, 2400) }, false),
             (dimm("CPU0_HBM1", "HBM2", 3200, 3200), false),
+            (dimm("PCIE1", "DDR5", 4800, 4800), false),
+            (Dimm { bank: "PCIe Slot 3".to_string(), ..dimm("M0", "DDR5", 4800, 4800) }, false),
+            (Dimm { holds: Holds::Dies, ..dimm("U1", "DDR5", 4800, 4800) }, false),
             (dimm("EXCXLENT", "DDR5", 4800, 4800), true),
+            (dimm("APCIE", "DDR5", 4800, 4800), true),
         ] {
             let name = other.locator.clone();
             let tables = sorted_out(vec![dimm("A1", "DDR5", 4800, 4800), other]);
             assert_eq!((tables.dimms.len() == 2, tables.remarks.is_empty()), (is_left, is_left), "{name}");
         }
+    }
+
+    #[test]
+    fn where_all_memory_is_on_dies_it_is_the_memory() {
+        let die = |name: &str| Dimm { holds: Holds::Dies, ..dimm(name, "LPDDR5", 6400, 6400) };
+        let tables = sorted_out(vec![die("U1"), die("U2")]);
+        assert_eq!((tables.dimms.len(), tables.remarks), (2, Vec::new()));
+        let empty = Dimm { size_bytes: Some(0), ..dimm("A1", "DDR5", 0, 0) };
+        assert_eq!(sorted_out(vec![die("U1"), empty]).dimms.len(), 2);
     }
 
     #[test]

@@ -60,7 +60,13 @@ pub(super) fn judge(
         if sockets.iter().any(|socket| socket.slots.is_none()) || facts.is_none() {
             placed.confidence = placed.confidence.min(Confidence::Medium);
         }
-        judged.dimm_move = moves::remedy(&tables.dimms, &sockets, facts, verdict);
+        judged.dimm_move = moves::remedy(
+            &tables.dimms,
+            &sockets,
+            facts,
+            verdict,
+            rule.is_some_and(|rule| rule.is_order_known),
+        );
         // The gravest of them says what to do.
         found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         if let Some(first) = found.first_mut() {
@@ -87,6 +93,10 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
     let invented = !remarks.is_empty();
     match rule {
         None if invented || !is_whole(tables) => {}
+        None if tables.is_soldered() => remarks.push(
+            "the memory is soldered (LPDDR), each device a part of a channel: no module can be placed otherwise"
+                .to_string(),
+        ),
         None => remarks.push(why_not_placed(tables, cpu)),
         Some(_) if cpu.is_none() => remarks.push(
             "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
@@ -130,7 +140,8 @@ const NOT_JUDGED: &str = "so that the placement cannot be judged";
 
 /// Whether all slots are listed, as far as the list tells.
 fn is_whole(tables: &Tables) -> bool {
-    tables.cut.is_none() && tables.unlisted == 0
+    let missing = tables.missing;
+    tables.cut.is_none() && missing.slots == 0 && (missing.perhaps == 0 || tables.is_ended)
 }
 
 /// Numbers of the sockets whose processor works.
@@ -176,13 +187,17 @@ fn listing(tables: &Tables) -> Vec<String> {
     if let Some(why) = &tables.cut {
         remarks.push(format!("{why}: it is cut, {NOT_JUDGED}; give all that dmidecode prints"));
     }
-    let (more, ended) = (tables.unlisted, tables.is_ended);
+    let (more, perhaps, ended) = (tables.missing.slots, tables.missing.perhaps, tables.is_ended);
     match tables.cut {
         None if more > 0 && ended => remarks.push(format!(
             "the board's arrays have {more} slots more than the list, which goes to its end: both contradict each other, {NOT_JUDGED}"
         )),
         None if more > 0 => remarks.push(format!(
             "the board's arrays have {more} slots more than the text lists: it is cut, {NOT_JUDGED}; give all that dmidecode prints"
+        )),
+        None if perhaps > 0 && !ended => remarks.push(format!(
+            "the modules' arrays hold {perhaps} devices that are no modules, and without them {perhaps} slots are not listed: \
+             whether the text is cut is not known, {NOT_JUDGED}; give all that dmidecode prints (without -t)"
         )),
         _ => {}
     }

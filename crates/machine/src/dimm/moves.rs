@@ -2,7 +2,9 @@
 //!
 //! Modules of one size that divide evenly over the sockets are moved: to the largest number of
 //! channels that one interleave set covers, spread over the controllers, keeping in place what can
-//! stay. Otherwise modules are added where channels hold less than the fullest one.
+//! stay. Otherwise modules are added where channels hold less than the fullest one. Where a rule
+//! does not tell which slot of a channel is filled first, modules stay in the slots of their
+//! channel.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +21,23 @@ pub(super) fn remedy(
     sockets: &[SocketMemory],
     facts: Option<&Facts>,
     verdict: Balance,
+    is_order_known: bool,
 ) -> Option<String> {
     let known = sockets.iter().all(|socket| socket.slots.is_some());
     if !known || matches!(verdict, Balance::Balanced | Balance::BalancedWithDifferences) {
         return None;
     }
     let facts = facts?;
-    let board = Board::of(dimms, sockets);
+    let board = Board::of(dimms, sockets, is_order_known);
     let moved = if verdict == Balance::Unbalanced { board.moved(facts) } else { None };
-    moved.or_else(|| board.added(facts))
+    let advice = moved.or_else(|| board.added(facts))?;
+    let is_choice = || board.sockets.values().flat_map(BTreeMap::values).any(|slots| slots.len() > 1);
+    Some(match !is_order_known && is_choice() {
+        true => {
+            format!("{advice}; which slot of a channel is to be filled first is told by the board's manual")
+        }
+        false => advice,
+    })
 }
 
 /// The slots of a socket by channel, the first one first.
@@ -36,10 +46,12 @@ type Channels<'a> = BTreeMap<u32, Vec<&'a Dimm>>;
 struct Board<'a> {
     /// By socket.
     sockets: BTreeMap<u32, Channels<'a>>,
+    /// Names of the board that several slots have.
+    repeated: BTreeSet<&'a str>,
 }
 
 impl<'a> Board<'a> {
-    fn of(dimms: &'a [Dimm], sockets: &[SocketMemory]) -> Board<'a> {
+    fn of(dimms: &'a [Dimm], sockets: &[SocketMemory], is_order_known: bool) -> Board<'a> {
         let mut board: BTreeMap<u32, Channels> =
             sockets.iter().map(|socket| (socket.socket, Channels::new())).collect();
         for dimm in dimms.iter().filter(|dimm| !dimm.persistent) {
@@ -49,8 +61,20 @@ impl<'a> Board<'a> {
             }
         }
         let all = board.values_mut().flat_map(BTreeMap::values_mut);
-        all.for_each(|slots| slots.sort_by_key(|dimm| dimm.slot_in_channel));
-        Board { sockets: board }
+        all.for_each(|slots| {
+            slots.sort_by_key(|dimm| (!is_order_known && !dimm.is_memory(), dimm.slot_in_channel));
+        });
+        let mut seen = BTreeSet::new();
+        let repeated = dimms.iter().map(Dimm::name).filter(|name| !seen.insert(*name)).collect();
+        Board { sockets: board, repeated }
+    }
+
+    /// A slot's name, with its bank's where the board's is that of several.
+    fn name(&self, dimm: &Dimm) -> String {
+        match self.repeated.contains(dimm.name()) && !dimm.bank.is_empty() {
+            true => format!("{} {}", dimm.bank, dimm.name()),
+            false => dimm.name().to_string(),
+        }
     }
 
     fn modules(&self) -> impl Iterator<Item = &'a Dimm> {
@@ -80,27 +104,28 @@ impl<'a> Board<'a> {
                 return None;
             }
             used.push(wide);
-            let names: BTreeSet<&str> = targets.iter().map(|dimm| dimm.name()).collect();
+            let place = |dimm: &Dimm| (dimm.channel, dimm.slot_in_channel);
+            let places: BTreeSet<_> = targets.iter().map(|dimm| place(dimm)).collect();
             let own = channels.values().flatten().filter(|dimm| dimm.is_memory());
-            leaving.extend(own.filter(|dimm| !names.contains(dimm.name())).map(|dimm| (*socket, *dimm)));
+            leaving.extend(own.filter(|dimm| !places.contains(&place(dimm))).map(|dimm| (*socket, *dimm)));
             filling.extend(targets.into_iter().filter(|dimm| !dimm.is_memory()).map(|dimm| (*socket, dimm)));
         }
         if leaving.is_empty() || leaving.len() != filling.len() {
             return None;
         }
         // Within a socket first, then from one to the other.
-        let mut steps: Vec<(&str, &str)> = Vec::new();
+        let mut steps: Vec<(&Dimm, &Dimm)> = Vec::new();
         leaving.retain(|(socket, from)| match filling.iter().position(|(other, _)| other == socket) {
             Some(at) => {
-                steps.push((from.name(), filling.remove(at).1.name()));
+                steps.push((from, filling.remove(at).1));
                 false
             }
             None => true,
         });
         let across = !leaving.is_empty();
-        steps.extend(leaving.iter().zip(&filling).map(|((_, from), (_, to))| (from.name(), to.name())));
-        let words: Vec<String> =
-            steps.iter().take(NAMES).map(|(from, to)| format!("{from} to {to}")).collect();
+        steps.extend(leaving.iter().zip(&filling).map(|((_, from), (_, to))| (*from, *to)));
+        let step = |(from, to): &(&Dimm, &Dimm)| format!("{} to {}", self.name(from), self.name(to));
+        let words: Vec<String> = steps.iter().take(NAMES).map(step).collect();
         let controllers = facts.controllers.filter(|controllers| each.is_multiple_of(*controllers as usize));
         let aim = match controllers {
             Some(2) => format!("both controllers of each socket have {}", each / 2),
@@ -125,7 +150,7 @@ impl<'a> Board<'a> {
         let held = |slots: &[&Dimm]| -> u64 { slots.iter().filter_map(|dimm| dimm.size_bytes).sum() };
         let fullest = self.sockets.values().flat_map(BTreeMap::values).map(|slots| held(slots)).max()?;
         let sizes: BTreeSet<u64> = self.modules().filter_map(|dimm| dimm.size_bytes).collect();
-        let mut wanted: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        let mut wanted: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for channels in self.sockets.values() {
             if channels.len() != facts.channels as usize {
                 return None;
@@ -142,14 +167,14 @@ impl<'a> Board<'a> {
                     .rev()
                     .find(|size| missing % **size == 0 && missing / **size <= free.len() as u64)?;
                 let count = (missing / size) as usize;
-                wanted.entry(*size).or_default().extend(free.iter().take(count).map(|dimm| dimm.name()));
+                wanted.entry(*size).or_default().extend(free.iter().take(count).map(|dimm| self.name(dimm)));
             }
         }
         let words: Vec<String> = wanted
             .iter()
             .map(|(size, names)| {
                 let more = if names.len() > NAMES { " and so on" } else { "" };
-                let shown: Vec<&str> = names.iter().take(NAMES).copied().collect();
+                let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
                 format!(
                     "{} × {} GiB in {}{more}",
                     names.len(),

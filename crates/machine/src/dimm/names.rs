@@ -1,9 +1,9 @@
 //! Names of slots taken apart by patterns, so that a platform's rule is data.
 //!
 //! A pattern is text with placeholders: `{socket}`, `{socket-letter}`, `{number}` (of the slot,
-//! counted over channels), `{node}`, `{channel}`, `{channel-letter}`, `{slot}`; one digit each:
-//! `{socket-digit}`, `{channel-digit}`, `{slot-digit}`. Case does not matter, nor how many blanks
-//! stand between words.
+//! counted over channels), `{node}`, `{controller}`, `{channel}`, `{channel-letter}`, `{slot}`,
+//! `{slot-letter}`; one digit each: `{socket-digit}`, `{channel-digit}`, `{slot-digit}`; of no
+//! meaning: `{any}`, `{any-letter}`. Case does not matter, nor how many blanks stand between words.
 
 /// What a name says; letters count from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -12,6 +12,7 @@ pub struct Fields {
     pub socket_letter: Option<u32>,
     pub number: Option<u32>,
     pub node: Option<u32>,
+    pub controller: Option<u32>,
     pub channel: Option<u32>,
     pub channel_letter: Option<u32>,
     pub slot: Option<u32>,
@@ -37,6 +38,9 @@ pub fn fields(pattern: &str, name: &str) -> Option<Fields> {
         };
         rest = &rest[length..];
         let field = match kind {
+            "any" | "any-letter" => continue,
+            "controller" => &mut found.controller,
+            "slot-letter" => &mut found.slot,
             "socket" => &mut found.socket,
             "socket-letter" => &mut found.socket_letter,
             "number" => &mut found.number,
@@ -59,6 +63,7 @@ impl Fields {
             socket_letter: self.socket_letter.or(other.socket_letter),
             number: self.number.or(other.number),
             node: self.node.or(other.node),
+            controller: self.controller.or(other.controller),
             channel: self.channel.or(other.channel),
             channel_letter: self.channel_letter.or(other.channel_letter),
             slot: self.slot.or(other.slot),
@@ -88,6 +93,10 @@ mod tests {
         assert_eq!((found.socket_letter, found.number), (Some(1), Some(7)));
         let found = fields("dimm{socket-digit}{channel-digit}{slot-digit}", "DIMM031").expect("matches");
         assert_eq!((found.socket, found.channel, found.slot), (Some(0), Some(3), Some(1)));
+        let found = fields("p{socket}-dimm{channel}{slot-letter}", "P1-DIMM2B").expect("matches");
+        assert_eq!((found.socket, found.channel, found.slot), (Some(1), Some(2), Some(1)));
+        let found = fields("proc {socket} dimm {number}{any-letter}", "PROC 2 DIMM 4H").expect("matches");
+        assert_eq!((found.socket, found.number, found.slot), (Some(2), Some(4), None));
         for (pattern, name) in [
             ("{socket-letter}{number}", "B7x"),
             ("{socket-letter}{number}", ""),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cpus::{Cpu, Facts};
 use super::names::{Fields, fields};
-use super::platforms::{Layout, RULES, Rule};
+use super::platforms::{Layout, Rule, rules};
 use super::{Dimm, Tables, says_empty};
 
 /// More slots a channel are no channel.
@@ -19,7 +19,7 @@ type Place = (u32, u32, u32);
 /// Writes into each slot where it sits; the rule by which it knows, `None` where none holds.
 pub(super) fn place(tables: &mut Tables, cpu: Option<Cpu>) -> Option<&'static Rule> {
     let facts = cpu.map(|cpu| cpu.facts);
-    let rule = RULES.iter().find_map(|rule| {
+    let rule = rules().find_map(|rule| {
         let applies = made_by(tables, rule)
             && (rule.cpus.is_empty() || facts.is_some_and(|facts| rule.cpus.contains(&facts.family)));
         let places = applies.then(|| places(rule, tables, facts)).flatten()?;
@@ -66,9 +66,13 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
     let family = cpu.map(|cpu| cpu.facts.family);
     let is_for =
         |rule: &&Rule| rule.cpus.is_empty() || family.is_some_and(|family| rule.cpus.contains(&family));
-    let own: Vec<&Rule> = RULES.iter().filter(|rule| made_by(tables, rule)).collect();
+    let own: Vec<&Rule> = rules().filter(|rule| made_by(tables, rule)).collect();
     let reads = |rule: &&Rule| filled().all(|dimm| read(rule, dimm).is_some());
-    let rules: Vec<&Rule> = own.iter().copied().filter(reads).collect();
+    let mut rules: Vec<&Rule> = own.iter().copied().filter(reads).collect();
+    // What the maker's own boards mean by such names counts before what they could mean.
+    if rules.iter().any(|rule| !rule.vendors.is_empty()) {
+        rules.retain(|rule| !rule.vendors.is_empty());
+    }
     if rules.is_empty() {
         let mut strays = own.iter().copied().filter(is_for).filter_map(|rule| {
             let strays: Vec<&Dimm> = filled().filter(|dimm| read(rule, dimm).is_none()).collect();
@@ -99,7 +103,15 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
 fn made_by(tables: &Tables, rule: &Rule) -> bool {
     let makers = [&tables.dmi.vendor, &tables.dmi.board_vendor];
     let mut makers = makers.into_iter().flatten().map(|maker| maker.to_ascii_lowercase());
-    rule.vendors.is_empty() || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known)))
+    let product =
+        || tables.dmi.product.as_ref().map(|product| product.to_ascii_lowercase()).unwrap_or_default();
+    let is_named = rule.products.is_empty() || {
+        let product = product();
+        rule.products.iter().any(|known| product.contains(known))
+    };
+    is_named
+        && (rule.vendors.is_empty()
+            || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known))))
 }
 
 /// What both names of a slot say by a rule.
@@ -111,19 +123,39 @@ fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
     Some(by(rule.locators, &dimm.locator)?.or(by(rule.banks, &dimm.bank)?))
 }
 
+/// Letters of channels from 0, of which some boards leave out the I, so that nobody reads a 1.
+fn close_letters(read: &mut [Option<Fields>]) {
+    let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
+    let i = u32::from(b'i' - b'a');
+    if !letters.contains(&i) && letters.contains(&(i - 1)) && letters.contains(&(i + 1)) {
+        let beyond = read.iter_mut().flatten().filter_map(|fields| fields.channel_letter.as_mut());
+        beyond.filter(|letter| **letter > i).for_each(|letter| *letter -= 1);
+    }
+}
+
 /// Places of all slots (`None`: an empty slot that has lost its name), or nothing if the rule does
 /// not hold.
 fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Option<Place>>> {
-    let read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
+    let mut read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
+    close_letters(&mut read);
     let filled = |dimm: &Dimm| dimm.is_filled();
     let lost = tables.dimms.iter().zip(&read).any(|(dimm, read)| filled(dimm) && read.is_none());
     if lost || !tables.dimms.iter().any(filled) {
         return None;
     }
     let sockets = tables.processors.len() as u32;
+    // One letter before many numbers is a processor's.
+    let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
+    let has_controllers = read.iter().flatten().any(|fields| fields.controller.is_some());
+    let is_processors = letters.len() == 1 && !has_controllers && tables.dimms.len() > 2;
+    if rule.is_alone && (sockets > 1 || is_processors) {
+        return None;
+    }
     let socket = |fields: &Fields| {
         let channel_letter = |letter: u32| Some(letter / facts?.channels);
         match (fields.socket, fields.socket_letter, fields.channel_letter) {
+            _ if rule.is_alone => Some(0),
+            (Some(0), ..) if rule.is_zero_last => sockets.checked_sub(1),
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
             (None, None, Some(letter)) => channel_letter(letter),
@@ -138,8 +170,14 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     };
     let socket_of = of_all(&|fields| socket(fields))?;
     let known = socket_of.iter().flatten();
+    // Firmware may leave out a processor that is not there, and list its empty slots.
+    let is_alone = facts.is_none_or(|facts| facts.family.is_alone());
     let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
-    if known.clone().any(|socket| *socket >= most) {
+    let is_beyond = |(dimm, socket): (&Dimm, &Option<u32>)| {
+        let most = if filled(dimm) || is_alone { most } else { SOCKETS_MOST };
+        socket.is_some_and(|socket| socket >= most)
+    };
+    if tables.dimms.iter().zip(&socket_of).any(is_beyond) {
         return None;
     }
     // No firmware sees a module of a socket without a processor.
@@ -152,8 +190,12 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     }
     let mut slots: BTreeMap<u32, usize> = BTreeMap::new();
     known.for_each(|socket| *slots.entry(*socket).or_default() += 1);
-    let nodes = Nodes::of(&read, &socket_of, facts, rule, tables);
+    let nodes = Nodes::of(&read, &socket_of, facts, rule, tables)?;
     let lowest = read.iter().flatten().filter_map(|fields| fields.slot).min().unwrap_or(0);
+    // Channels of one controller, where names have its number.
+    let of_controller =
+        read.iter().flatten().filter_map(|fields| fields.channel.or(fields.channel_letter)).max();
+    let of_controller = of_controller.map_or(1, |highest| highest + 1);
     let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
         let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
         let slots = *slots.get(socket)?;
@@ -167,17 +209,53 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                 let number = fields.number?.checked_sub(1)? as usize;
                 *list.get(number % list.len())?
             }
+            Layout::Board(list) => {
+                let number = fields.number?.checked_sub(1)? as usize;
+                let own = list.len() / 2;
+                *list.get(number).filter(|_| number / own == *socket as usize && slots == own)?
+            }
             Layout::Rows => row(fields.number?.checked_sub(1)?, slots as u32, facts?.channels)?,
-            Layout::Named | Layout::Nodes => {
-                let letter = || Some(fields.channel_letter? % facts?.channels);
-                let channel = fields.channel.or_else(letter)?;
-                (nodes.channel(fields.node, channel), fields.slot?.checked_sub(lowest)?)
+            Layout::RowsGoOn => {
+                let number = fields.number?.checked_sub(1 + socket * slots as u32)?;
+                row(number, slots as u32, facts?.channels)?
+            }
+            Layout::Named | Layout::Nodes | Layout::Halves => {
+                // A name that tells the socket has letters that begin anew, unless they go on.
+                let letter = || {
+                    let letter = fields.channel_letter?;
+                    match facts {
+                        Some(facts) => Some(letter % facts.channels),
+                        None => (rule.is_alone || fields.socket.is_some()).then_some(letter),
+                    }
+                };
+                let number = || fields.channel?.checked_sub(rule.first_channel);
+                let channel = if fields.channel.is_some() { number() } else { letter() }
+                    .or(fields.controller.map(|_| 0))?;
+                let channel = channel + fields.controller.unwrap_or(0) * of_controller;
+                let slot = match fields.slot {
+                    Some(slot) => slot.checked_sub(lowest)?,
+                    None => fields.number.unwrap_or(0),
+                };
+                (nodes.channel(fields.node, channel), slot)
             }
         };
         Some(Some((*socket, channel, slot)))
     };
     let places: Option<Vec<Option<Place>>> = read.iter().zip(&socket_of).map(place).collect();
-    places.filter(|places| is_possible(places, facts))
+    let mut places = places?;
+    if read.iter().flatten().any(|fields| fields.slot.is_none()) && matches!(rule.layout, Layout::Named) {
+        count_slots(&mut places);
+    }
+    is_possible(&places, facts).then_some(places)
+}
+
+/// Slots that have numbers over all channels, counted in each channel.
+fn count_slots(places: &mut [Option<Place>]) {
+    let all: BTreeSet<Place> = places.iter().flatten().copied().collect();
+    for place in places.iter_mut().flatten() {
+        let before = |other: &&Place| (other.0, other.1) == (place.0, place.1) && other.2 < place.2;
+        place.2 = all.iter().filter(before).count() as u32;
+    }
 }
 
 /// Channel and slot of a number from 0 where channels are rows: the first slot is the outer one of
@@ -212,7 +290,7 @@ impl Nodes {
         facts: Option<&Facts>,
         rule: &Rule,
         tables: &Tables,
-    ) -> Nodes {
+    ) -> Option<Nodes> {
         let mut nodes: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mut highest = 0;
         for (fields, socket) in read.iter().zip(sockets) {
@@ -233,11 +311,15 @@ impl Nodes {
             // All the modules may sit on one controller.
             (Some(controllers), 1) if supermicro && fits(controllers) => controllers,
             (None, 2..) if fits(most) => most,
+            (_, 2..) if matches!(rule.layout, Layout::Halves) && fits(most) => most,
             _ => 0,
         };
-        let nodes = matches!(rule.layout, Layout::Nodes) && controllers > 0;
-        let each = facts.filter(|_| nodes).map(|facts| facts.channels / controllers);
-        Nodes { each, controllers }
+        let is_of_nodes = matches!(rule.layout, Layout::Nodes | Layout::Halves);
+        if is_of_nodes && facts.is_some() && most > 1 && controllers == 0 {
+            return None;
+        }
+        let each = facts.filter(|_| is_of_nodes && controllers > 0).map(|facts| facts.channels / controllers);
+        Some(Nodes { each, controllers })
     }
 
     fn channel(&self, node: Option<u32>, channel: u32) -> u32 {

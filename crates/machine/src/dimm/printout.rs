@@ -1,7 +1,9 @@
 //! What dmidecode prints, read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::arrays::{Arrays, Missing};
+use super::devices::is_module;
 use super::systems::of_one_system;
 use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::printout::{Structure, structures};
@@ -44,58 +46,25 @@ pub(super) fn parse(text: &str) -> Tables {
     for one in structures.iter().filter(|one| matches!(one.kind, 19 | 20)) {
         tables.ranges.extend(range(one, &slots));
     }
-    tables.unlisted = Arrays::of(&structures).unlisted();
+    tables.missing = missing(&structures, &arrays);
     tables
 }
 
-/// Slots that arrays announce and those that are listed for them.
-pub(super) struct Arrays {
-    /// By handle: announced and listed.
-    pub known: BTreeMap<String, (u32, u32)>,
-    /// Announced by arrays without a handle.
-    pub unnamed: u32,
-    /// Listed for an array that is not.
-    pub strays: u32,
-}
-
-impl Arrays {
-    fn of(structures: &[Structure]) -> Arrays {
-        let mut arrays = Arrays { known: BTreeMap::new(), unnamed: 0, strays: 0 };
-        for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == Holds::Modules) {
-            let slots = array(one).and_then(|array| array.slots).unwrap_or(0);
-            match one.handle {
-                Some(handle) => drop(arrays.known.insert(handle.to_string(), (slots, 0))),
-                None => arrays.unnamed = arrays.unnamed.saturating_add(slots),
-            }
-        }
-        let others: BTreeSet<&str> = structures
-            .iter()
-            .filter(|one| one.kind == 16 && holds(one) != Holds::Modules)
-            .filter_map(|one| one.handle)
-            .collect();
-        for one in structures.iter().filter(|one| one.kind == 17 && !one.fields.is_empty()) {
-            let handle = one.get(&["Array Handle"]);
-            if !handle.is_some_and(|handle| others.contains(handle)) {
-                arrays.list(handle);
-            }
-        }
-        arrays
+/// Counts what arrays of modules announce and what is listed for them.
+fn missing(structures: &[Structure], holders: &BTreeMap<&str, Holds>) -> Missing {
+    let mut arrays = Arrays::default();
+    for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == Holds::Modules) {
+        let slots = array(one).and_then(|array| array.slots).unwrap_or(0);
+        arrays.announce(one.handle.map(str::to_string), slots);
     }
-
-    /// Counts a slot of the array with this handle.
-    pub fn list(&mut self, handle: Option<&str>) {
-        match handle.and_then(|handle| self.known.get_mut(handle)) {
-            Some((_, listed)) => *listed += 1,
-            None => self.strays += 1,
+    for one in structures.iter().filter(|one| one.kind == 17 && !one.fields.is_empty()) {
+        let handle = one.get(&["Array Handle"]);
+        let holder = handle.and_then(|handle| holders.get(handle)).copied().unwrap_or_default();
+        if holder == Holds::Modules {
+            arrays.list(handle, is_module(&dimm(one, holder)));
         }
     }
-
-    /// Slots that are announced and not listed: of each array, as far as slots name theirs.
-    pub fn unlisted(&self) -> u32 {
-        let lacks = |(told, listed): &(u32, u32)| told.saturating_sub(*listed);
-        let sum = self.known.values().map(lacks).fold(self.unnamed, u32::saturating_add);
-        sum.saturating_sub(self.strays)
-    }
+    arrays.missing()
 }
 
 fn holds(array: &Structure) -> Holds {
@@ -174,6 +143,7 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
         holds: match name(&["Form Factor"]).to_ascii_uppercase().as_str() {
             form if form.starts_with("CXL") => Holds::Cxl,
+            "DIE" if array == Holds::Modules => Holds::Dies,
             // A chip that is of no kind of memory.
             "CHIP" if matches!(one.get(&["Type"]), Some("Other" | "Unknown")) => Holds::Others,
             _ => array,
@@ -374,7 +344,7 @@ mod tests {
             (format!("{array}{array}{MODULE}{other}"), 2),
             (MODULE.to_string(), 0),
         ] {
-            assert_eq!(parse(&text).unlisted, unlisted, "{text}");
+            assert_eq!(parse(&text).missing.slots, unlisted, "{text}");
         }
     }
 

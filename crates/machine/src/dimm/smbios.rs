@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::printout::{Arrays, buffer};
+use super::arrays::{Arrays, Missing};
+use super::devices::is_module;
+use super::printout::buffer;
 use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::smbios::{Structure, structures};
 
@@ -68,30 +70,31 @@ pub(super) fn parse(table: &[u8]) -> Tables {
         tables.ranges.extend(range(&one, &slots));
     }
     tables.is_ended = structures(table).any(|one| one.kind == END);
-    tables.unlisted = unlisted(table, &arrays);
-    tables.cut = (!tables.is_ended && tables.arrays.is_empty() && !tables.dimms.is_empty())
-        .then(|| "the table has neither an array of memory nor an end".to_string());
+    tables.missing = missing(table, &arrays);
+    tables.cut = (!tables.is_ended && !tables.dimms.is_empty())
+        .then(|| "the table lacks the structure that ends every table (type 127)".to_string());
     tables
 }
 
 /// The kind of the structure that ends a table.
 const END: u8 = 127;
 
-/// Slots that arrays announce and the table does not list.
-fn unlisted(table: &[u8], holders: &BTreeMap<u64, Holds>) -> u32 {
-    let mut arrays = Arrays { known: BTreeMap::new(), unnamed: 0, strays: 0 };
+/// Counts what arrays of modules announce and what is listed for them.
+fn missing(table: &[u8], holders: &BTreeMap<u64, Holds>) -> Missing {
+    let mut arrays = Arrays::default();
     for one in structures(table).filter(|one| one.kind == 16 && one.byte(0x05) == Some(3)) {
         if holds(&one) == Holds::Modules {
-            arrays.known.insert(one.handle.to_string(), (array(&one).slots.unwrap_or(0), 0));
+            arrays.announce(Some(one.handle.to_string()), array(&one).slots.unwrap_or(0));
         }
     }
     for one in structures(table).filter(|one| one.kind == 17 && one.bytes.len() >= DEVICE_LEAST) {
-        let array = one.word(0x04);
-        if array.and_then(|handle| holders.get(&handle)).is_none_or(|holds| *holds == Holds::Modules) {
-            arrays.list(array.map(|handle| handle.to_string()).as_deref());
+        let handle = one.word(0x04);
+        let holder = handle.and_then(|handle| holders.get(&handle)).copied().unwrap_or_default();
+        if holder == Holds::Modules {
+            arrays.list(handle.map(|handle| handle.to_string()).as_deref(), is_module(&dimm(&one, holder)));
         }
     }
-    arrays.unlisted()
+    arrays.missing()
 }
 
 fn array(one: &Structure) -> MemoryArray {
@@ -141,6 +144,7 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         holds: match (one.byte(0x0e), one.byte(0x12)) {
             // A chip that is of no kind of memory.
             (Some(0x05), Some(0x01 | 0x02)) => Holds::Others,
+            (Some(0x10), _) if array == Holds::Modules => Holds::Dies,
             _ => array,
         },
         ..Dimm::default()
@@ -280,6 +284,11 @@ mod tests {
             module[4] = 0x77;
             table.extend(module);
             assert_eq!(parse(&table).dimms[0].holds, found, "{at:x} {purpose}");
+        }
+        for (form, found) in [(9, Holds::Modules), (0x10, Holds::Dies), (0x0d, Holds::Modules)] {
+            let mut module = device(0x28, 1024, 667, b"A1\0B");
+            module[0x0e] = form;
+            assert_eq!(parse(&module).dimms[0].holds, found, "form {form:#x}");
         }
         let sizes = |size, name: &[u8]| parse(&device(0x28, size, 667, name)).dimms[0].size_bytes;
         assert_eq!([sizes(0xffff, b"NO DIMM\0B"), sizes(0xffff, b"A1\0no dimm")], [Some(0), Some(0)]);

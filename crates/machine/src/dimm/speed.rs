@@ -31,27 +31,54 @@ pub struct DimmSpeed {
 struct Limit {
     family: Family,
     modules: u32,
-    /// Load-reduced, registered, or either.
-    load_reduced: Option<bool>,
+    buffer: Buffer,
     mts: u32,
     source: &'static str,
 }
 
-const fn limit(
-    family: Family,
-    modules: u32,
-    load_reduced: Option<bool>,
-    mts: u32,
-    source: &'static str,
-) -> Limit {
-    Limit { family, modules, load_reduced, mts, source }
+/// Modules that a row is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Buffer {
+    Any,
+    /// Registered, of one or two ranks.
+    Registered,
+    /// Registered, of four ranks.
+    Quad,
+    LoadReduced,
 }
 
-const RDIMM: Option<bool> = Some(false);
-const LRDIMM: Option<bool> = Some(true);
+const fn limit(family: Family, modules: u32, buffer: Buffer, mts: u32, source: &'static str) -> Limit {
+    Limit { family, modules, buffer, mts, source }
+}
+
+const ANY: Buffer = Buffer::Any;
+const RDIMM: Buffer = Buffer::Registered;
+const QUAD: Buffer = Buffer::Quad;
+const LRDIMM: Buffer = Buffer::LoadReduced;
+
+impl Buffer {
+    /// `None`: not told.
+    fn of(dimm: &Dimm) -> Option<Buffer> {
+        match dimm.load_reduced? {
+            true => Some(LRDIMM),
+            false if dimm.ranks.is_some_and(|ranks| ranks > 2) => Some(QUAD),
+            false => Some(RDIMM),
+        }
+    }
+
+    fn words(own: Option<Buffer>) -> &'static str {
+        match own {
+            Some(Buffer::LoadReduced) => " for LRDIMM",
+            Some(Buffer::Registered) => " for RDIMM",
+            Some(Buffer::Quad) => " for RDIMM of four ranks",
+            _ => "",
+        }
+    }
+}
 
 const MATRICES: &str = "supported memory matrices of Dell's PowerEdge and Supermicro's board manuals";
 const X3650_M3: &str = "IBM System x3650 M3 installation guide, DDR3 speed by DIMMs in a channel";
+const T410: &str = "Dell PowerEdge T410 hardware owner's manual, memory speed of quad-rank modules";
 const NX3300: &str = "Dell PowerVault NX3300 owner's manual, memory populations and operating frequencies";
 const M820: &str = "Dell PowerEdge M820 owner's manual, memory populations and operating frequencies";
 const X240_M5: &str = "Lenovo Flex System x240 M5 product guide, maximum memory speeds";
@@ -63,11 +90,17 @@ const ENGENIUS: &str = "EnGenius EAS2210 user guide, memory support (Xeon 6: 640
 
 /// The first row that holds counts.
 const BY_MODULES: &[Limit] = &[
-    limit(Family::Nehalem, 2, None, 1066, X3650_M3),
-    limit(Family::Nehalem, 3, None, 800, X3650_M3),
+    limit(Family::Nehalem, 1, QUAD, 1066, T410),
+    limit(Family::Nehalem, 2, QUAD, 800, T410),
+    limit(Family::Nehalem, 2, ANY, 1066, X3650_M3),
+    limit(Family::Nehalem, 3, ANY, 800, X3650_M3),
     limit(Family::SandyBridgeEp, 1, LRDIMM, 1333, NX3300),
     limit(Family::SandyBridgeEp, 2, LRDIMM, 1333, NX3300),
     limit(Family::SandyBridgeEp, 3, LRDIMM, 1066, NX3300),
+    limit(Family::SandyBridgeEp, 1, QUAD, 1066, NX3300),
+    limit(Family::SandyBridgeEp, 2, QUAD, 800, NX3300),
+    limit(Family::SandyBridgeEp, 1, QUAD, 1333, M820),
+    limit(Family::SandyBridgeEp, 2, QUAD, 1066, M820),
     limit(Family::SandyBridgeEp, 3, RDIMM, 1066, NX3300),
     limit(Family::SandyBridgeEp, 3, RDIMM, 1333, M820),
     limit(Family::IvyBridgeEp, 3, RDIMM, 1066, MATRICES),
@@ -78,11 +111,11 @@ const BY_MODULES: &[Limit] = &[
     limit(Family::BroadwellEp, 2, RDIMM, 2133, S2600CW),
     limit(Family::BroadwellEp, 3, RDIMM, 1866, M830),
     limit(Family::BroadwellEp, 3, LRDIMM, 2133, M830),
-    limit(Family::CascadeLake, 2, None, 2666, MATRICES),
-    limit(Family::Naples, 2, None, 2400, MATRICES),
-    limit(Family::Rome, 2, None, 2933, MATRICES),
-    limit(Family::Milan, 2, None, 2933, MATRICES),
-    limit(Family::SapphireRapids, 2, None, 4400, SR630_V3),
+    limit(Family::CascadeLake, 2, ANY, 2666, MATRICES),
+    limit(Family::Naples, 2, ANY, 2400, MATRICES),
+    limit(Family::Rome, 2, ANY, 2933, MATRICES),
+    limit(Family::Milan, 2, ANY, 2933, MATRICES),
+    limit(Family::SapphireRapids, 2, ANY, 4400, SR630_V3),
     limit(Family::EmeraldRapids, 2, RDIMM, 4400, MATRICES),
     limit(Family::Genoa, 2, RDIMM, 3600, MATRICES),
     limit(Family::Xeon6Small, 2, RDIMM, 5200, ENGENIUS),
@@ -117,26 +150,27 @@ pub(super) fn speed(dimms: &[Dimm], cpu: Option<Cpu>, is_whole: bool) -> (DimmSp
         memory.iter().filter_map(|dimm| value(dimm)).collect::<BTreeSet<u32>>().into_iter().collect()
     };
     let (rated, configured) = (all(|dimm| dimm.speed_mts), all(|dimm| dimm.configured_mts));
-    let cpu_limit = cpu.and_then(|cpu| cpu.limit_mts());
+    let cpu_limit = cpu.and_then(|cpu| cpu.limit_of(dimms));
     let slower = memory.iter().filter(|dimm| is_slower(dimm));
     let groups: BTreeSet<(u32, u32)> =
         slower.filter_map(|dimm| dimm.configured_mts.zip(dimm.speed_mts)).collect();
-    let cause = |runs: u32, own: u32| {
+    let cause = |runs: u32| {
         if cpu_limit.is_some_and(|limit| same(runs, limit)) {
             return Cause::Processor;
         }
         if rated.first().is_some_and(|slowest| same(*slowest, runs)) {
             return Cause::SlowestModule;
         }
-        let is_own = |dimm: &Dimm| dimm.configured_mts == Some(runs) && dimm.speed_mts == Some(own);
+        // Sockets that run at one speed run at what the fullest channel of theirs allows.
+        let is_own = |dimm: &&Dimm| dimm.configured_mts.is_some_and(|mts| same(mts, runs));
         let sockets: Vec<Option<u32>> =
-            memory.iter().filter(|dimm| is_own(dimm)).map(|dimm| dimm.socket).collect();
+            memory.iter().copied().filter(is_own).map(|dimm| dimm.socket).collect();
         let beside: Vec<&Dimm> =
             memory.iter().copied().filter(|dimm| sockets.contains(&dimm.socket)).collect();
-        by_modules(&beside, cpu, runs, is_whole)
+        by_modules(&beside, cpu, cpu_limit, runs, is_whole)
     };
     let slow: Vec<Slow> =
-        groups.into_iter().map(|(runs, rated)| Slow { rated, runs, cause: cause(runs, rated) }).collect();
+        groups.into_iter().map(|(runs, rated)| Slow { rated, runs, cause: cause(runs) }).collect();
     let (likely_cause, limit_source) = match slow.first().map(|slow| &slow.cause) {
         Some(Cause::Processor) => (Some("cpu_limit".to_string()), None),
         Some(Cause::SlowestModule) => (Some("slowest_module".to_string()), None),
@@ -159,43 +193,59 @@ fn same(one: u32, other: u32) -> bool {
 
 /// What the fullest channel of slow modules' sockets says: its limit and who tells it, or what is
 /// not known.
-fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, runs: u32, is_whole: bool) -> Cause {
+fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32, is_whole: bool) -> Cause {
     let drives_unknown = || Cause::Untold("what this processor drives is not known here".to_string());
     let Some(cpu) = cpu else { return drives_unknown() };
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
     let beside = |dimm: &Dimm| memory.iter().filter(|other| place(other) == place(dimm)).count() as u32;
     let fullest = memory.iter().filter(|dimm| place(dimm).is_some()).max_by_key(|dimm| beside(dimm));
-    let own = fullest.and_then(|dimm| dimm.load_reduced);
+    let own = fullest.and_then(|dimm| Buffer::of(dimm));
     let count = fullest.map_or(0, |dimm| beside(dimm));
     let rows = || {
         let fits = |row: &&Limit| row.family == cpu.facts.family && row.modules == count;
         BY_MODULES.iter().filter(fits)
     };
-    let is_of_kind = |row: &&Limit| row.load_reduced.is_none() || row.load_reduced == own;
+    let is_of_kind = |row: &&Limit| row.buffer == ANY || Some(row.buffer) == own;
     let row = rows().filter(is_of_kind).find(|row| same(row.mts, runs));
     if let Some(row) = row {
-        let kind = match own {
-            Some(true) => " for LRDIMM",
-            Some(false) => " for RDIMM",
-            None => "",
-        };
+        let kind = Buffer::words(own);
         return Cause::Modules(format!("{count} DPC limit{kind} ({})", row.mts), row.source);
     }
-    if cpu.limit_mts().is_none() {
+    if drives.is_none() {
         return drives_unknown();
     }
     if count == 0 || !is_whole {
         return Cause::Untold("how many modules share a channel is not known".to_string());
     }
-    // One module a channel has the processor's own limit.
-    if count > 1
-        && rows().find(is_of_kind).is_none_or(|_| rows().filter(is_of_kind).any(|row| row.mts <= runs))
-    {
+    let is_covered = rows().any(|row| is_of_kind(&row) && row.mts > runs)
+        && !rows().any(|row| is_of_kind(&row) && row.mts <= runs);
+    if !is_covered && (count > 1 || !is_the_processors(cpu, memory)) {
+        let kind = Buffer::words(own);
+        let modules = if count == 1 { "one module".to_string() } else { format!("{count} modules") };
         return Cause::Untold(format!(
-            "what this processor drives with {count} modules a channel is not known here"
+            "what this processor drives with {modules} a channel{kind} is not known here"
+        ));
+    }
+    let is_low_voltage =
+        memory.iter().any(|dimm| dimm.kind.as_deref() == Some("DDR3")) && runs <= LOW_VOLTAGE;
+    if is_low_voltage {
+        return Cause::Untold(format!(
+            "DDR3 of 1.35 V runs at {LOW_VOLTAGE} MT/s at most ({NX3300}), and the voltage is not told here"
         ));
     }
     Cause::Unexplained
+}
+
+/// MT/s of registered DDR3 at 1.35 V.
+const LOW_VOLTAGE: u32 = 1333;
+
+/// Whether one module a channel has the processor's own limit: not where modules have more than two
+/// ranks before DDR5, nor on EPYC, whose limits fall with ranks and with the slots of a channel,
+/// but for EPYC 9004 (Dell R6615 manual, supported memory matrix: 4800 with one to eight ranks).
+fn is_the_processors(cpu: Cpu, memory: &[&Dimm]) -> bool {
+    let is_plain = |dimm: &&Dimm| dimm.ranks.is_none_or(|ranks| ranks <= 2) || cpu.facts.family.has_ddr5();
+    let is_known = cpu.facts.family == Family::Genoa || !cpu.facts.family.is_epyc();
+    is_known && memory.iter().all(is_plain)
 }
 
 #[cfg(test)]
@@ -204,14 +254,15 @@ mod tests {
     use super::*;
 
     /// What slows two channels with so many modules each.
-    fn cause(name: &str, count: u32, load_reduced: Option<bool>, rated: u32, runs: u32) -> Option<String> {
+    fn cause(name: &str, count: u32, buffer: Buffer, rated: u32, runs: u32) -> Option<String> {
         let dimm = |at: u32| Dimm {
             socket: Some(0),
             channel: Some(at % 2),
             size_bytes: Some(16 << 30),
             speed_mts: Some(rated),
             configured_mts: Some(runs),
-            load_reduced,
+            load_reduced: (buffer != ANY).then_some(buffer == LRDIMM),
+            ranks: (buffer == QUAD).then_some(4),
             ..Dimm::default()
         };
         let (found, _) = speed(&(0..2 * count).map(dimm).collect::<Vec<_>>(), cpu(name), true);
@@ -225,7 +276,7 @@ mod tests {
     #[test]
     fn limits_by_modules_a_channel() {
         for (name, count, reduced, rated, runs, expected) in [
-            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 3, None, 1333, 800, Some("3 DPC limit (800)")),
+            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 3, ANY, 1333, 800, Some("3 DPC limit (800)")),
             (
                 "Intel(R) Xeon(R) CPU X5650 @ 2.67GHz",
                 2,
@@ -258,12 +309,29 @@ mod tests {
                 2133,
                 Some("2 DPC limit for RDIMM (2133)"),
             ),
-            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", 2, None, 2400, 2133, None),
+            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", 2, ANY, 2400, 2133, None),
             ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", 2, LRDIMM, 2400, 2133, None),
-            ("Intel(R) Xeon(R) Gold 6448Y", 2, None, 4800, 4400, Some("2 DPC limit (4400)")),
+            ("Intel(R) Xeon(R) Gold 6448Y", 2, ANY, 4800, 4400, Some("2 DPC limit (4400)")),
             ("Intel(R) Xeon(R) Gold 6448Y", 1, RDIMM, 4800, 4400, None),
             ("Intel(R) Xeon(R) 6746E", 2, RDIMM, 6400, 5200, Some("2 DPC limit for RDIMM (5200)")),
             ("AMD EPYC 9755 128-Core Processor", 2, RDIMM, 6400, 4400, None),
+            (
+                "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz",
+                2,
+                QUAD,
+                1333,
+                800,
+                Some("2 DPC limit for RDIMM of four ranks (800)"),
+            ),
+            (
+                "Intel(R) Xeon(R) CPU E5-4650 0 @ 2.70GHz",
+                1,
+                QUAD,
+                1600,
+                1333,
+                Some("1 DPC limit for RDIMM of four ranks (1333)"),
+            ),
+            ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 1, RDIMM, 1600, 1066, None),
         ] {
             assert_eq!(
                 cause(name, count, reduced, rated, runs).as_deref(),
@@ -306,6 +374,26 @@ mod tests {
                 "{name}: {found:?}"
             );
         }
+        // Limits that fall with ranks, slots or voltage, of which no row is.
+        for (name, kind, ranks, rated, runs, words) in [
+            ("AMD EPYC 7551 32-Core Processor", "DDR4", 2, 2666, 2400, "one module a channel"),
+            ("AMD EPYC 7452 32-Core Processor", "DDR4", 1, 3200, 2933, "one module a channel"),
+            ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", "DDR4", 4, 2400, 2133, "of four ranks"),
+            ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", "DDR3", 2, 1600, 1333, "1.35 V"),
+            ("Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "DDR3", 2, 1866, 1066, "1.35 V"),
+        ] {
+            let with = |dimm| Dimm { kind: Some(kind.to_string()), ranks: Some(ranks), ..dimm };
+            let found = causes(name, modules(0, 1, rated, runs).map(with).collect(), true);
+            assert!(
+                matches!(&found[..], [(_, _, Cause::Untold(why))] if why.contains(words)),
+                "{name}: {found:?}"
+            );
+        }
+        // Sockets that run alike run at the limit of the fullest channel.
+        let uneven = modules(0, 1, 3200, 2666).chain(modules(1, 2, 2933, 2666)).collect();
+        let found = causes("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz", uneven, true);
+        let is_limit = |(_, _, cause): &(u32, u32, Cause)| matches!(cause, Cause::Modules(words, _) if words.contains("2 DPC limit"));
+        assert!(found.len() == 2 && found.iter().all(is_limit), "{found:?}");
         let one = causes("INTEL(R) XEON(R) GOLD 6530", modules(0, 1, 5600, 4800).collect(), true);
         assert_eq!(one, [(5600, 4800, Cause::Processor)]);
         assert_eq!(

@@ -13,6 +13,9 @@ struct Printed<'a> {
     seen: BTreeSet<Structure<'a>>,
     /// Later printouts of it that say other things of its slots.
     others: usize,
+    /// Whether a serial number or a UUID says that one of those is of another time, and not of
+    /// another machine.
+    is_same: bool,
 }
 
 /// More systems in one text are not told apart.
@@ -26,11 +29,14 @@ impl<'a> Printed<'a> {
 
     /// Adds what is not there yet. Without handles two slots may have the same words, so that only
     /// what a later part repeats is told twice.
-    fn add(&mut self, part: Vec<Structure<'a>>) {
+    fn add(&mut self, part: Vec<Structure<'a>>, name: [Option<&'a str>; 4]) {
         if self.contradicts(&part) {
             self.others += 1;
+            let is_told = |at: usize| self.name[at].is_some() && self.name[at] == name[at];
+            self.is_same |= is_told(SERIAL) || is_told(UUID);
             return;
         }
+        self.name.iter_mut().zip(name).for_each(|(known, own)| *known = known.or(own));
         let mut unnumbered = Vec::new();
         for one in part.into_iter().filter(|one| one.kind != u32::MAX) {
             if self.seen.contains(&one) {
@@ -45,8 +51,8 @@ impl<'a> Printed<'a> {
         self.seen.extend(unnumbered);
     }
 
-    /// Whether a part tells something else of a slot that is known: by its handle, or by a name
-    /// that no other slot has.
+    /// Whether a part tells something else of a slot that is known, by its handle or by a name that
+    /// no other slot has, or has other slots.
     fn contradicts(&self, part: &[Structure<'a>]) -> bool {
         let known = slots_by_name(&self.structures);
         let slots = slots_by_name(part);
@@ -62,6 +68,7 @@ impl<'a> Printed<'a> {
                     .get(name)
                     .is_some_and(|other| matches!(other.as_slice(), [other] if other.fields != own.fields))
             })
+            || !slots.is_empty() && !known.is_empty() && slots.keys().ne(known.keys())
     }
 
     fn has_modules(&self) -> bool {
@@ -70,6 +77,31 @@ impl<'a> Printed<'a> {
 }
 
 type SlotName<'a> = (&'a str, &'a str);
+
+/// Places of a system's serial number and UUID in its name.
+const SERIAL: usize = 2;
+const UUID: usize = 3;
+
+/// What names one machine among others of its model; firmware and those who pass a text on write
+/// words in its place, and a number that counts up.
+fn of_one_machine(text: &str) -> Option<&str> {
+    const WORDS: [&str; 8] =
+        ["serial", "not ", "settable", "redacted", "removed", "hidden", "123456789", "00020003-0004"];
+    let plain = text.to_ascii_lowercase();
+    let is_made_up = WORDS.iter().any(|word| plain.contains(word))
+        || plain.chars().all(|c| "x0*-.#_?".contains(c))
+        || plain == "03000200-0400-0500-0006-000700080009";
+    (!is_made_up && super::told(text).is_some()).then_some(text)
+}
+
+/// Whether a slot that a part has, by its handle, is told otherwise: the next printout begins.
+fn begins_anew(part: &[Structure], one: &Structure) -> bool {
+    let is_same = |other: &&Structure| other.kind == 17 && other.handle == one.handle;
+    one.kind == 17
+        && one.handle.is_some()
+        && part.iter().any(|other| is_same(&other))
+        && part.iter().filter(is_same).all(|other| other != one)
+}
 
 /// Slots by both their names.
 fn slots_by_name<'a, 'b>(all: &'b [Structure<'a>]) -> BTreeMap<SlotName<'a>, Vec<&'b Structure<'a>>> {
@@ -88,7 +120,8 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
     let mut parts: Vec<Vec<Structure>> = vec![Vec::new()];
     let mut seen: BTreeSet<u32> = BTreeSet::new();
     for one in all.into_iter().filter(|one| !one.fields.is_empty()) {
-        if matches!(one.kind, 0 | 1) && !seen.insert(one.kind) {
+        let is_again = matches!(one.kind, 0 | 1) && !seen.insert(one.kind);
+        if is_again || parts.last().is_some_and(|part| begins_anew(part, &one)) {
             seen = [one.kind].into_iter().collect();
             parts.push(Vec::new());
         }
@@ -97,15 +130,14 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
     let mut systems: Vec<Printed> = Vec::new();
     for part in parts {
         let own = part.iter().find(|one| one.kind == 1);
-        let name = ["Manufacturer", "Product Name", "Serial Number", "UUID"]
+        let mut name = ["Manufacturer", "Product Name", "Serial Number", "UUID"]
             .map(|field| own.and_then(|one| one.get(&[field])));
+        name[SERIAL..].iter_mut().for_each(|own| *own = own.and_then(of_one_machine));
         let at = systems.iter().position(|system| system.is_named(&name)).unwrap_or_else(|| {
             systems.push(Printed::default());
             systems.len() - 1
         });
-        let known = &mut systems[at].name;
-        known.iter_mut().zip(name).for_each(|(known, own)| *known = known.or(own));
-        systems[at].add(part);
+        systems[at].add(part, name);
         if systems.len() > SYSTEMS_MOST {
             break;
         }
@@ -121,11 +153,17 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
             others + 1,
         ));
     }
-    if chosen.others > 0 {
+    let more = chosen.others + 1;
+    if chosen.others > 0 && !chosen.is_same {
+        let of = if named.is_empty() { String::new() } else { format!(" ({named})") };
         remarks.push(format!(
-            "the text has {} printouts of one machine ({named}) that tell other things of the same slots, as before and \
-             after a change: only the first is judged; give each a file of its own",
-            chosen.others + 1
+            "the text has {more} printouts that tell other slots, or other things of the same, and no serial number or UUID tells \
+             whether they are of one machine or of several of one model{of}: only the first is judged; give each a file of its own"
+        ));
+    } else if chosen.others > 0 {
+        remarks.push(format!(
+            "the text has {more} printouts of one machine ({named}) that tell other things of the same slots, as before and \
+             after a change: only the first is judged; give each a file of its own"
         ));
     }
     chosen.structures

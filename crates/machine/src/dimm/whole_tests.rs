@@ -113,12 +113,16 @@ fn a_cut_table_is_not_judged() {
     for (table, unlisted, is_cut) in [
         ([array(2), two.clone(), end.clone()].concat(), 0, false),
         ([array(3), two.clone(), end.clone()].concat(), 1, false),
-        ([array(3), two.clone()].concat(), 1, false),
+        ([array(3), two.clone()].concat(), 1, true),
+        // By the array nothing is missing; another one may have stood behind the cut.
+        ([array(2), two.clone()].concat(), 0, true),
+        ([array(2), two.clone(), end[..3].to_vec()].concat(), 0, true),
+        ([array(2), two.clone(), array(2)[..9].to_vec()].concat(), 0, true),
         (two.clone(), 0, true),
         ([two, end].concat(), 0, false),
     ] {
         let tables = smbios::parse(&table);
-        assert_eq!((tables.dimms.len(), tables.unlisted, tables.cut.is_some()), (2, unlisted, is_cut));
+        assert_eq!((tables.dimms.len(), tables.missing.slots, tables.cut.is_some()), (2, unlisted, is_cut));
     }
 }
 
@@ -227,5 +231,119 @@ fn the_device_that_fits_no_rule_and_the_slots_that_no_list_has() {
         let found = judged(&format!("{SYSTEM}{cpu}{}{END}", of(count)));
         let words = format!("6 or 10 or 12 slots a processor, and {count} of a processor are listed");
         assert!(found.dimm_remarks[0].contains(&words), "{:?}", found.dimm_remarks);
+    }
+}
+
+#[test]
+fn a_rom_in_the_modules_array_fills_no_slot() {
+    let array = |slots: u32| {
+        format!(
+            "Handle 0x1000, DMI type 16, 23 bytes\nPhysical Memory Array\n\tUse: System Memory\n\tNumber Of Devices: {slots}\n\n"
+        )
+    };
+    let rom = |kind: &str, form: &str, array: &str| {
+        let rom = slot(0x1200, "SYSTEM ROM", "16 MB").replace("Type: DDR4", &format!("Type: {kind}"));
+        rom.replace("\tLocator", &format!("\tForm Factor: {form}\n\tLocator")).replace("0x1000", array)
+    };
+    let with = |rom: String, announced: u32, end: &str| {
+        let full = format!("{SYSTEM}{}{rom}", processor(1, "Populated, Enabled"));
+        judged(&format!("{full}{}{}{end}", array(announced), slots(6)))
+    };
+    for (kind, form) in [("Other", "Chip"), ("Unknown", "Chip"), ("Flash", "DIMM"), ("ROM", "Chip")] {
+        let doubtful = with(rom(kind, form, "0x1000"), 7, "");
+        assert_eq!(doubtful.dimm_verdict, None, "{kind}");
+        assert!(
+            doubtful
+                .dimm_remarks
+                .iter()
+                .any(|remark| remark.contains("whether the text is cut is not known")),
+            "{:?}",
+            doubtful.dimm_remarks
+        );
+        // The end says that the array counts it, or that no slot is missing.
+        assert_eq!(with(rom(kind, form, "0x1000"), 7, END).dimm_verdict, Some(Balance::Balanced), "{kind}");
+        assert_eq!(with(rom(kind, form, "0x1000"), 6, "").dimm_verdict, Some(Balance::Balanced), "{kind}");
+        let elsewhere = with(rom(kind, form, "0x1001"), 7, "");
+        assert!(elsewhere.dimm_remarks.iter().any(|remark| remark.contains("1 slots more")), "{kind}");
+    }
+}
+
+#[test]
+fn printouts_that_nothing_tells_apart_are_not_merged() {
+    let host = |serial: &str, slots: &str| {
+        let system = SYSTEM.replace("AAA", serial);
+        format!("{HEADER}{system}{}{slots}{END}", processor(1, "Populated, Enabled"))
+    };
+    let some = |numbers: std::ops::RangeInclusive<u32>| -> String {
+        numbers.map(|number| slot(0x1100 + number, &format!("A{number}"), "16 GB")).collect()
+    };
+    let says = |text: &str, words: &str| {
+        let found = judged(text);
+        assert!(found.dimm_remarks.iter().any(|remark| remark.contains(words)), "{words}: {found:#?}");
+        found
+    };
+    let unknown = "no serial number or UUID tells";
+    for serial in ["Not Specified", "0123456789", "--", "To be filled by O.E.M.", "0000", "[REDACTED]"] {
+        let (one, other) = (host(serial, &some(1..=3)), host(serial, &some(4..=6)));
+        let text = format!("{one}{other}").replace(&format!("0000-{serial}"), serial);
+        let found = says(&text, unknown);
+        assert_eq!(found.dimm_verdict, None, "two halves are no whole: {serial}");
+        let both = host(serial, &slots(6)).replace(&format!("0000-{serial}"), serial);
+        assert_eq!(judged(&both.repeat(2)).dimm_remarks, [""; 0], "{serial}: one printout twice");
+    }
+    // Of modules alone, without a word on the system: the second printout begins anew.
+    let serials = |begin: u32| -> String {
+        let own = |number: u32| slot(0x1100 + number, &format!("A{number}"), "16 GB");
+        let own = |number: u32| {
+            own(number).replace("\tRank", &format!("\tSerial Number: {:X}\n\tRank", begin + number))
+        };
+        (1..=6).map(own).collect()
+    };
+    let found = says(&format!("{}{}", serials(0xA000), serials(0xB000)), unknown);
+    assert_eq!(found.dimm_arrays.len(), 0);
+    assert_eq!(judged(&serials(0xA000).repeat(2)).dimm_speed, judged(&serials(0xA000)).dimm_speed);
+    // A serial number of the machine's own tells.
+    says(&format!("{}{}", host("7QX", &slots(6)), host("7QX", &slots(3))), "2 printouts of one machine");
+    says(
+        &format!("{}{}", host("7QX", &some(1..=3)), host("7QX", &some(4..=6))),
+        "2 printouts of one machine",
+    );
+    says(&format!("{}{}", host("7QX", &slots(6)), host("7QY", &slots(6))), "2 systems");
+}
+
+#[test]
+fn moves_name_slots_that_firmware_names_by_bank() {
+    let cpu = "AMD EPYC 7452 32-Core Processor";
+    let board = |filled: &[(char, u32)]| {
+        let system = SYSTEM.replace("Dell Inc.", "AMD Corporation");
+        let cpu = processor(1, "Populated, Enabled").replace("Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz", cpu);
+        let slots = ('A'..='H').flat_map(|channel| [0, 1].map(|number| (channel, number)));
+        let slots: String = slots
+            .enumerate()
+            .map(|(at, one)| {
+                let size = if filled.contains(&one) { "16 GB" } else { "No Module Installed" };
+                slot(0x1100 + at as u32, &format!("DIMM {}", one.1), size)
+                    .replace("Not Specified", &format!("P0 CHANNEL {}", one.0))
+            })
+            .collect();
+        judged(&format!("{system}{cpu}{slots}{END}"))
+    };
+    let channels = |all: &str, slots: &[u32]| -> Vec<(char, u32)> {
+        all.chars().flat_map(|channel| slots.iter().map(move |slot| (channel, *slot))).collect()
+    };
+    for (filled, begin) in [
+        (channels("ABCD", &[0, 1]), "move P0 CHANNEL A DIMM 1 to P0 CHANNEL E DIMM 0,"),
+        (channels("ABCD", &[1, 0]), "move P0 CHANNEL A DIMM 1 to P0 CHANNEL E DIMM 0,"),
+        (channels("EFGH", &[0, 1]), "move P0 CHANNEL E DIMM 1 to P0 CHANNEL A DIMM 0,"),
+    ] {
+        let told = board(&filled).dimm_move.unwrap_or_default();
+        assert!(told.starts_with(begin) && told.ends_with("is told by the board's manual"), "{told}");
+    }
+    // The second slots may be those that are filled first: nothing moves within a channel.
+    for slots in [[0], [1]] {
+        let found = board(&channels("ABCDEFGH", &slots));
+        assert_eq!((found.dimm_verdict, found.dimm_move), (Some(Balance::Balanced), None));
+        let less = board(&channels("ABCDEFG", &slots)).dimm_move.unwrap_or_default();
+        assert!(less.starts_with("add 1 × 16 GiB in P0 CHANNEL H DIMM 0,"), "{less}");
     }
 }

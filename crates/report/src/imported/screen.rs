@@ -14,7 +14,7 @@ use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
 use diagnose::reference::{HostClass, References};
 use diagnose::words::{bytes as bytes_words, capital, counted, listed};
 use import::repeats::{Repeats, repeats};
-use import::{Figure, Imported, topic};
+use import::{Figure, Imported, names, topic, whole};
 use machine::Machine;
 use model::vocabulary::memory::param::BYTES;
 use model::{Finding, Severity, Snapshot, percent};
@@ -145,20 +145,6 @@ fn about(one: &Imported) -> Vec<HostPart> {
     parts
 }
 
-/// A host, with what its result is headed by or which source of a log it is.
-fn named(one: &Imported) -> String {
-    let told = ["heading", "source"].into_iter().filter_map(|label| {
-        one.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| whole(value))
-    });
-    let host = Some(whole(&one.host)).filter(|host| host != "unknown");
-    let parts: Vec<String> = host.into_iter().chain(told).collect();
-    if parts.is_empty() { whole(&one.host) } else { parts.join(", ") }
-}
-
-fn whole(text: &str) -> String {
-    text.trim_end_matches(['…', '-', ' ']).to_string()
-}
-
 /// Key figures first, then what means the same here, then the rest; each by its group, in the
 /// file's order.
 fn rows(one: &Imported, references: &References) -> Vec<Row> {
@@ -193,6 +179,9 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         None => figure.wording.clone(),
     };
     chosen.retain(|(key, figure)| {
+        if key.is_none() && is_one_of_many(figure) {
+            return false;
+        }
         let wording = figure.wording.as_str();
         let stands_for_all = stands.get(wording) == Some(&figure.judged.series.key.as_str());
         key.is_some() || stands_for_all && !used.contains(wording)
@@ -242,6 +231,13 @@ fn weight(figure: &Figure) -> usize {
     }
 }
 
+/// Whether it is a percentile that says little beside the median and the tail.
+fn is_one_of_many(figure: &Figure) -> bool {
+    let percentile = figure.judged.series.metric.name.rsplit_once("_p").map(|(_, percent)| percent);
+    percentile
+        .is_some_and(|percent| percent.parse::<u32>().is_ok() && !["50", "99", "999"].contains(&percent))
+}
+
 /// The size that a point of a curve is of.
 fn size_of(figure: &Figure) -> Option<f64> {
     figure.judged.series.point.get(BYTES)?.number()
@@ -270,7 +266,8 @@ fn class_of(one: &Imported, references: &References) -> HostClass {
 /// A line each result.
 fn beside(results: &[(String, Imported)]) -> Table {
     let column = |title: &str, right: bool| Column { title: title.to_string(), right };
-    let row = |(_, one): &(String, Imported)| {
+    let all: Vec<&Imported> = results.iter().map(|(_, one)| one).collect();
+    let row = |(one, name): (&Imported, String)| {
         let counts = counts(std::iter::once(one));
         let first = one.figures.iter().find(|figure| has_value(figure));
         let value = first.and_then(|figure| Some((figure, figure.judged.analysis.estimate.as_ref()?)));
@@ -279,7 +276,7 @@ fn beside(results: &[(String, Imported)]) -> Table {
             Cell::Text(format!("{} {} {unit}", figure.wording, bare(found.median)).trim_end().to_string())
         });
         vec![
-            Cell::Text(named(one)),
+            Cell::Text(name),
             Cell::Text(one.format.word().to_string()),
             Cell::Number(counts.with.to_string()),
             Cell::Number(counts.without.to_string()),
@@ -293,7 +290,8 @@ fn beside(results: &[(String, Imported)]) -> Table {
         column("left out", true),
         column("first figure", false),
     ];
-    crate::sections::shortened(Table { columns, rows: results.iter().map(row).collect(), folded: false })
+    let named = all.iter().copied().zip(names(&all));
+    crate::sections::shortened(Table { columns, rows: named.map(row).collect(), folded: false })
 }
 
 /// Runs of one machine beside each other.

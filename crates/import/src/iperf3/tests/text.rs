@@ -103,7 +103,9 @@ fn text_of(json: &str) -> String {
     text.push_str("Test Complete. Summary Results:\n");
     text.push_str(&header);
     for one in end["streams"].as_array().expect("streams") {
-        for (name, end) in [("sender", "sender"), ("receiver", "receiver"), ("udp", "receiver")] {
+        for (name, end) in
+            [("sender", "sender"), ("receiver", "receiver"), ("udp", "sender"), ("udp", "receiver")]
+        {
             if one[name].is_object() {
                 text.push_str(&row(&one[name]["socket"].to_string(), role(&one[name]), &one[name], end));
             }
@@ -372,7 +374,7 @@ fn tests_of_other_servers_and_options_are_other_results() {
 fn every_pattern_has_an_example() {
     let names =
         ["client", "server", "verbose", "interrupted"].map(|name| recorded(&format!("iperf3-{name}.txt")));
-    let other = "[  4] Sent 30464 datagrams\nFinished omit period, starting real test\nServer output:\n\
+    let other = "[  4] Sent 30464 datagrams\nFinished omit period, starting real test\n\
                  [SUM]  0.0-10.0 sec  12 datagrams received out-of-order\n[  5] (sender statistics not available)\n";
     let lines = crate::iperf3::text::lines::LINES;
     let table = crate::kit::Table::new(lines);

@@ -99,5 +99,5 @@ pub const LINES: &[Pattern] = &[
         Nothing,
         r"Test Complete\. Summary Results:|Finished omit period.*|\[ *(?:\d+|SUM)\] Sent \d+ datagrams",
     ),
-    line("rest", Nothing, r"\[ *\S+\] \((?:sender|receiver) statistics not available\)|Server output:|\^C"),
+    line("rest", Nothing, r"\[ *\S+\] \((?:sender|receiver) statistics not available\)|\^C"),
 ];

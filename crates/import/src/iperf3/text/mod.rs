@@ -51,7 +51,8 @@ pub fn has_sums(text: &str) -> bool {
 /// The results in a text.
 pub fn read(text: &str) -> Vec<Imported> {
     static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
-    let text = parts::rejoined(text, &TABLE);
+    let (text, of_servers) = parts::without_servers(text);
+    let text = parts::rejoined(&text, &TABLE);
     let mut log: Log = log(&text, "iperf3", &TABLE, parts::again);
     settle(&mut log.runs);
     let mixed = parts::mixed(&log.runs);
@@ -97,6 +98,11 @@ pub fn read(text: &str) -> Vec<Imported> {
         super::figures::figures(&test, builder, against);
     }
     let mut results = results.finish(&log);
+    if let Some(first) = results.first_mut().filter(|_| of_servers) {
+        first.remarks.push(
+            "what servers said of the same tests stands in it (Server output) and was not read again".into(),
+        );
+    }
     results.iter_mut().for_each(super::figures::headlines);
     results
 }

@@ -1,5 +1,6 @@
 //! Which lines of iperf3's text are of one test, where the line that begins it was not copied,
-//! where two tests wrote at once, and where a mail wrapped its lines.
+//! where two tests wrote at once, where a client shows its server's lines, and where a mail wrapped
+//! its lines.
 
 use crate::kit::{Hit, Run, Table};
 
@@ -117,4 +118,23 @@ pub fn rejoined(text: &str, table: &Table) -> String {
         whole.push('\n');
     }
     whole
+}
+
+/// A text without what servers said of the same tests (`--get-server-output`), and whether there
+/// was any: a client shows it behind its own sums.
+pub fn without_servers(text: &str) -> (String, bool) {
+    let mut plain = String::with_capacity(text.len());
+    let (mut inside, mut any) = (false, false);
+    for line in text.lines() {
+        match line.trim() {
+            "Server output:" => (inside, any) = (true, true),
+            "iperf Done." => inside = false,
+            own => inside &= !own.starts_with("Connecting to host "),
+        }
+        if !inside {
+            plain.push_str(line);
+            plain.push('\n');
+        }
+    }
+    (plain, any)
 }

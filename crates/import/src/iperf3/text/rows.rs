@@ -186,16 +186,25 @@ impl Shape {
     /// One stream: what its sender and its receiver say.
     fn stream(&self, rows: &[Row], last: &[&Row], id: &str, back: bool) -> Value {
         let mut stream = json!({});
-        for row in last.iter().filter(|row| row.id == id) {
-            let name = match (self.udp, row.end) {
-                (true, "receiver") => "udp",
-                (true, "sender") if stream.get("udp").is_some() => continue,
-                (true, _) => "udp",
-                (false, "receiver") => "receiver",
-                (false, _) => "sender",
+        let own = || last.iter().filter(|row| row.id == id);
+        for row in own() {
+            let name = if row.end == "receiver" {
+                "receiver"
+            } else if self.udp {
+                "udp"
+            } else {
+                "sender"
             };
             stream[name] = row.json(self.udp);
             stream[name]["sender"] = self.sends_of(back).into();
+        }
+        // What was lost of what was sent says the receiver.
+        if let Some(row) = own().find(|row| self.udp && row.end == "receiver") {
+            let row = row.json(true);
+            for name in ["jitter_ms", "lost_packets", "packets", "lost_percent"] {
+                stream["udp"][name] = row[name].clone();
+            }
+            stream["udp"]["sender"] = self.sends_of(back).into();
         }
         let windows = self.way(rows, back).filter(|row| row.id == id && row.end != "(omitted)");
         let window = windows.filter_map(|row| row.window).reduce(f64::max);

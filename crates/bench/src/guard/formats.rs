@@ -1,0 +1,244 @@
+//! Tools whose output is known: the number that each is judged by.
+
+use super::extract::{all, documents, number, regex};
+use model::Better::{self, Lower};
+
+/// A tool whose output is known.
+pub struct Format {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub unit: &'static str,
+    pub better: Better,
+    find: Find,
+}
+
+/// How its results are found.
+enum Find {
+    /// The first group of a pattern.
+    By(&'static str),
+    With(fn(&str) -> anyhow::Result<Vec<f64>>),
+}
+use Find::{By, With};
+
+/// Tools by name.
+pub const FORMATS: &[Format] = &[
+    tool(
+        "unixbench",
+        "UnixBench index",
+        "",
+        By(r"System Benchmarks Index Score(?: \(Partial Only\))?\s+([0-9.]+)"),
+    ),
+    Format { better: Lower, ..tool("hackbench", "hackbench time", "s", By(r"^\s*Time:\s+([0-9.]+)")) },
+    tool("sysbench", "sysbench events", "1/s", With(sysbench)),
+    tool("fio", "fio operations", "1/s", With(fio)),
+    tool("iperf3", "iperf3 received", "bit/s", With(iperf3)),
+    Format {
+        better: Lower,
+        ..tool("perf-bench", "perf bench total time", "s", By(r"Total time:\s+([0-9.]+) \[sec\]"))
+    },
+    tool("stream", "STREAM triad", "MB/s", By(r"^Triad:\s+([0-9.]+)")),
+    tool("wrk", "wrk requests", "1/s", By(r"^Requests/sec:\s+([0-9.]+)")),
+    tool("coremark", "CoreMark", "1/s", By(r"^Iterations/Sec\s+:\s+([0-9.]+)")),
+    tool(
+        "stress-ng",
+        "stress-ng bogo operations",
+        "1/s",
+        By(r"^stress-ng: (?:info|metrc): +\[\d+\] [a-z][\w-]* +\d+(?: +[0-9.]+){3} +([0-9.]+) +[0-9.]+"),
+    ),
+    tool("likwid-bench", "likwid-bench bandwidth", "MB/s", By(r"^MByte/s:\s+([0-9.]+)")),
+    tool("hpl", "HPL", "Gflop/s", By(r"^W[A-Z]\d\d\w+(?:\s+\d+){4}\s+[0-9.]+\s+([0-9.e+-]+)")),
+    tool("hpcg", "HPCG rating", "Gflop/s", By(r"GFLOP/s rating of=([0-9.]+)")),
+    tool("npb", "NPB operations", "Mop/s", By(r"Mop/s total\s+=\s+([0-9.]+)")),
+];
+
+const fn tool(name: &'static str, title: &'static str, unit: &'static str, find: Find) -> Format {
+    Format { name, title, unit, better: Better::Higher, find }
+}
+
+pub fn format_of(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+impl Format {
+    /// The results in what the tool printed, one after the other.
+    pub(super) fn find(&self, text: &str) -> anyhow::Result<Vec<f64>> {
+        match self.find {
+            By(pattern) => all(text, pattern),
+            With(find) => find(text),
+        }
+    }
+}
+
+/// Events a second of each test: printed by that of the CPU, else all events over the total time,
+/// which all tests print.
+fn sysbench(text: &str) -> anyhow::Result<Vec<f64>> {
+    let seconds = all(text, r"total time:\s+([0-9.]+)s")?;
+    let rates = all(text, r"events per second:\s+([0-9.]+)")?;
+    // A test of the CPU prints both: where each test is one, the rates say all.
+    if rates.len() >= seconds.len() {
+        return Ok(rates);
+    }
+    let events = all(text, r"total number of events:\s+([0-9.]+)")?;
+    let pairs = events.into_iter().zip(seconds).filter(|(_, seconds)| *seconds > 0.0);
+    Ok(pairs.map(|(events, seconds)| events / seconds).collect())
+}
+
+/// Operations a second of all jobs of each run, reads and writes and trims together: from its JSON,
+/// else from its text.
+fn fio(text: &str) -> anyhow::Result<Vec<f64>> {
+    let of = |job: &serde_json::Value| -> f64 {
+        ["read", "write", "trim"].iter().filter_map(|kind| job[kind]["iops"].as_f64()).sum()
+    };
+    let runs = documents(text, '{').into_iter();
+    let runs: Vec<f64> = runs.filter_map(|run| Some(run["jobs"].as_array()?.iter().map(of).sum())).collect();
+    if !runs.is_empty() {
+        return Ok(runs);
+    }
+    // Each run says its version, then its results.
+    let line = regex(r"^fio-[0-9]|^\s*(?:read|write|trim)\s*: IOPS=([0-9.]+)([kM]?)")?;
+    let (mut runs, mut fresh) = (Vec::new(), true);
+    for found in line.captures_iter(text.as_bytes()) {
+        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
+        let Some(rate) = part(1) else {
+            fresh = true;
+            continue;
+        };
+        let rate = number(&rate)? * scale(part(2).as_deref());
+        match runs.last_mut().filter(|_| !fresh) {
+            Some(sum) => *sum += rate,
+            None => runs.push(rate),
+        }
+        fresh = false;
+    }
+    Ok(runs)
+}
+
+/// What a unit's letter multiplies by.
+fn scale(letter: Option<&str>) -> f64 {
+    match letter {
+        Some("k" | "K") => 1e3,
+        Some("M") => 1e6,
+        Some("G") => 1e9,
+        Some("T") => 1e12,
+        _ => 1.0,
+    }
+}
+
+/// Bits a second that arrived in each test: from its JSON, else from the last line of a test's text
+/// that speaks of a receiver.
+fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
+    let rate = |test: &serde_json::Value, name: &str| test["end"][name]["bits_per_second"].as_f64();
+    let tests = documents(text, '{').into_iter();
+    let tests: Vec<f64> =
+        tests.filter_map(|test| rate(&test, "sum_received").or_else(|| rate(&test, "sum"))).collect();
+    if !tests.is_empty() {
+        return Ok(tests);
+    }
+    let line = regex(r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
+    let (mut tests, mut fresh) = (Vec::new(), true);
+    for found in line.captures_iter(text.as_bytes()) {
+        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
+        let Some(rate) = part(1) else {
+            fresh = true;
+            continue;
+        };
+        if !fresh {
+            tests.pop();
+        }
+        tests.push(number(&rate)? * scale(part(2).as_deref()));
+        fresh = false;
+    }
+    Ok(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::extract::tests::kept;
+    use super::super::extract::{Found, Wanted};
+    use super::*;
+
+    #[test]
+    fn known_tools_are_read() {
+        let read = |name: &str, text: &str| {
+            let wanted = Wanted::format(format_of(name).expect("known"), None);
+            wanted.find(&kept(text), &kept("")).map(|one| one.value).map_err(|error| error.to_string())
+        };
+        let index = "\nSystem Benchmarks Index Score                                        1390.9\n";
+        assert_eq!(read("unixbench", index), Ok(1390.9));
+        let partial = "System Benchmarks Index Score (Partial Only)   12.5\n";
+        assert_eq!(read("unixbench", partial), Ok(12.5));
+        assert_eq!(read("hackbench", "Running in process mode\nTime: 0.123\n"), Ok(0.123));
+        let cpu =
+            "CPU speed:\n    events per second:  1234.56\n\nGeneral statistics:\n    total time:  10.0s\n";
+        assert_eq!(read("sysbench", cpu), Ok(1234.56));
+        let threads = "    total time:                          2.0000s\n    total number of events:   500\n";
+        assert_eq!(read("sysbench", threads), Ok(250.0));
+        let fio = "  read: IOPS=1.5k, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n";
+        assert_eq!(read("fio", fio), Ok(2000.0));
+        let fio = "{\"jobs\": [{\"read\": {\"iops\": 10.5}, \"write\": {\"iops\": 1}}]}";
+        assert_eq!(read("fio", fio), Ok(11.5));
+        let iperf = "[  5]   0.00-1.00   sec  1.1 GBytes  9.42 Gbits/sec    0   sender\n\
+                     [  5]   0.00-1.00   sec  1.1 GBytes  9.40 Gbits/sec        receiver\n";
+        assert_eq!(read("iperf3", iperf), Ok(9.4e9));
+        assert_eq!(read("iperf3", "{\"end\": {\"sum_received\": {\"bits_per_second\": 5e9}}}"), Ok(5e9));
+        assert_eq!(read("perf-bench", "     Total time: 5.123 [sec]\n\n   5.1 usecs/op\n"), Ok(5.123));
+        for (tool, text, value) in [
+            ("stream", "Copy:  1.0  0.1\nTriad:           23314.0     0.291828\n", 23_314.0),
+            ("wrk", "Requests/sec:   1397.74\nTransfer/sec:     13.60MB\n", 1397.74),
+            ("coremark", "Iterations/Sec   : 42168.886390\nIterations       : 1200000\n", 42_168.886_39),
+            (
+                "stress-ng",
+                "stress-ng: metrc: [7] cpu     3394      2.00      2.01      0.00      1695.51        1687.29        50.24  6580\n",
+                1695.51,
+            ),
+            ("likwid-bench", "MByte/s:\t\t30128.50\n", 30_128.5),
+            (
+                "hpl",
+                "WR11C2R4       10000   192     2     2              20.50             3.2528e+01\n",
+                32.528,
+            ),
+            ("hpcg", "Final Summary::HPCG result is VALID with a GFLOP/s rating of=4.91\n", 4.91),
+            ("npb", " Mop/s total     =                  7973.99\n Mop/s/thread    = 1.0\n", 7973.99),
+        ] {
+            assert_eq!(read(tool, text), Ok(value), "{tool}");
+        }
+        assert!(read("perf-bench", "nothing\n").expect_err("nothing").contains("did not appear"));
+    }
+
+    /// The last result counts, and how many there are is known.
+    #[test]
+    fn several_results_of_a_tool_are_told_apart() {
+        let cpu = |rate: f64| {
+            format!("events per second:  {rate}\n total time:  10.0s\n total number of events: 9\n")
+        };
+        let threads = |events: u32| format!(" total time:  2.0000s\n total number of events:   {events}\n");
+        let fio = |read: u32| {
+            format!(
+                "fio-3.33\nStarting 2 processes\n  read: IOPS={read}, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n"
+            )
+        };
+        let iperf = |rate: f64| {
+            format!(
+                "Connecting to host a, port 5201\n[  5] 0.00-1.00 sec 1 GBytes {rate} Gbits/sec receiver\n[SUM] 0.00-1.00 sec 2 GBytes {rate} Gbits/sec receiver\n"
+            )
+        };
+        let json =
+            |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
+        let jobs = |iops: f64| format!("{{\"jobs\": [{{\"read\": {{\"iops\": {iops}}}}}]}}\n");
+        for (tool, outputs, expected) in [
+            ("sysbench", [cpu(1.5), cpu(2.5)], [1.5, 2.5]),
+            ("sysbench", [threads(500), threads(600)], [250.0, 300.0]),
+            ("fio", [fio(100), fio(300)], [600.0, 800.0]),
+            ("fio", [jobs(7.0), jobs(8.5)], [7.0, 8.5]),
+            ("iperf3", [iperf(9.0), iperf(7.0)], [9e9, 7e9]),
+            ("iperf3", [json(5e9), json(4e9)], [5e9, 4e9]),
+            ("hackbench", ["Time: 0.5\n".into(), "Time: 0.25\n".into()], [0.5, 0.25]),
+            ("perf-bench", ["Total time: 5.0 [sec]\n".into(), "Total time: 4.0 [sec]\n".into()], [5.0, 4.0]),
+        ] {
+            let wanted = Wanted::format(format_of(tool).expect("known"), None);
+            let find = |text: &str| wanted.find(&kept(text), &kept("")).expect("a number");
+            assert_eq!(find(&outputs[0]), Found { value: expected[0], of: 1 }, "{tool}");
+            assert_eq!(find(&outputs.concat()), Found { value: expected[1], of: 2 }, "{tool}");
+        }
+    }
+}

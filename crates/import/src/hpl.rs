@@ -1,0 +1,71 @@
+//! HPL, the High-Performance Linpack: floating-point operations per second of a dense solver.
+
+use crate::Format;
+use crate::kit::form::{Form, Row, Said, param, point, tool};
+use crate::kit::{Does, Run, line};
+
+pub(crate) const FORM: Form = Form {
+    format: Format("HPL result"),
+    program: "xhpl",
+    remark: "HPL gives what its parameters and its linear algebra library give, too: compare it with the same of both",
+    marks: &["begin", "row"],
+    lines: &[
+        line("begin", Does::Begins, r"HPLinpack (?<value>[\d.]+) +-- .*"),
+        line(
+            "row",
+            Does::Adds,
+            r"(?<variant>W[A-Z]\d\d[A-Z]\d[A-Z]\d+) +(?<n>\d+) +(?<nb>\d+) +(?<p>\d+) +(?<q>\d+) +(?<time>[\d.]+) +(?<value>[\d.]+(?:e[+-]\d\d)?)",
+        ),
+        line("passed", Does::Adds, r"\|\|Ax-b\|\|.*\.{3,} PASSED"),
+        line("failed", Does::Adds, r"(?<value>\|\|Ax-b\|\|.*\.{3,} FAILED)"),
+        line("count", Does::Once, r"(?<value>\d+) tests completed and failed residual checks,"),
+        line("end", Does::Ends, r"End of Tests\."),
+        line(
+            "rest",
+            Does::Nothing,
+            r"={20,}|-{20,}|[A-Z/0-9]+ +: .*|Written by .*|Modified by .*|An explanation of .*|The following parameter .*",
+        ),
+        line(
+            "rest",
+            Does::Nothing,
+            r"- The (?:matrix|following|relative) .*|- Computational tests .*|\|\|Ax-b\|\|_oo / .*|T/V +N +NB .*",
+        ),
+        line(
+            "rest",
+            Does::Nothing,
+            r"HPL_pdgesv\(\) .*|Finished +\d+ tests .*|\d+ tests? (?:completed|skipped) .*|\S+ : Column=\d+ .*",
+        ),
+    ],
+    facts: &[("hpl", "begin")],
+    told: &[],
+    flags: &[],
+    settings: &[
+        param("variant", "variant"),
+        param("nb", "nb"),
+        param("p", "p"),
+        param("q", "q"),
+        point("n", "n"),
+    ],
+    figures: &[Row { wording: "HPL", unit: "Gflop/s", ..Row::rate("row", "cpu.hpl", "flops") }],
+    headlines: &["flops"],
+    check,
+};
+
+tool!(FORM, "results of HPL (Linpack)");
+
+fn check(run: &Run, said: &mut Said) {
+    run.all("failed").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    let rows = run.all("row").count();
+    let judged = run.all("passed").count() + run.all("failed").count();
+    if judged < rows {
+        said.interrupted("a test has no line on whether its residual check passed");
+    }
+    for hit in run.all("row") {
+        // The operations that HPL counts: 2/3 n³ + 3/2 n².
+        let work = hit.number("n").map(|n| {
+            let value = (2.0 / 3.0 * n.value.powi(3) + 1.5 * n.value.powi(2)) / 1e9;
+            crate::kit::Number { value, rounding: 0.0 }
+        });
+        said.rate("Gflops", hit.number("value"), work, hit.number("time"));
+    }
+}

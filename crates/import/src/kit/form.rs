@@ -1,0 +1,374 @@
+//! Formats that are told by tables alone: their lines, what of these makes up keys, and which of
+//! their numbers are figures. What such a table cannot say is one function, which looks for what
+//! the lines have against each other.
+
+use regex::Regex;
+
+use super::{Log, Number, Pattern, Results, Run, Table, headlines, is_rate, log};
+use crate::builder::{Builder, Meaning};
+use crate::own::{Against, percentile_name, short, too_few_beyond};
+use crate::{Format, Imported, Keyed, keyed};
+use model::{Better, Value};
+
+/// The name of lines in whose field `value` a program says why it gives up.
+const DIED: &str = "died";
+
+/// A format of a text.
+pub struct Form {
+    pub format: Format,
+    /// The program by which a command line runs it.
+    pub program: &'static str,
+    /// Stands beside each result: what the tool never tells.
+    pub remark: &'static str,
+    /// The lines by which a text is known.
+    pub marks: &'static [&'static str],
+    pub lines: &'static [Pattern],
+    /// What is told of the machine or the program, label and place; a label that begins with `?` is
+    /// told where it tells results apart.
+    pub facts: &'static [(&'static str, &'static str)],
+    /// Options of the command that have a value and that the text tells, too.
+    pub told: &'static [&'static str],
+    /// Options without a value that change nothing of what is measured.
+    pub flags: &'static [&'static str],
+    /// What stands in the keys of all figures.
+    pub settings: &'static [Setting],
+    pub figures: &'static [Row],
+    /// Metrics that say most.
+    pub headlines: &'static [&'static str],
+    pub check: fn(&Run, &mut Said),
+}
+
+/// A part of a key: the parameter's name, and the place of its value. A value that is not told, and
+/// one that is what the tool does unless it is asked, is no part. Points whose line has the letter
+/// of a unit in `<field>_unit` are in steps of 1024.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    pub name: &'static str,
+    pub place: &'static str,
+    /// A size or a count along which a figure is a curve.
+    pub is_point: bool,
+    pub unless: &'static str,
+}
+
+pub const fn param(name: &'static str, place: &'static str) -> Setting {
+    Setting { name, place, is_point: false, unless: "" }
+}
+
+pub const fn point(name: &'static str, place: &'static str) -> Setting {
+    Setting { name, place, is_point: true, unless: "" }
+}
+
+/// What one printed unit is in the figure's own.
+#[derive(Clone, Copy)]
+pub enum Scale {
+    By(f64),
+    /// The line has the letter of its unit in `<field>_unit`, in steps of the first number.
+    Letter(f64, f64),
+    /// The line has the unit of time in `<field>_unit`, and the figure is in µs.
+    Time,
+}
+
+/// A figure: the field of a line, and what it means. In `bench`, `metric` and `wording` a name in
+/// braces stands for what is at this place.
+pub struct Row {
+    /// The place, `line.field`.
+    pub place: &'static str,
+    pub bench: &'static str,
+    /// `latency_p{percent}`: of percentiles.
+    pub metric: &'static str,
+    pub wording: &'static str,
+    pub unit: &'static str,
+    pub scale: Scale,
+    pub better: Better,
+    pub settings: &'static [Setting],
+    /// Why it is not strictly what the series of the same key means here.
+    pub note: &'static str,
+    /// The place of the number of observations that a percentile is of.
+    pub observations: &'static str,
+    /// Behind a line of this name the same lines mean something else.
+    pub until: &'static str,
+    /// The field has several numbers, each of that which stands above it at the first place, and
+    /// which settings have by the second name.
+    pub across: (&'static str, &'static str),
+}
+
+impl Row {
+    /// A rate, better high.
+    pub const fn rate(place: &'static str, bench: &'static str, metric: &'static str) -> Row {
+        Row {
+            place,
+            bench,
+            metric,
+            wording: "",
+            unit: "1/s",
+            scale: Scale::By(1.0),
+            better: Better::Higher,
+            settings: &[],
+            note: "",
+            observations: "",
+            until: "",
+            across: ("", ""),
+        }
+    }
+
+    /// A time in µs, better low.
+    pub const fn time(place: &'static str, bench: &'static str, metric: &'static str) -> Row {
+        Row { unit: "us", scale: Scale::Time, better: Better::Lower, ..Row::rate(place, bench, metric) }
+    }
+}
+
+/// What a run has against itself, or needs said beside its figures.
+pub struct Said<'b> {
+    builder: &'b mut Builder,
+    against: &'b mut Against,
+}
+
+impl Said<'_> {
+    /// A remark on the result, once.
+    pub fn remark(&mut self, text: &str) {
+        if !self.builder.remarks.iter().any(|known| known == text) && self.builder.remarks.len() < 20 {
+            self.builder.remarks.push(text.to_string());
+        }
+    }
+
+    /// The tool itself says that the result is not valid.
+    pub fn invalid(&mut self, text: &str) {
+        self.against.invalid(text);
+    }
+
+    /// The run did not come to its end.
+    pub fn interrupted(&mut self, text: &str) {
+        self.against.interrupted(text);
+    }
+
+    /// A rate that is not its amount over its time; all three as printed, in units that fit.
+    pub fn rate(&mut self, what: &str, rate: Option<Number>, amount: Option<Number>, time: Option<Number>) {
+        if let (Some(rate), Some(amount), Some(time)) = (rate, amount, time)
+            && !is_rate(rate, amount, time)
+        {
+            let text =
+                format!("it says {}; {} in {} s is another rate", rate.value, amount.value, time.value);
+            self.against.disagree(what, text, "the file");
+        }
+    }
+}
+
+impl Run<'_> {
+    /// What stands at a place: `line.field`, of the last line of this name, or an option of the
+    /// command, `-t`, `--threads`.
+    pub fn at(&self, place: &str) -> Option<&str> {
+        if place.is_empty() {
+            return None;
+        }
+        match place.split_once('.') {
+            _ if place.starts_with('-') => self.asked.as_ref()?.value(&[place]),
+            Some((line, field)) => self.all(line).last()?.text(field),
+            None => self.all(place).last()?.text("value"),
+        }
+    }
+
+    /// What stands at a place for the line with this number: in the line itself, else in the last
+    /// line of the name before it, else in the last one.
+    fn near(&self, place: usize, name: &str) -> Option<&str> {
+        let hit = &self.hits[place];
+        if let Some(text) = hit.text(name) {
+            return Some(text);
+        }
+        let (line, field) = name.split_once('.').unwrap_or((name, "value"));
+        let before = self.hits[..=place].iter().rev().find(|hit| hit.name == line);
+        before.and_then(|hit| hit.text(field)).or_else(|| self.at(name))
+    }
+
+    /// The number at a place.
+    pub fn number(&self, place: &str) -> Option<Number> {
+        Number::read(self.at(place)?)
+    }
+}
+
+/// Reads texts of a form.
+pub struct Reader {
+    form: &'static Form,
+    table: Table,
+    mark: Regex,
+}
+
+impl Reader {
+    pub fn new(form: &'static Form) -> Reader {
+        let marks = form.lines.iter().filter(|line| form.marks.contains(&line.name));
+        let marks: Vec<&str> = marks.map(|line| line.regex).collect();
+        let mark = format!(r"(?m)^[ \t]*(?:{})[ \t\r]*$", marks.join("|"));
+        // Names of fields may stand in a pattern once.
+        let mark = Regex::new(r"\?<\w+>").expect("a pattern").replace_all(&mark, "?:").into_owned();
+        Reader {
+            form,
+            table: Table::new(form.lines),
+            mark: Regex::new(&mark).expect("a pattern that a test tries"),
+        }
+    }
+
+    pub fn is_one(&self, text: &str) -> bool {
+        self.mark.is_match(text)
+    }
+
+    pub fn read(&self, text: &str) -> Vec<Imported> {
+        let form = self.form;
+        let log: Log = log(text, form.program, &self.table, |_, _, _| None);
+        let mut results = Results::new(form.format, form.remark);
+        for run in &log.runs {
+            let facts = form.facts.iter();
+            let mut facts: Vec<(&'static str, String)> =
+                facts.filter_map(|(label, place)| Some((*label, run.at(place)?.to_string()))).collect();
+            // Whatever else the command asks for may make another result.
+            facts.push((
+                "",
+                run.asked.as_ref().map_or(String::new(), |asked| asked.without(form.told, form.flags)),
+            ));
+            let has_figure = form.figures.iter().any(|row| run.at(row.place).is_some());
+            if let Some((builder, against)) = results.of(run, facts, has_figure) {
+                figures(form, run, builder, against);
+            }
+        }
+        let mut results = results.finish(&log);
+        results.iter_mut().for_each(|result| headlines(result, form.headlines));
+        results
+    }
+}
+
+fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against) {
+    let mut found = false;
+    for row in form.figures {
+        let (line, field) = row.place.split_once('.').unwrap_or((row.place, "value"));
+        let until = run.hits.iter().position(|hit| hit.name == row.until).unwrap_or(run.hits.len());
+        let places = (0..until).filter(|place| run.hits[*place].name == line);
+        for place in places {
+            let Some(text) = run.hits[place].text(field) else { continue };
+            let own = |name: &str| run.near(place, name);
+            if row.across.0.is_empty() {
+                found |= figure(form, row, text, &own, builder);
+                continue;
+            }
+            // Columns, each of the number that stands above it.
+            let heads: Vec<&str> = numbers(own(row.across.0).unwrap_or_default());
+            let columns = numbers(text);
+            for (head, text) in heads.iter().zip(&columns).filter(|_| heads.len() == columns.len()) {
+                let own = |name: &str| if name == row.across.1 { Some(*head) } else { own(name) };
+                found |= figure(form, row, text, &own, builder);
+            }
+        }
+    }
+    if !found && let Some(row) = form.figures.first() {
+        let own = |name: &str| run.at(name).or(Some(""));
+        let why = run.at(DIED).unwrap_or("the run, or the text, ended before a result");
+        if let Some(meaning) = meaning(form, row, &own) {
+            builder.missing(meaning, format!("started, no test finished: {}", short(why)));
+        }
+    }
+    (form.check)(run, &mut Said { builder, against });
+}
+
+/// The numbers of a line of columns, without their units.
+fn numbers(line: &str) -> Vec<&str> {
+    let is_part = |one: char| one.is_ascii_digit() || one == '.';
+    line.split(|one| !is_part(one)).filter(|part| part.contains(|one: char| one.is_ascii_digit())).collect()
+}
+
+/// Adds a figure; whether it is one.
+fn figure<'t>(
+    form: &Form,
+    row: &Row,
+    text: &str,
+    own: &dyn Fn(&str) -> Option<&'t str>,
+    builder: &mut Builder,
+) -> bool {
+    let field = row.place.split_once('.').map_or("value", |(_, field)| field);
+    let letter = own(&format!("{field}_unit")).unwrap_or_default();
+    let factor = match row.scale {
+        Scale::By(factor) => Some(factor),
+        Scale::Letter(step, factor) => Some(super::scale(letter, step) * factor),
+        Scale::Time => micros(letter),
+    };
+    let value = Number::read(text).zip(factor).map(|(number, factor)| number.value * factor);
+    let (Some(meaning), Some(value)) = (meaning(form, row, own), value) else { return false };
+    let percent = own("percent").and_then(|percent| percent.parse().ok());
+    let observations = own(row.observations).and_then(Number::read).map(|number| number.value);
+    let few = percent
+        .filter(|_| row.metric.contains("{percent}"))
+        .and_then(|percent| too_few_beyond(percent, observations, &format!("{text} {letter}")));
+    match few {
+        Some(why) => builder.missing(meaning, why),
+        None => builder.value(meaning, value),
+    }
+    true
+}
+
+/// What one of a unit of time is in µs.
+fn micros(unit: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 7] =
+        [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7), ("h", 3.6e9)];
+    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+}
+
+/// What a figure means; `None` where what its name needs is not told.
+fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) -> Option<Meaning> {
+    let metric = match row.metric.split_once("_p{percent}") {
+        Some((stem, _)) => percentile_name(stem, own("percent")?)?,
+        None => filled(row.metric, own)?,
+    };
+    let bench = filled(row.bench, own)?
+        .to_lowercase()
+        .replace(|one: char| !one.is_ascii_alphanumeric() && !".-_".contains(one), "-");
+    let mut keyed: Keyed = keyed(&format!("{bench}@free#{metric}"))?;
+    for setting in form.settings.iter().chain(row.settings) {
+        let Some(text) = own(setting.place).filter(|text| *text != setting.unless && !text.is_empty()) else {
+            continue;
+        };
+        let text = short(&text.to_lowercase());
+        let scaled = own(&format!("{}_unit", field_of(setting.place))).zip(Number::read(&text));
+        let value = match scaled.filter(|_| setting.is_point) {
+            Some((unit, number)) => Value::Int((number.value * super::scale(unit, 1024.0)) as i64),
+            None => text.parse().map_or_else(|_| Value::Text(text), Value::Int),
+        };
+        let params = if setting.is_point { &mut keyed.point } else { &mut keyed.case.params };
+        params.set(setting.name, value);
+    }
+    let words = metric.replace('_', " ");
+    let wording = match row.wording {
+        "" => format!("{} {words}", form.program),
+        wording => filled(wording, own)?.trim().to_string(),
+    };
+    Some(Meaning { keyed, wording, unit: row.unit.into(), better: row.better, note: row.note.to_string() })
+}
+
+/// A place with its field.
+fn field_of(place: &str) -> String {
+    if place.contains('.') { place.to_string() } else { format!("{place}.value") }
+}
+
+/// A text with what is at the places in its braces.
+fn filled<'t>(template: &str, own: &dyn Fn(&str) -> Option<&'t str>) -> Option<String> {
+    let mut parts = template.split('{');
+    let mut text = parts.next()?.to_string();
+    for part in parts {
+        let (place, rest) = part.split_once('}')?;
+        text.push_str(&short(own(place)?));
+        text.push_str(rest);
+    }
+    Some(text)
+}
+
+/// Declares the tool of a form.
+macro_rules! tool {
+    ($form:ident, $files:literal) => {
+        pub(crate) const TOOL: crate::Tool = {
+            static READER: std::sync::LazyLock<crate::kit::form::Reader> =
+                std::sync::LazyLock::new(|| crate::kit::form::Reader::new(&$form));
+            crate::Tool {
+                files: $files,
+                json: &[],
+                is_one: |text| READER.is_one(text),
+                read: |text| Ok(READER.read(text)),
+            }
+        };
+    };
+}
+pub(crate) use tool;

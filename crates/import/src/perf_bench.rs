@@ -1,0 +1,97 @@
+//! `perf bench` beside its tests of the scheduler: memory functions, system calls, futexes and
+//! epoll. Its KB, MB and GB are powers of 1024 (perf's `tools/perf/bench/mem-functions.c`).
+
+use crate::Format;
+use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::{Does, Run, line};
+
+pub(crate) const FORM: Form = Form {
+    format: Format("perf bench result"),
+    program: "perf",
+    remark: "perf bench does not tell where its threads ran",
+    marks: &["begin"],
+    lines: &[
+        line(
+            "begin",
+            Does::Begins,
+            r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)",
+        ),
+        line("function", Does::Adds, r"# function '(?<value>[^']+)'.*"),
+        line("size", Does::Adds, r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
+        line("moved", Does::Adds, r"(?<value>\d+\.\d+)d? (?<value_unit>[KMG]?)(?:B|bytes)/[Ss]ec"),
+        line(
+            "threads",
+            Does::Once,
+            r"Run summary \[PID \d+\]: (?<value>\d+) threads?,? .*?(?:for (?<seconds>\d+) secs\.)?",
+        ),
+        line(
+            "threads",
+            Does::Once,
+            r"Run summary \[PID \d+\]: (?:blocking on|Requeuing) (?<value>\d+) threads .*",
+        ),
+        line("latency", Does::Adds, r"(?<value>\d+\.\d+) (?<value_unit>u)secs/op"),
+        line("calls", Does::Adds, r"(?<value>\d+) ops/sec"),
+        line(
+            "average",
+            Does::Adds,
+            r"Averaged (?<value>\d+) operations/sec \(\+- +[\d.]+%\), total secs = \d+",
+        ),
+        line("done", Does::Adds, r"Averaged (?<value>\d+) (?<kind>ADD|MOD|DEL) operations \(\+- +[\d.]+%\)"),
+        line(
+            "woken",
+            Does::Adds,
+            r"(?:Wokeup|Requeued) \d+ of \d+ threads in (?<value>[\d.]+) (?<value_unit>ms) \(\+- ?[\d.]+%\)",
+        ),
+        line(
+            "woken",
+            Does::Adds,
+            r"Avg per-thread latency \(waking \d+/\d+ threads\) in (?<value>[\d.]+) (?<value_unit>ms) \(\+- ?[\d.]+%\)",
+        ),
+        line("time", Does::Adds, r"Total time: +(?<value>[\d.]+) \[sec\]"),
+        line("executed", Does::Adds, r"# Executed (?<value>[\d,]+) \w+\(\) calls"),
+        line("died", Does::Adds, r"Error: (?<value>.*)|Unknown benchmark: .*"),
+        line(
+            "rest",
+            Does::Nothing,
+            r"Usage: perf bench .*|-\w, --[\w-]+.*|\[thread +\d+\] .*|\[Run \d+\]: .*",
+        ),
+    ],
+    facts: &[],
+    told: &["-r", "--runtime", "-t", "--threads", "-s", "--size", "-l", "--nr_loops", "--loop"],
+    flags: &["bench", "mem", "syscall", "futex", "epoll", "basic"],
+    settings: &[param("function", "function"), point("threads", "threads")],
+    figures: &[
+        Row {
+            wording: "perf bench {begin}",
+            unit: "GB/s",
+            scale: Scale::Letter(1024.0, 1e-9),
+            settings: &[point("bytes", "size")],
+            ..Row::rate("moved", "memory.perf-{begin}", "bandwidth")
+        },
+        Row {
+            wording: "perf bench {begin}",
+            unit: "us",
+            better: model::Better::Lower,
+            ..Row::rate("latency", "perf.{begin}", "latency")
+        },
+        Row { wording: "perf bench {begin}", ..Row::rate("average", "perf.{begin}", "operations") },
+        Row { wording: "perf bench {begin}", ..Row::time("woken", "perf.{begin}", "latency") },
+    ],
+    headlines: &["bandwidth", "latency", "operations"],
+    check,
+};
+
+tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
+
+fn check(run: &Run, said: &mut Said) {
+    if run.hit("done").is_some() {
+        said.remark(
+            "its counts of epoll_ctl operations are not over a time that it prints, and are not read",
+        );
+    }
+    let calls = run.number("calls").zip(run.number("latency"));
+    if let Some((calls, latency)) = calls {
+        let one = crate::kit::Number { value: 1.0, rounding: 0.0 };
+        said.rate("ops/sec", Some(calls), Some(one), Some(latency.times(1e-6)));
+    }
+}

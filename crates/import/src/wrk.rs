@@ -1,0 +1,101 @@
+//! wrk and wrk2: requests of HTTP, as one program sent them and waited for their answers.
+
+use crate::Format;
+use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::{Does, Run, line};
+
+pub(crate) const FORM: Form = Form {
+    format: Format("wrk result"),
+    program: "wrk",
+    remark: "wrk does not tell where its threads and the server ran; what a busy generator sends is no limit of the server",
+    marks: &["begin", "rate"],
+    lines: &[
+        line("begin", Does::Begins, r"Running (?<value>[\d.]+)(?<value_unit>[smh]) test @ (?<url>\S+)"),
+        line("threads", Does::Once, r"(?<value>\d+) threads? and (?<connections>\d+) connections?"),
+        line(
+            "latency",
+            Does::Once,
+            r"Latency +(?<mean>[\d.]+)(?<mean_unit>[um]?s|[mh]) +(?<deviation>[\d.]+)(?:[um]?s|[mh]) +(?<most>[\d.]+)(?<most_unit>[um]?s|[mh]) +[\d.]+%",
+        ),
+        line(
+            "percentile",
+            Does::Adds,
+            r"(?<percent>\d+(?:\.\d+)?)% +(?<value>[\d.]+)(?<value_unit>[um]?s|[mh])",
+        ),
+        line("uncorrected", Does::Once, r"Latency Distribution \(HdrHistogram - Uncorrected Latency .*"),
+        line(
+            "requests",
+            Does::Once,
+            r"(?<value>\d+) requests in (?<time>[\d.]+)(?<time_unit>[um]?s|[mh]), [\d.]+[KMGT]?B read",
+        ),
+        line(
+            "errors",
+            Does::Once,
+            r"(?<value>Socket errors: connect (?<connect>\d+), read (?<read>\d+), write (?<write>\d+), timeout (?<timeout>\d+))",
+        ),
+        line("refused", Does::Once, r"(?<value>Non-2xx or 3xx responses: \d+)"),
+        line("rate", Does::Once, r"Requests/sec: +(?<value>[\d.]+)"),
+        line("moved", Does::Ends, r"Transfer/sec: +(?<value>[\d.]+)(?<value_unit>[KMGT]?)B"),
+        line("died", Does::Adds, r"(?<value>unable to .*)"),
+        line(
+            "rest",
+            Does::Nothing,
+            r"Thread Stats +Avg .*|Req/Sec +.*|Thread calibration: .*|Latency Distribution.*",
+        ),
+        line(
+            "rest",
+            Does::Nothing,
+            r"Initialised \d+ threads.*|Detailed Percentile spectrum:|Value +Percentile .*",
+        ),
+        line("rest", Does::Nothing, r"[\d.]+ +[\d.]+ +\d+ +(?:[\d.]+|inf)|#\[.*\]|-{10,}"),
+    ],
+    facts: &[("url", "begin.url")],
+    told: &["-t", "--threads", "-c", "--connections", "-d", "--duration"],
+    flags: &["--latency", "-L", "-U", "--u_latency"],
+    settings: &[
+        param("rate", "-R"),
+        point("threads", "threads"),
+        point("connections", "threads.connections"),
+    ],
+    figures: &[
+        Row { wording: "wrk requests", ..Row::rate("rate", "network.wrk", "requests") },
+        Row {
+            wording: "wrk bandwidth",
+            unit: "GB/s",
+            scale: Scale::Letter(1024.0, 1e-9),
+            ..Row::rate("moved", "network.wrk", "bandwidth")
+        },
+        Row::time("latency.mean", "network.wrk", "latency_mean"),
+        Row {
+            observations: "requests",
+            until: "uncorrected",
+            ..Row::time("percentile", "network.wrk", "latency_p{percent}")
+        },
+        Row::time("latency.most", "network.wrk", "latency_max"),
+    ],
+    headlines: &["requests", "latency_p50", "latency_p99"],
+    check,
+};
+
+tool!(FORM, "results of wrk and wrk2");
+
+fn check(run: &Run, said: &mut Said) {
+    if run.hit("uncorrected").is_some() {
+        said.remark(
+            "its latencies are from when a request was due; those from when it was sent are left out",
+        );
+    }
+    let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));
+    if counts.into_iter().flatten().any(|count| count.value > 0.0) {
+        said.invalid(run.at("errors").unwrap_or_default());
+    }
+    run.all("refused").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    let seconds = match run.at("requests.time_unit") {
+        Some("m") => 60.0,
+        Some("h") => 3600.0,
+        Some("ms") => 1e-3,
+        _ => 1.0,
+    };
+    let time = run.number("requests.time").map(|time| time.times(seconds));
+    said.rate("Requests/sec", run.number("rate"), run.number("requests"), time);
+}

@@ -1,0 +1,332 @@
+//! Slots by number on boards whose manuals tell which numbers share a channel, a rule a family of
+//! boards.
+
+use super::cpus::Family::{
+    self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
+    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Skylake, Turin,
+    XeonE,
+};
+use super::platforms::{Layout, Rule, rule};
+
+/// (channel, slot) of A1, A2, ... on Dell's boards with ten slots for the first of two Skylake-SP.
+const DELL_TEN: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (3, 1), (4, 1)];
+const DELL_SIX: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
+const DELL_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)];
+
+/// Channels A to H of slots 1 to 8 of Dell's Ice Lake boards; 9 to 16 are their second slots.
+const DELL_SIXTEEN: &[(u32, u32)] = &[
+    (0, 0),
+    (4, 0),
+    (2, 0),
+    (6, 0),
+    (1, 0),
+    (5, 0),
+    (3, 0),
+    (7, 0),
+    (0, 1),
+    (4, 1),
+    (2, 1),
+    (6, 1),
+    (1, 1),
+    (5, 1),
+    (3, 1),
+    (7, 1),
+];
+const DELL_EIGHT: &[(u32, u32)] = &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
+
+/// Channels A to F have odd slots, G to L even ones.
+const DELL_EPYC_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (6, 0), (2, 0), (8, 0), (1, 0), (7, 0), (4, 0), (10, 0), (3, 0), (9, 0), (5, 0), (11, 0)];
+
+/// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
+const HPE_TWELVE: &[(u32, u32)] =
+    &[(5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
+
+/// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
+const LENOVO_TWELVE: &[(u32, u32)] =
+    &[(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0)];
+
+/// Boards of the same maker with eight slots a processor: the first channel of each controller has
+/// two.
+const LENOVO_EIGHT: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
+
+/// Four controllers of two channels: 1 to 8 belong to the first two, 9 to 16 to the others.
+const LENOVO_SIXTEEN: &[(u32, u32)] = &[
+    (3, 0),
+    (3, 1),
+    (2, 0),
+    (2, 1),
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+    (6, 1),
+    (6, 0),
+    (7, 1),
+    (7, 0),
+];
+
+/// Channels L to H, then G, then A to F.
+const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
+    &[(11, 0), (10, 0), (9, 0), (8, 0), (7, 0), (6, 0), (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
+
+/// Nodes with a slot a channel: the second processor is turned round.
+const LENOVO_NODE: &[(u32, u32)] = &[
+    (3, 0),
+    (2, 0),
+    (1, 0),
+    (0, 0),
+    (4, 0),
+    (5, 0),
+    (6, 0),
+    (7, 0),
+    (7, 0),
+    (6, 0),
+    (5, 0),
+    (4, 0),
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (3, 0),
+];
+
+/// Channels of the four controllers as on LENOVO_SIXTEEN, from the other end.
+const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &[
+    (7, 0),
+    (7, 1),
+    (6, 0),
+    (6, 1),
+    (5, 0),
+    (5, 1),
+    (4, 0),
+    (4, 1),
+    (0, 1),
+    (0, 0),
+    (1, 1),
+    (1, 0),
+    (2, 1),
+    (2, 0),
+    (3, 1),
+    (3, 0),
+];
+
+/// Channels F to A, then G to L.
+const LENOVO_EPYC_NODE: &[(u32, u32)] =
+    &[(5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
+
+/// Three channels of two or three slots, of which the last is filled first: the letters behind the
+/// numbers tell the order.
+const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
+const HP_NINE: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];
+
+/// Three channels of two slots, of which the lower number is filled first.
+const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+
+const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
+const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
+const DELL_NAMES: &[&str] =
+    &["{socket-letter}{number}", "dimm_{socket-letter}{number}", "dimm {socket-letter}{number}"];
+
+pub(super) const RULES: &[Rule] = &[
+    rule(
+        "Dell PowerEdge, Xeon E5",
+        Layout::Round,
+        "Dell DL4000 (R720 class) owner's manual: channel 0 = A1, A5, A9; 1 = A2, A6, A10; 2 = A3, \
+         A7, A11; 3 = A4, A8, A12",
+    )
+    .by(&["dell"])
+    .of(FOUR_CHANNELS)
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, three channels",
+        Layout::Round,
+        "Dell PowerEdge T420 and M420 owner's manuals: A1 and A4, A2 and A5, A3 and A6 share a \
+         channel",
+    )
+    .by(&["dell"])
+    .of(&[Nehalem, SandyBridgeEn, IvyBridgeEn])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, 14th generation (Xeon Scalable)",
+        Layout::Lists(&[DELL_SIX, DELL_TEN, DELL_TWELVE]),
+        "Dell R740xd, T640 and XC940 manuals, system memory guidelines: channel n = slots A(n+1) and \
+         A(n+7); R540 manual for ten slots: A1+A7, A2+A8, A3, A4+A9, A5+A10, A6",
+    )
+    .by(&["dell"])
+    .of(SKYLAKE_BOARDS)
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, 15th and 16th generation (Xeon Scalable)",
+        Layout::Lists(&[DELL_EIGHT, DELL_SIXTEEN]),
+        "Dell XC750xa manual, table 18: channel A = slots 1+9, B = 5+13, C = 3+11, D = 7+15, E = \
+         2+10, F = 6+14, G = 4+12, H = 8+16",
+    )
+    .by(&["dell"])
+    .of(&[IceLake, SapphireRapids, EmeraldRapids])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, EPYC",
+        Layout::Round,
+        "Dell white paper \"Balanced Memory with 2nd Generation AMD EPYC Processors for PowerEdge \
+         Servers\": channel n = slots A(n) and A(n+8)",
+    )
+    .by(&["dell"])
+    .of(&[Naples, Rome, Milan])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, 16th generation (EPYC)",
+        Layout::Lists(&[DELL_EPYC_TWELVE]),
+        "Dell R6615 manual, memory channels: channels A to L = slots A1, A5, A3, A9, A7, A11, A2, A6, A4, A10, A8, \
+         A12",
+    )
+    .by(&["dell"])
+    .of(&[Genoa])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, Xeon E",
+        Layout::Round,
+        "Dell R330 and R340 manuals: A1 and A3, A2 and A4 share a channel",
+    )
+    .by(&["dell"])
+    .of(&[XeonE])
+    .locators(DELL_NAMES),
+    rule(
+        "HP ProLiant, 8th and 9th generation (Xeon E5)",
+        Layout::Rows,
+        "HP ProLiant DL380p Gen8 and DL380 Gen9 user guides: channels of consecutive slots (1-3, 4-6, \
+         7-9, 10-12), filled 1, 4, 9, 12 first",
+    )
+    .by(&["hp"])
+    .of(FOUR_CHANNELS)
+    .locators(&["proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "HPE ProLiant, 10th generation (Xeon Scalable)",
+        Layout::Lists(&[HPE_TWELVE]),
+        "HPE white paper \"Population rules for DIMMs in HPE Gen10 servers with Intel Xeon Scalable \
+         processors\": slots 8/7, 10/9, 12/11 = channels 1-3, 5/6, 3/4, 1/2 = channels 4-6",
+    )
+    .by(&["hp"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_TWELVE]),
+        "Lenovo SN550 setup guide: controller 0 = DIMM 5/6, 3/4, 1/2, controller 1 = 8/7, 10/9, \
+         12/11; the next processor counts on from 13",
+    )
+    .by(&["lenovo"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "HP ProLiant, 6th and 7th generation (Xeon 5500/5600)",
+        Layout::Lists(&[HP_SIX, HP_NINE]),
+        "HP ProLiant DL380 G7 user guide, memory subsystem architecture: channel 1 = slots 1G, 2D, 3A, 2 = 4H, \
+         5E, 6B, 3 = 7I, 8F, 9C, filled by letter",
+    )
+    .by(&["hp"])
+    .of(&[Nehalem])
+    .locators(&["proc {socket} dimm {number}{any-letter}", "proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "HP ProLiant, 8th generation (Xeon E5-2400)",
+        Layout::Lists(&[HP_SIX_UP]),
+        "HP ProLiant DL360e Gen8 user guide, memory subsystem architecture: channel 1 = slots 1 (A), 2 (D), \
+         2 = 3 (B), 4 (E), 3 = 5 (C), 6 (F), filled by letter",
+    )
+    .by(&["hp"])
+    .of(&[SandyBridgeEn, IvyBridgeEn])
+    .locators(&["proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem with eight slots a processor (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_EIGHT]),
+        "Lenovo SR570 maintenance manual, memory module installation rules: iMC0 = DIMM 1 (CH2), 2 (CH1), 3+4 \
+         (CH0), iMC1 = 6+5 (CH0), 7 (CH1), 8 (CH2)",
+    )
+    .by(&["lenovo"])
+    .named(&["sr570"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIXTEEN]),
+        "Lenovo SR630 V3 user guide, memory slot and channel identification: iMC1 = DIMM 1 to 4, iMC0 = 5 to 8, \
+         iMC2 = 9 to 12, iMC3 = 13 to 16",
+    )
+    .by(&["lenovo"])
+    .named(&["sr630 v3", "sr650 v3"])
+    .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 (EPYC 9004)",
+        Layout::Lists(&[LENOVO_EPYC_TWELVE]),
+        "Lenovo SR635 V3 user guide, memory-channel configuration: DIMM 12 to 7 = channels F to A, 6 to 1 = G to L",
+    )
+    .by(&["lenovo"])
+    .named(&["sr635 v3", "sr655 v3"])
+    .of(&[Genoa, Turin])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 nodes (Xeon Scalable)",
+        Layout::Board(LENOVO_NODE),
+        "Lenovo SD530 V3 user guide, memory slot and channel identification: DIMM 4 to 1 = channels A to D, 5 to 8 \
+         = E to H; 13 to 16 = A to D, 12 to 9 = E to H",
+    )
+    .by(&["lenovo"])
+    .named(&["sd530 v3", "sd650-n v3"])
+    .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem SR680a V3 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIXTEEN_BACK]),
+        "Lenovo SR680a V3 user guide, memory-channel configuration: iMC3 = DIMM 1 to 4, iMC2 = 5 to 8, iMC0 = 9 to \
+         12, iMC1 = 13 to 16",
+    )
+    .by(&["lenovo"])
+    .named(&["sr680a v3"])
+    .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V3 nodes (EPYC 9004)",
+        Layout::Lists(&[LENOVO_EPYC_NODE]),
+        "Lenovo SD535 V3 user guide, memory-channel configuration: DIMM 1 to 6 = channels F to A, 7 to 12 = G to L",
+    )
+    .by(&["lenovo"])
+    .named(&["sd535 v3", "sr685a v3"])
+    .of(&[Genoa, Turin])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "IBM and Lenovo System x M5 (Xeon E5)",
+        Layout::RowsGoOn,
+        "Lenovo Storage DX8200 (System x3650 M5) documentation, DIMM installation sequence: 1, 4, 9, 12, 2, 5, 8, \
+         11, 3, 6, 7, 10; the next processor counts on from 13",
+    )
+    .by(&["lenovo", "ibm"])
+    .named(&["x3650 m5"])
+    .of(FOUR_CHANNELS)
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+];
