@@ -183,6 +183,8 @@ pub struct Teller<'t> {
     counts: bool,
     /// What stands there since the last line that somebody knows.
     above: Vec<(Kind, Cow<'t, str>)>,
+    /// The commands among them.
+    commands: Vec<String>,
     /// What the last line of a shell has it do behind the run at hand.
     later: VecDeque<Step>,
     /// That run has begun.
@@ -276,12 +278,8 @@ impl<'t> Teller<'t> {
         match step {
             Step::Into(folder) => self.told.folder = folder,
             Step::Other(command) => {
-                let kind = kind(&command);
-                let command = uncounted(&command);
-                if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
-                    self.told.settings.insert(kind, command.clone());
-                }
-                self.above.push((Kind::Beside, command.into()));
+                self.above.push((Kind::Beside, uncounted(&command).into()));
+                self.commands.push(command);
             }
             Step::Run(mut asked) => {
                 if !asked.program.is_empty() && !asked.program.starts_with(['/', '~']) {
@@ -300,6 +298,12 @@ impl<'t> Teller<'t> {
     pub fn begin(&mut self) -> Told {
         if std::mem::replace(&mut self.begun, true) {
             self.go_on();
+        }
+        for command in std::mem::take(&mut self.commands) {
+            let kind = kind(&command);
+            if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
+                self.told.settings.insert(kind, uncounted(&command));
+            }
         }
         let own = lines(&std::mem::take(&mut self.above), self.counts);
         // A command ends no heading, but may be one.
@@ -329,6 +333,7 @@ impl<'t> Teller<'t> {
 
     /// The first of the lines above, and how many they are; they are none of a heading.
     pub fn drop_lines(&mut self) -> Option<(String, usize)> {
+        self.commands.clear();
         let above = std::mem::take(&mut self.above);
         let mut lines = above.into_iter().filter(|(kind, _)| *kind != Kind::Beside);
         let (_, first) = lines.next()?;
