@@ -6,6 +6,7 @@ use model::VerdictKind;
 mod apart;
 pub mod foreign;
 mod forms;
+mod logs;
 mod mutated;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'

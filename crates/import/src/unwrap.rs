@@ -41,23 +41,38 @@ const MOST_SOURCES: usize = 200;
 pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     let text = without_colours(&decoded(&unpacked(bytes)?)?);
     let mut all = vec![Plain { source: String::new(), text }];
-    for _ in 0..DEEPEST {
-        // A page is what a mail or a log may show, too.
-        let (wrapped, others): (Vec<Plain>, Vec<Plain>) =
-            all.into_iter().partition(|one| pages::is_wrapped(&one.text));
-        let shown = wrapped.into_iter().map(|one| Plain { text: unquoted(one.text), ..one });
-        all = others;
-        all.extend(shown.flat_map(prefixes::unprefixed).take(MOST_SOURCES));
+    // A page may show a log, and a log a page.
+    for _ in 0..2 * DEEPEST {
+        if !all.iter().any(|one| pages::is_page(&one.text)) {
+            break;
+        }
+        all = all.into_iter().flat_map(opened).take(MOST_SOURCES).collect();
     }
-    // A page may show a page.
-    let page = |text: String| if pages::is_page(&text) { pages::of_page(&text) } else { text };
-    let opened = |one: Plain| Plain { text: unquoted(unindented(page(page(one.text)))), ..one };
-    all = all.into_iter().map(opened).collect();
+    all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
     for _ in 0..DEEPEST {
         all = all.into_iter().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
     }
     let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
     Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
+}
+
+/// What a page shows, or what a mail or a log has around it.
+fn opened(plain: Plain) -> Vec<Plain> {
+    if !pages::is_page(&plain.text) {
+        return vec![plain];
+    }
+    if pages::is_wrapped(&plain.text) {
+        // One after the other: what a page shows has its own.
+        let text = unquoted(unindented(plain.text.clone()));
+        let shown = match text == plain.text {
+            true => prefixes::unprefixed(plain.clone()),
+            false => vec![Plain { text, ..plain.clone() }],
+        };
+        if shown != [plain.clone()] {
+            return shown;
+        }
+    }
+    vec![Plain { text: pages::of_page(&plain.text), ..plain }]
 }
 
 /// Reads all that comes, to a limit.
@@ -155,6 +170,9 @@ fn pattern(text: &str) -> Regex {
 
 /// Lines that must be wrapped alike before anything is taken off.
 const LEAST_LINES: usize = 3;
+
+/// Of the lines that are not empty so many must have a prefix.
+const MOSTLY: f64 = 0.75;
 
 /// More blanks before a mark make it a part of the text.
 const MOST_BLANKS: usize = 4;
@@ -299,6 +317,19 @@ mod tests {
             ("dmesg", each(text, |line| format!("[   12.345678] {line}"))),
             ("dmesg with times", each(text, |line| format!("[Mon Nov  2 03:04:05 2026] {line}"))),
             ("pdsh", each(text, |line| format!("node1: {line}"))),
+            ("grep -H", each(text, |line| format!("res/a.log:{line}"))),
+            ("mpirun", each(text, |line| format!("[1,0]<stdout>:{line}"))),
+            ("a comment", each(text, |line| format!("# {line}"))),
+            ("a comment of two letters", each(text, |line| format!("// {line}"))),
+            ("a box", each(text, |line| format!("\u{2502} {line:<90} \u{2502}"))),
+            ("GitLab", each(text, |line| format!("2026-11-02T03:04:05.678901Z 01O {line}"))),
+            ("TeamCity", each(text, |line| format!("[03:04:05]W:\t [Step 1/1] {line}"))),
+            ("journald, monotonic", each(text, |line| format!("[   12.345678] box bench[71]: {line}"))),
+            ("journald, unix", each(text, |line| format!("1795958840.123456 box bench[71]: {line}"))),
+            (
+                "journald, full",
+                each(text, |line| format!("Mon 2026-11-02 03:04:05 UTC box bench[71]: {line}")),
+            ),
             ("stern", each(text, |line| format!("bench-7d9f-x2 main {line}"))),
             ("Jenkins", each(text, |line| format!("[2026-11-02T03:04:05.678Z] {line}"))),
             ("the hour", each(text, |line| format!("03:04:05 {line}"))),
@@ -352,7 +383,18 @@ mod tests {
             // In so few lines, or in lines of numbers, nobody sees what is no part of them.
             let is_short = text.lines().filter(|line| !line.trim().is_empty()).count() < LEAST_LINES
                 || !text.contains(char::is_alphabetic);
-            let hidden = ["pdsh", "stern", "cat -n", "numbers and blanks", "grep -n"];
+            let hidden = [
+                "pdsh",
+                "grep -H",
+                "mpirun",
+                "a comment",
+                "a comment of two letters",
+                "a box",
+                "stern",
+                "cat -n",
+                "numbers and blanks",
+                "grep -n",
+            ];
             for (way, (how, bytes)) in wrapped(&text).into_iter().enumerate() {
                 if is_short && hidden.contains(&how) || !takes(number, way) {
                     continue;
@@ -409,6 +451,13 @@ mod tests {
             "> a prompt\nand what it printed\n",
             "< one\n< two\n< three\n---\n> other\n> again\n> last\n",
             "a < b and c > d & e; 5 &lt; 6\n",
+            "1  0.5\n2  0.7\n3  0.9\n",
+            "1  copy: 0.5\n2  copies: 0.7\n4  copies: 0.9\n",
+            "1 copy: 0.5\n2 copies: 0.7\n3 copies: 0.9\n",
+            "# one 1\ntwo 2\n# three 3\n# four 4\n",
+            "* one\n* two\n",
+            "reads: 5 of 6\nwrites: 7 of 8\nsyncs: 9 of 9\n",
+            "10:11 one\n10:12 two\n10:13 three\n",
             "Mon Nov  2 03:04:05 2026\nTue Nov  3 03:04:05 2026\nWed Nov  4 03:04:05 2026\n",
         ] {
             assert_eq!(

@@ -50,8 +50,8 @@ const JUDGED: [&str; 9] = [
 const WORDED: [&str; 3] = ["remarks", "words", "note"];
 
 /// Fails where something of an archived report is no more what it was: a field that is gone, a
-/// number or a text that is another. Fields may have come, what is judged may be judged otherwise,
-/// and sentences may be worded otherwise.
+/// number or a text that is another. Fields and series may have come, what is judged may be judged
+/// otherwise, and sentences may be worded otherwise.
 #[track_caller]
 fn same(what: &str, told: &str, archived: &str) {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
@@ -76,6 +76,15 @@ fn kept(path: &str, now: &Value, then: &Value, changed: &mut Vec<String>) {
                     }
                     Some(now) => kept(&format!("{path}.{key}"), now, then, changed),
                 }
+            }
+        }
+        // Series may have come; those that were there stand in their order.
+        (Value::Array(now), Value::Array(then)) if path.ends_with(".series") && now.len() > then.len() => {
+            let was = |one: &&Value| then.iter().any(|old| old["key"] == one["key"]);
+            let known: Vec<Value> = now.iter().filter(was).cloned().collect();
+            match known.len() == then.len() {
+                true => kept(path, &Value::Array(known), &Value::Array(then.clone()), changed),
+                false => changed.push(format!("{path}: {} of {} are there", known.len(), then.len())),
             }
         }
         (Value::Array(now), Value::Array(then)) if now.len() == then.len() => {

@@ -6,6 +6,7 @@ use crate::tests::{figure, only, recorded, rules, skipped, values};
 use crate::{Imported, read};
 
 mod apart;
+mod engines;
 mod kinds;
 mod told;
 

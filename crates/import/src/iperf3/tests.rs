@@ -1,5 +1,6 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
+mod datagrams;
 mod parts;
 mod text;
 

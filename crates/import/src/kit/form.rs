@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Log, Number, Pattern, Results, Run, Table, headlines, is_rate, log};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, is_rate, log};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -256,7 +256,12 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
             }
         }
     }
-    if !found && let Some(row) = form.figures.first() {
+    // Lines of which nothing tells what they are of are none of a run's.
+    let is_begun = run.hits.iter().any(|hit| hit.does == Does::Begins || hit.name == DIED);
+    if !found
+        && is_begun
+        && let Some(row) = form.figures.first()
+    {
         let own = |name: &str| run.at(name).or(Some(""));
         let why = run.at(DIED).unwrap_or("the run, or the text, ended before a result");
         if let Some(meaning) = meaning(form, row, &own) {

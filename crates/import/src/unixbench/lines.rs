@@ -62,6 +62,11 @@ pub fn read(line: &str) -> Option<Line> {
         .or_else(|| failed(line))
 }
 
+/// Whether a line names the columns of its page's rows.
+pub fn is_page_head(line: &str) -> bool {
+    line.split_whitespace().eq(["Test", "Score", "Unit", "Time", "Iters.", "Baseline", "Index"])
+}
+
 fn head(line: &str) -> Option<Line> {
     if let Some((_, rest)) = line.split_once("BYTE UNIX Benchmarks (Version ") {
         return Some(Line::Banner { version: rest.split(')').next().unwrap_or("").to_string() });

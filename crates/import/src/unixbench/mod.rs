@@ -112,6 +112,9 @@ fn split(text: &str) -> Vec<Report> {
         let Some(report) = reports.last_mut() else { break };
         let found = lines::read(line);
         let in_head = report.sections.is_empty() && !(report.facts.is_empty() && report.host.is_empty());
+        if lines::is_page_head(line) {
+            continue;
+        }
         if found.is_none() {
             if !in_head {
                 above = line.trim().trim_start_matches('#').trim().chars().take(100).collect();

@@ -7,10 +7,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::sides::skeleton;
-use super::{LEAST_LINES, MOST_SOURCES, Plain, pattern};
+use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain, pattern};
+use crate::above::prompt;
 
 /// What begins lines of results: programs, and directions of fio.
-const OWN: [&str; 18] = [
+const OWN: [&str; 20] = [
+    "stress-ng",
+    "openssl",
     "sockperf",
     "iperf3",
     "iperf",
@@ -30,18 +33,21 @@ const OWN: [&str; 18] = [
     "TRIM",
     "MIXED",
 ];
-/// Of the lines of a log so many must have one.
-const MOSTLY: f64 = 0.9;
-
 /// The texts of all that a line's begin names: those are the first two groups of the pattern, and
-/// what stands there.
+/// what stands there. A call above is of each, and what else stands there of none.
 fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
     let (mut all, mut count): (Vec<Plain>, usize) = (Vec::new(), 0);
     let mut last = 0;
     let filled: Vec<&&str> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
-    for line in &filled {
-        let found = kind.captures(line);
-        let source = found.as_ref().map_or("", |found| found.get(1).map_or("", |one| one.as_str()));
+    let says = |line: &str| kind.captures(line).and_then(|found| found.get(2)).is_some();
+    let begin = filled.iter().position(|line| says(line))?;
+    let is_call = |line: &&&&str| prompt(line).is_some();
+    let calls: String = filled[..begin].iter().filter(is_call).map(|line| format!("{line}\n")).collect();
+    let above = filled[..begin].iter().filter(|line| !is_call(line)).map(|line| (*line, None));
+    let named = filled[begin..].iter().map(|line| (*line, kind.captures(line)));
+    for (line, found) in above.chain(named) {
+        let group = |at: usize| found.as_ref().map(|found| found.get(at).map_or("", |one| one.as_str()));
+        let source = group(1).unwrap_or_default();
         if found.is_some() || all.is_empty() {
             last = all.iter().position(|one| one.source == source).unwrap_or(all.len());
             if last == all.len() {
@@ -49,15 +55,18 @@ fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
             }
         }
         count += usize::from(found.is_some());
-        let text = found.as_ref().map_or(**line, |found| found.get(2).map_or("", |one| one.as_str()));
-        all[last].text.push_str(text);
+        all[last].text.push_str(group(2).unwrap_or(line));
         all[last].text.push('\n');
         if all.len() > MOST_SOURCES {
             return None;
         }
     }
-    let enough = count >= LEAST_LINES && count as f64 >= MOSTLY * filled.len() as f64;
-    (enough && !all[0].source.is_empty()).then_some(all)
+    all.iter_mut().for_each(|one| one.text.insert_str(0, &calls));
+    (count >= LEAST_LINES && count as f64 >= MOSTLY * filled.len() as f64).then_some(all)
+}
+
+fn is_named(one: &&Plain) -> bool {
+    !one.source.is_empty()
 }
 
 /// What a text's lines are without their numbers, each once.
@@ -65,15 +74,23 @@ fn skeletons(one: &Plain) -> BTreeSet<String> {
     one.text.lines().map(skeleton).filter(|line| !line.is_empty()).collect()
 }
 
-/// `HOST: LINE`. Each of several hosts printed what another one did, as far as it got; one alone
-/// stands before every line.
+/// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several
+/// hosts printed what another one did, as far as it got; one alone stands before every line.
 pub fn of_hosts(lines: &[&str]) -> Option<Vec<Plain>> {
     static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][\w.-]*):(?: (.*))?$"));
-    let all = by(&HOST, lines)?;
+    static FILE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(\[\d+,\d+\]<std(?:out|err)>|[A-Za-z0-9_~./-]*[./][A-Za-z0-9_./-]*):(.*)$")
+    });
+    [&HOST, &FILE].into_iter().find_map(|kind| of_names(kind, lines))
+}
+
+/// The same by a pattern.
+fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
+    let all = by(kind, lines)?;
     if all.iter().any(|one| OWN.contains(&one.source.as_str())) {
         return None;
     }
-    let own: Vec<BTreeSet<String>> = all.iter().map(skeletons).collect();
+    let own: Vec<BTreeSet<String>> = all.iter().filter(is_named).map(skeletons).collect();
     let figure = |line: &String| line.contains('0') && line.contains(char::is_alphabetic);
     // A name with its value is what a line of a result is, too.
     let is_log = |own: &BTreeSet<String>| own.len() >= 2 && own.iter().any(figure);
@@ -97,7 +114,7 @@ pub fn of_pods(lines: &[&str]) -> Option<Vec<Plain>> {
     let all = by(&POD, &own)?;
     // Two words begin every line of a source, and every source has several.
     let is_log = |one: &Plain| one.text.lines().count() >= 2 && skeletons(one).len() >= 2;
-    (all.iter().all(is_log)).then_some(all)
+    (all.iter().filter(is_named).all(is_log)).then_some(all)
 }
 
 #[cfg(test)]

@@ -21,10 +21,11 @@ pub fn is_page(text: &str) -> bool {
 /// Whether something stands before the first tag of a page in its line, as marks of a mail and
 /// the prefixes of a log do.
 pub fn is_wrapped(text: &str) -> bool {
-    let begins = |line: &str| line.contains("<!DOCTYPE") || line.contains("<!doctype") || is_page(line);
+    static BEGIN: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?i)^\s*<(?:!doctype|[a-z][a-z0-9]*(?:\s[^<>]*)?/?>)"));
+    let begins = |line: &&str| line.contains("<!DOCTYPE") || line.contains("<!doctype") || is_page(line);
     let has_lines = text.lines().nth(LEAST_LINES - 1).is_some();
-    has_lines
-        && text.lines().find(|line| begins(line)).is_some_and(|line| !line.trim_start().starts_with('<'))
+    has_lines && text.lines().find(begins).is_some_and(|line| !BEGIN.is_match(line))
 }
 
 /// The text of a page: lines where it has blocks, cells apart, and what is preformatted as it is.

@@ -5,20 +5,26 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, Plain, hosts, pattern};
+use super::{LEAST_LINES, MOSTLY, Plain, hosts, pattern};
 use crate::above::prompt;
 
 /// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
 /// says that it goes on in the next.
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 18] = [
     // kubectl logs --prefix
     r"^\[(?P<source>pod/[^\]\s]+)\](?: (?P<text>.*))?$",
     // docker compose logs
     r"^(?P<source>[A-Za-z0-9][A-Za-z0-9_.-]*)\s*\|(?: (?P<text>.*))?$",
+    // GitLab
+    r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z \d\d[OE](?: (?P<text>.*))?$",
     // A file of containerd or CRI-O.
     r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?:stdout|stderr) (?:F|(?P<part>P))(?: (?P<text>.*))?$",
     // journalctl -o short-iso
     r"^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d) (?P<source>[A-Za-z0-9_.-]+ [^\s:\[]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$",
+    // journalctl -o short-full
+    r"^[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [A-Z0-9+:-]{1,9} (?P<source>[\w.:-]+ [^\s:\[]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$",
+    // journalctl -o short-monotonic and short-unix
+    r"^(?:\[ *\d+\.\d{6}\]|\d{10}\.\d{6}) (?P<source>[\w.:-]+ [^\s:\[]+)\[(?P<process>\d+)\]:(?: (?P<text>.*))?$",
     // Timestamps of kubectl, docker and others.
     r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
     // syslog by RFC 5424
@@ -35,11 +41,11 @@ const PREFIXES: [&str; 14] = [
     r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\](?: (?P<text>.*))?$",
     // Jenkins
     r"^\[\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\](?: (?P<text>.*))?$",
+    // TeamCity
+    r"^\[\d\d:\d\d:\d\d\][ A-Za-z]:\t *(?:\[[^\]]*\](?: |$))?(?P<text>.*)$",
     // The hour alone, as ts and others print it.
     r"^(?:\d\d:\d\d:\d\d(?:[.,]\d+)?|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\])(?: (?P<text>.*))?$",
 ];
-/// Of the lines that are not empty so many must have one.
-const MOSTLY: f64 = 0.75;
 /// Processes of one log among which those that wrote at once are looked for.
 const MOST_PROCESSES: usize = 100;
 
@@ -64,7 +70,8 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
         .iter()
         .filter(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()) && has_text(kind));
     let Some(kind) = kinds.next() else {
-        let inner = numbered(&lines).map(|text| vec![Plain { source: String::new(), text }]);
+        let inner = numbered(&lines).or_else(|| framed(&lines));
+        let inner = inner.map(|text| vec![Plain { source: String::new(), text }]);
         let Some(inner) = inner.or_else(|| hosts::of_pods(&lines)).or_else(|| hosts::of_hosts(&lines)) else {
             return vec![plain];
         };
@@ -94,6 +101,10 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
             if last == all.len() {
                 all.push(own);
             }
+        }
+        // Jenkins says so what it does itself.
+        if named("text").is_some_and(|text| text.starts_with("[Pipeline] ")) {
+            continue;
         }
         let own = &mut all[last].text;
         // syslog writes so what steers a terminal.
@@ -133,25 +144,47 @@ fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> 
 
 /// What `cat -n`, `nl` and `grep -n` numbered: each line by one more than the one before.
 fn numbered(lines: &[&str]) -> Option<String> {
-    static LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ *(\d+)(?:\t|  |[:|])(.*)$"));
+    static LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ *(\d+)(?:(?:\t|  |[:|])(.*))?$"));
     let (mut text, mut next, mut worded, mut count) = (String::new(), None, false, 0);
     for line in lines {
         if line.trim().is_empty() {
             text.push('\n');
             continue;
         }
-        let found = LINE.captures(line)?;
+        let Some(found) = LINE.captures(line) else {
+            // What stands above the first.
+            next.is_none().then_some(())?;
+            text.push_str(line);
+            text.push('\n');
+            continue;
+        };
         let number: u64 = found[1].parse().ok()?;
         if next.is_some_and(|next| next != number) {
             return None;
         }
         next = Some(number + 1);
         count += 1;
-        worded |= found[2].contains(char::is_alphabetic);
-        text.push_str(&found[2]);
+        let inner = found.get(2).map_or("", |one| one.as_str());
+        worded |= inner.contains(char::is_alphabetic);
+        text.push_str(inner);
         text.push('\n');
     }
     (count >= LEAST_LINES && worded).then_some(text)
+}
+
+/// What stands in a comment of a program, a list, or a box, every line of it.
+fn framed(lines: &[&str]) -> Option<String> {
+    const MARKS: [&str; 7] = ["#", "//", "*", ";", "--", "\u{2502}", "\u{2551}"];
+    let filled = || lines.iter().filter(|line| !line.trim().is_empty());
+    let inner = |line: &str, mark: &str| -> Option<String> {
+        let rest = line.trim_start().strip_prefix(mark)?;
+        let rest = rest.strip_prefix(' ').or(Some(rest).filter(|rest| rest.is_empty()))?;
+        let is_box = !mark.is_ascii();
+        Some(if is_box { rest.trim_end_matches(mark).trim_end() } else { rest }.to_string())
+    };
+    let mark = MARKS.iter().find(|mark| filled().all(|line| inner(line, mark).is_some()))?;
+    let enough = filled().count() >= LEAST_LINES;
+    enough.then(|| lines.iter().map(|line| inner(line, mark).unwrap_or_default() + "\n").collect())
 }
 
 /// The lines in a file of Docker's `json-file`, if all that are not empty are such.
