@@ -337,8 +337,9 @@ impl Run {
 }
 
 impl Part<'_> {
-    fn command(&self) -> &str {
-        self.told.asked.as_ref().map_or("", |asked| &asked.command)
+    /// What its command asks for.
+    fn asks(&self) -> &[String] {
+        self.told.asked.as_ref().map_or(&[], |asked| &asked.words)
     }
 
     /// Whether it may be of another system than an earlier run.
@@ -349,13 +350,13 @@ impl Part<'_> {
         }
         let two = |name: &str| self.run.fact(name).zip(other.run.fact(name));
         let days = two("ran").and_then(|(own, other)| day(own).zip(day(other)));
-        let commands = [self, other].map(Part::command);
+        let commands = [self, other].map(Part::asks);
         let devices = [&self.run, &other.run].map(|run| run.disks.names().join(","));
         two("fio").is_some_and(|(own, other)| own != other)
             || self.told.is_apart(&other.told, false)
             || own.intersection(&others).next().is_some()
                 && (self.told.is_apart(&other.told, true)
-                    || commands[0] != commands[1] && commands.iter().all(|command| !command.is_empty())
+                    || commands[0] != commands[1] && commands.iter().all(|words| !words.is_empty())
                     || days.is_some_and(|(own, other)| own != other)
                     || devices[0] != devices[1] && devices.iter().all(|names| !names.is_empty()))
     }

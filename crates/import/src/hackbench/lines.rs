@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::command::{Invocation, Program, invocations, starts};
 use crate::above::{folder, marked, name, prompt};
 use crate::kit::Number;
-use crate::kit::commands::{Typed, is_loop, is_open};
+use crate::kit::commands::{Typed, is_open};
 use crate::kit::told::is_time;
 
 /// A line that means something.
@@ -167,8 +167,8 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
         return (Some(Line::Prompt { typed, runs: invocations(&command), command }), taken);
     }
     // A command without its prompt, if it is nothing but one.
-    let is_call = first.split_whitespace().next().is_some_and(|word| name(word) == "hackbench");
-    if is_call || is_loop(first) {
+    let word = first.split_whitespace().next().map_or("", name);
+    if ["hackbench", "for", "while", "until"].contains(&word) {
         let (command, taken) = continued(first, lines);
         let runs = invocations(&command);
         if !runs.is_empty() && runs.iter().all(|run| run.understood) {

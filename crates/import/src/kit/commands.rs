@@ -251,13 +251,6 @@ pub fn is_open(text: &str) -> bool {
     parts(text).iter().map(|part| depth(part)).sum::<i32>() > 0
 }
 
-/// Whether a line is nothing but a loop, or the begin of one.
-pub fn is_loop(line: &str) -> bool {
-    let mut parts = parts(line).into_iter();
-    parts.next().is_some_and(|head| depth(&head) > 0)
-        && parts.next().is_some_and(|body| body.split(' ').next() == Some("do"))
-}
-
 /// 1 where a loop begins, -1 where one ends.
 fn depth(part: &str) -> i32 {
     match words(part).first() {
@@ -319,10 +312,6 @@ impl Loop {
             ["for", name, "in", values @ ..] => {
                 let values: Option<Vec<Vec<String>>> = values.iter().map(|word| value(word)).collect();
                 (Some(name.to_string()), values.map(|values| values.concat()))
-            }
-            ["for", first, ..] => {
-                let name = first.trim_start_matches('(').split('=').next();
-                (name.filter(|name| !name.is_empty()).map(str::to_string), None)
             }
             _ => (None, None),
         };

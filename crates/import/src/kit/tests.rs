@@ -118,6 +118,9 @@ fn only_runs_of_which_all_is_told_alike_are_repetitions() {
         ["# sda", "# sdb"].map(|disk| format!("{disk}\n## random\n{one}## sequential\n{one}")).concat();
     assert_eq!(headed(&disks).len(), 4);
     assert_eq!(headed(&format!("# one\n{one}# two\n{two}"))[1].0, "two");
+    // What a program prints in its run is no command, whatever it looks like.
+    let within = |line: &str| format!("tool 1\n{line}\nspeed: 1 B\nbye\n");
+    assert_eq!(headed(&(one.clone() + &within("# made 5 files") + &two)), pooled(&[1.0, 1.0, 2.0]));
     // What `time` prints.
     assert_eq!(headed(&format!("{one}real    0m1.1s\nuser 0m0.9s\n{two}real 0m1.2s\n")), pooled(&[1.0, 2.0]));
     assert_eq!(headed(&format!("on 6.1\n{one}on 6.2\n{two}")).len(), 2, "facts of another system");

@@ -183,6 +183,8 @@ pub struct Teller<'t> {
     counts: bool,
     /// What stands there since the last line that somebody knows.
     above: Vec<(Kind, Cow<'t, str>)>,
+    /// The commands among them.
+    commands: Vec<String>,
     /// What the last line of a shell has it do behind the run at hand.
     later: VecDeque<Step>,
     /// That run has begun.
@@ -276,12 +278,8 @@ impl<'t> Teller<'t> {
         match step {
             Step::Into(folder) => self.told.folder = folder,
             Step::Other(command) => {
-                let kind = kind(&command);
-                let command = uncounted(&command);
-                if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
-                    self.told.settings.insert(kind, command.clone());
-                }
-                self.above.push((Kind::Beside, command.into()));
+                self.above.push((Kind::Beside, uncounted(&command).into()));
+                self.commands.push(command);
             }
             Step::Run(mut asked) => {
                 if !asked.program.is_empty() && !asked.program.starts_with(['/', '~']) {
@@ -300,6 +298,12 @@ impl<'t> Teller<'t> {
     pub fn begin(&mut self) -> Told {
         if std::mem::replace(&mut self.begun, true) {
             self.go_on();
+        }
+        for command in std::mem::take(&mut self.commands) {
+            let kind = kind(&command);
+            if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
+                self.told.settings.insert(kind, uncounted(&command));
+            }
         }
         let own = lines(&std::mem::take(&mut self.above), self.counts);
         // A command ends no heading, but may be one.
@@ -329,6 +333,7 @@ impl<'t> Teller<'t> {
 
     /// The first of the lines above, and how many they are; they are none of a heading.
     pub fn drop_lines(&mut self) -> Option<(String, usize)> {
+        self.commands.clear();
         let above = std::mem::take(&mut self.above);
         let mut lines = above.into_iter().filter(|(kind, _)| *kind != Kind::Beside);
         let (_, first) = lines.next()?;
@@ -338,7 +343,7 @@ impl<'t> Teller<'t> {
 
 /// What lines above a run say; those that only count runs or tell the time say nothing.
 fn lines(above: &[(Kind, Cow<str>)], counts: bool) -> Vec<Line> {
-    let is_count = |line: &str| is_count(line) || counts && bare_number(line).is_some();
+    let is_count = |line: &str| !says(line) || counts && bare_number(line).is_some();
     let line = |(kind, line): &(Kind, Cow<str>)| {
         let level = match kind {
             Kind::Text => level(line),
@@ -376,17 +381,6 @@ fn kind(command: &str) -> String {
     [&[first], does.collect::<Vec<_>>().as_slice(), &[into.trim()]].concat().join(" ")
 }
 
-const COUNTED: &str = "(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)";
-
-/// Whether a line says nothing but which of counted runs is at hand.
-fn is_count(line: &str) -> bool {
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!(r"(?i)^\W*(?:{COUNTED}s?\W*\d+|\d+\W*(?:of|/)\W*\d+)(?:\W*(?:of|/)\W*\d+)?\W*$"))
-            .expect("a pattern that a test tries")
-    });
-    COUNT.is_match(line)
-}
-
 /// Whether a line is what a shell's `time` prints behind a run.
 pub fn is_time(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -397,8 +391,10 @@ pub fn is_time(line: &str) -> bool {
 /// A text without the number of the run, and without the time of the day.
 pub fn uncounted(text: &str) -> String {
     static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!(r"(?i)\b{COUNTED}s?[ _#:.-]*\d+(?:\s*(?:/|of)\s*\d+)?"))
-            .expect("a pattern that a test tries")
+        let count = "(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)s?";
+        let of = r"\W*(?:/|of)\W*\d+";
+        let all = format!(r"(?i)\b{count}[ _#:.(-]*\d+(?:{of})?|^\W*\d+{of}\W*$");
+        Regex::new(&all).expect("a pattern that a test tries")
     });
     COUNT.replace_all(&without_times(text), "").trim().chars().take(LONGEST).collect()
 }
@@ -407,6 +403,7 @@ pub fn uncounted(text: &str) -> String {
 pub fn says(line: &str) -> bool {
     uncounted(line).contains(char::is_alphanumeric)
 }
+
 /// A line that is a number and marks.
 fn bare_number(line: &str) -> Option<u64> {
     let digits = line.trim_matches(|one: char| !one.is_alphanumeric());

@@ -61,10 +61,14 @@ pub enum Line {
 pub struct Command {
     pub mode: &'static str,
     pub tcp: bool,
+    /// `None` where only its shell knew.
     pub size: Option<u32>,
     /// What makes it another measurement: name and value.
     pub special: Vec<(String, String)>,
 }
+
+/// Of all versions that have these modes, bytes.
+const DEFAULT_SIZE: u32 = 14;
 
 /// Options that make the work another one, and as what they stand in a key; those with a value
 /// first.
@@ -199,7 +203,7 @@ pub fn command(text: &str) -> Option<Command> {
         "throughput" | "tp" => "throughput",
         _ => return None,
     };
-    let mut command = Command { mode, ..Command::default() };
+    let mut command = Command { mode, size: Some(DEFAULT_SIZE), ..Command::default() };
     let words: Vec<&str> = words.collect();
     for (at, word) in words.iter().enumerate() {
         let (name, given) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));

@@ -15,7 +15,7 @@ use lines::{Line, command};
 
 use super::above::{folder, marked, prompt};
 use super::builder::Builder;
-use super::kit::commands::{Typed, place};
+use super::kit::commands::{Step, Typed, place};
 use super::kit::headlines;
 use super::kit::told::{APART, Teller, Told, is_time, says};
 use super::own::Against;
@@ -127,6 +127,7 @@ fn read(text: &str) -> Vec<Imported> {
 fn runs(text: &str) -> (Vec<Run>, Said) {
     let mut runs: Vec<Run> = Vec::new();
     let mut pending: Option<lines::Command> = None;
+    let mut is_loop = false;
     let (mut around, mut said, mut teller) = (Around::default(), Said::default(), Teller::default());
     for line in text.lines() {
         let found = command(line);
@@ -134,6 +135,7 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
         if shown.is_some() || found.is_some() {
             let (host, text) = shown.unwrap_or((None, line));
             let typed = Typed::new(host, folder(line), text, &|words| place(words, "sockperf"));
+            is_loop = matches!(typed.steps.first(), Some(Step::Loop(_)));
             teller.typed(typed, line);
         }
         if let Some(found) = found {
@@ -143,7 +145,11 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
         let parsed = lines::line(line);
         let mut head = |version: String| {
             around.told = teller.begin();
-            Run { version, command: pending.take(), around: around.clone(), ..Run::default() }
+            // Each turn of a loop has a command of its own.
+            let asked = around.told.asked.as_ref().filter(|_| is_loop);
+            let turn = asked.and_then(|asked| command(&format!("sockperf {}", asked.words.join(" "))));
+            let command = turn.or(pending.take());
+            Run { version, command, around: around.clone(), ..Run::default() }
         };
         if let Line::Version(version) = &parsed {
             if runs.len() >= MOST_RUNS {
@@ -350,7 +356,6 @@ impl Run {
     }
 
     fn bytes(&self) -> Option<u32> {
-        // The default of all versions that have these modes is 14.
-        self.size.or(self.command.as_ref().map(|command| command.size.unwrap_or(14)))
+        self.size.or(self.command.as_ref().and_then(|command| command.size))
     }
 }

@@ -179,3 +179,19 @@ fn what_the_text_tells_apart_is_never_one_series() {
         assert_eq!(each(&first, &second.replace("30.880", "29.880")), [2], "{first}{second}");
     }
 }
+
+#[test]
+fn each_turn_of_a_loop_has_a_command_of_its_own() {
+    let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
+    let (_, output) = text.split_once('\n').expect("a command");
+    let bytes = |command: &str| -> Vec<String> {
+        let found = one(&format!("{command}\n{output}{output}"));
+        let keys = found.figures.iter().map(|figure| figure.judged.series.key.clone());
+        keys.filter_map(|key| key.strip_suffix("#latency_p50").map(str::to_string)).collect()
+    };
+    let key = |point: &str| format!("network.round-trip@free?protocol=udp{point}");
+    let loops = |values: &str| format!("$ for m in {values}; do sockperf pp -i 127.0.0.1 -m $m; done");
+    assert_eq!(bytes(&loops("64 128")), [key("/bytes=64"), key("/bytes=128")]);
+    assert_eq!(bytes(&loops("$(cat sizes)")), [key("")]);
+    assert_eq!(bytes("$ for i in 1 2; do sockperf pp -i 127.0.0.1; done"), [key("/bytes=14")]);
+}

@@ -195,3 +195,78 @@ fn a_run_that_died_is_said_to_have() {
     let found = all(fio).remove(0);
     assert!(found.figures[0].judged.analysis.verdict.reason.contains(STARTED), "{found:#?}");
 }
+
+/// Of each format a command and what it printed, twice.
+fn twice() -> Vec<(&'static str, String, [String; 2])> {
+    let first = |name: &str| {
+        let text = recorded(name);
+        let (command, rest) = text.split_once('\n').expect("a command");
+        let output = rest.split("\n$ ").next().unwrap_or_default();
+        (command.trim_start_matches("$ ").to_string(), format!("{output}\n"))
+    };
+    let hackbench = "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)\nEach sender will pass 100 messages of 100 bytes\nTime: 4.905\n";
+    let fio = "a: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\nfio-3.33\nStarting 1 process\n\na: (groupid=0, jobs=1): err= 0: pid=7: Wed Nov 25 01:31:31 2026\n  read: IOPS=1000, BW=4000KiB/s (4096kB/s)(4000KiB/1000msec)\n     issued rwts: total=1000,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n";
+    let json = recorded("iperf3-tcp.json");
+    let cookie = json.split("\"cookie\":").nth(1).and_then(|rest| rest.split('"').nth(1)).expect("a cookie");
+    let of = |name, (command, output): (String, String), from: &str, to: &str| {
+        let other = output.replace(from, to);
+        assert_ne!(output, other, "{name}");
+        (name, command, [output, other])
+    };
+    vec![
+        of("hackbench", ("hackbench -g 10".into(), hackbench.into()), "4.905", "3.905"),
+        of("fio", ("fio --name=a --rw=randread".into(), fio.into()), "pid=7", "pid=8"),
+        of("sockperf", first("sockperf.txt"), "30.880", "29.880"),
+        of("sysbench", first("sysbench.txt"), "3170.57", "3170.58"),
+        of("iperf3", first("iperf3-client.txt"), "port 49034", "port 49035"),
+        of("iperf3", ("iperf3 -c a -J".into(), json.clone()), cookie, "another"),
+    ]
+}
+
+/// One decision says so for all formats.
+#[test]
+fn every_format_tells_the_same_things_apart() {
+    for (name, command, [one, other]) in twice() {
+        let results = |before: &str, after: &str| {
+            let [before, after] = [before, after].map(|above| above.replace("CMD", &command));
+            all(&format!("{before}\n{one}{after}\n{other}")).len()
+        };
+        for (before, after) in [
+            ("kernel 6.1", "kernel 6.6"),
+            ("## Before", "## After"),
+            ("Before:", "After:"),
+            ("### 1:10", "### 1:20"),
+            ("<details><summary>old</summary>", "</details>\n<details><summary>new</summary>"),
+            ("# sysctl a=1\n# CMD", "# sysctl a=0\n# CMD"),
+            ("# echo on > /x; CMD", "# echo off > /x; CMD"),
+            ("$ CMD", "$ cpupower frequency-set -g powersave && CMD"),
+            ("$ CMD; swapoff -a", "$ CMD"),
+            ("$ taskset -c 0 CMD", "$ sudo taskset -c 8 CMD"),
+            ("$ timeout 5 CMD", "$ perf stat -- CMD"),
+            ("$ ssh a CMD", "$ ssh b CMD"),
+            ("$ CMD", "$ LD_PRELOAD=a.so CMD"),
+            ("$ ./old/CMD", "$ ./new/CMD"),
+            ("$ cd /old\n$ ./CMD", "$ cd /new\n$ ./CMD"),
+            ("me@a:~$ CMD", "me@b:~$ CMD"),
+            ("me@a:/mnt/old$ CMD", "me@a:/mnt/new$ CMD"),
+            ("$ for k in 0 1; do sysctl a=$k; CMD; done", ""),
+            ("$ for c in 0 8; do taskset -c $c CMD; done", ""),
+        ] {
+            assert_eq!(results(before, after), 2, "{name}: {before} / {after}");
+        }
+        for (before, after) in [
+            ("", ""),
+            ("run 1", "run 2"),
+            ("Iteration 1 of 2:", "Iteration 2 of 2:"),
+            ("12:30:01", "12:31:05"),
+            ("$ CMD", "$ sleep 5; sudo CMD"),
+            ("$ CMD", "$ date\n$ CMD 2>&1 | tee log"),
+            ("## Before\n$ CMD", "$ CMD"),
+            ("$ sysctl a=1; CMD", "$ sysctl a=1; CMD"),
+            ("$ time CMD", "real 0m5.1s\nuser 0m1.0s\n$ time CMD"),
+            ("$ for i in 1 2; do echo 3 > /drop; CMD; sleep $i; done", ""),
+        ] {
+            assert_eq!(results(before, after), 1, "{name}: {before} / {after}");
+        }
+    }
+}
