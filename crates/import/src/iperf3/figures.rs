@@ -1,6 +1,8 @@
 //! One test to series: `network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth`.
 //! Directions are those of the end that wrote the file.
 
+mod facts;
+
 use model::vocabulary::network as ids;
 use serde_json::Value;
 
@@ -84,7 +86,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
     if !["TCP", "UDP"].contains(&protocol) {
         builder.remarks.push(format!("its protocol is {}, which Assay does not measure", short(protocol)));
     }
-    facts(start, &test["end"], builder);
+    facts::facts(start, &test["end"], builder);
     let server = start.get("accepted_connection").is_some();
     let both = setup["bidir"].as_i64() == Some(1) || test["end"].get("sum_sent_bidir_reverse").is_some();
     let mut notes = Vec::new();
@@ -125,26 +127,6 @@ pub fn headlines(imported: &mut Imported) {
     let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
     let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
     figures.chain(titles).for_each(|metric| metric.headline = metric.name == ids::metric::BANDWIDTH);
-}
-
-fn facts(start: &Value, end: &Value, builder: &mut Builder) {
-    let setup = &start["test_start"];
-    let text = |value: &Value| value.as_str().map(short).unwrap_or_default();
-    builder.fact("ran", &text(&start["timestamp"]["time"]));
-    builder.fact("to", &text(&start["connecting_to"]["host"]));
-    builder.fact("from", &text(&start["accepted_connection"]["host"]));
-    builder.fact("congestion", &text(&end["sender_tcp_congestion"]));
-    for (label, name, unit) in [("duration", "duration", " s"), ("omitted", "omit", " s"), ("tos", "tos", "")]
-    {
-        if let Some(value) = positive(&setup[name]) {
-            builder.fact(label, &format!("{value}{unit}"));
-        }
-    }
-    for (label, value) in [("mss", &start["tcp_mss_default"]), ("socket_buffer", &start["sock_bufsize"])] {
-        if let Some(value) = positive(value) {
-            builder.fact(label, &format!("{value} B"));
-        }
-    }
 }
 
 fn meaning(

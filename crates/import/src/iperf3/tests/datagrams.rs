@@ -1,5 +1,5 @@
-//! What was sent by UDP and what of it arrived, in JSON and in text, and what a server says behind
-//! its client.
+//! What was sent by UDP and what of it arrived, in JSON and in text; what a server says behind its
+//! client; and in what tests of one system differ.
 
 use super::text::approx;
 use super::*;
@@ -116,4 +116,29 @@ fn a_server_behind_its_client_is_no_second_test() {
         all[0].remarks.iter().any(|remark| remark.contains("Server output"))
     };
     assert!(said(&shown) && !said(&plain));
+}
+
+#[test]
+fn what_tests_differ_in_is_told_of_all() {
+    let plain = recorded("iperf3-debian-modes.txt");
+    let tests: Vec<String> = plain.split("$ ").skip(1).map(|test| format!("$ {test}")).collect();
+    let longer = tests[0].replace("-t 2", "-t 10").replace("18.4", "18.3");
+    let omits = tests[3].clone();
+    let told = |tests: &[&str], label: &str| {
+        let found = one(&tests.concat());
+        let fact = found.make_up.iter().find(|(known, _)| known == label);
+        fact.map_or(String::new(), |(_, value)| value.clone())
+    };
+    for (tests, durations, omitted) in [
+        (vec![tests[0].as_str(), &longer], "2 s, 10 s", ""),
+        (vec![&longer, &tests[0], &tests[0]], "10 s, 2 s", ""),
+        (vec![&tests[0], &omits], "2 s", "0 s, 1 s"),
+        (vec![&omits, &longer], "2 s, 10 s", "1 s, 0 s"),
+        (vec![&omits], "2 s", "1 s"),
+    ] {
+        assert_eq!(
+            (told(&tests, "duration").as_str(), told(&tests, "omitted").as_str()),
+            (durations, omitted)
+        );
+    }
 }

@@ -235,6 +235,8 @@ fn test(run: &Run, version: Option<&str>, system: Option<&str>, remarks: &mut Ve
         None => {}
     }
     let omit = told("omit").or(amount(asked, &["-O", "--omit"], 1.0).map(|seconds| seconds as u64));
+    // A command without the option omits nothing.
+    let omit = omit.or(asked.filter(|_| !server).map(|_| 0));
     let seconds = told("seconds").or(amount(asked, &["-t", "--time"], 1.0).map(|seconds| seconds as u64));
     for (name, value) in [("omit", omit), ("duration", seconds), ("tos", told("tos"))] {
         if let Some(value) = value {
