@@ -33,6 +33,18 @@ const OWN: [&str; 20] = [
     "TRIM",
     "MIXED",
 ];
+/// Lines of each source by which it is held beside others.
+const MOST_TRIED: usize = 500;
+
+/// The last calls above a log, which are of each of its sources.
+pub fn calls<'t>(above: impl DoubleEndedIterator<Item = &'t str>) -> String {
+    const MOST: usize = 5;
+    const LONGEST: usize = 1000;
+    let is_call = |line: &&str| line.len() <= LONGEST && prompt(line).is_some();
+    let last: Vec<&str> = above.rev().filter(is_call).take(MOST).collect();
+    last.into_iter().rev().map(|line| format!("{line}\n")).collect()
+}
+
 /// The texts of all that a line's begin names: those are the first two groups of the pattern, and
 /// what stands there. A call above is of each, and what else stands there of none.
 fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
@@ -42,7 +54,7 @@ fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
     let says = |line: &str| kind.captures(line).and_then(|found| found.get(2)).is_some();
     let begin = filled.iter().position(|line| says(line))?;
     let is_call = |line: &&&&str| prompt(line).is_some();
-    let calls: String = filled[..begin].iter().filter(is_call).map(|line| format!("{line}\n")).collect();
+    let calls = calls(filled[..begin].iter().map(|line| **line));
     let above = filled[..begin].iter().filter(|line| !is_call(line)).map(|line| (*line, None));
     let named = filled[begin..].iter().map(|line| (*line, kind.captures(line)));
     for (line, found) in above.chain(named) {
@@ -69,9 +81,9 @@ fn is_named(one: &&Plain) -> bool {
     !one.source.is_empty()
 }
 
-/// What a text's lines are without their numbers, each once.
+/// What a text's first lines are without their numbers, each once.
 fn skeletons(one: &Plain) -> BTreeSet<String> {
-    one.text.lines().map(skeleton).filter(|line| !line.is_empty()).collect()
+    one.text.lines().take(MOST_TRIED).map(skeleton).filter(|line| !line.is_empty()).collect()
 }
 
 /// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several

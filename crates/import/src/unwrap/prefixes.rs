@@ -81,7 +81,7 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
     // What was called is said of all that it printed.
     let begin = lines.iter().position(|line| kind.is_match(line)).unwrap_or(0);
     let is_call = |line: &&&str| prompt(line).is_some();
-    let calls: String = lines[..begin].iter().filter(is_call).map(|line| format!("{line}\n")).collect();
+    let calls = hosts::calls(lines[..begin].iter().copied());
     let before = lines[..begin].iter().filter(|line| !is_call(line) && !line.trim().is_empty());
     let lines: Vec<&str> = before.chain(&lines[begin..]).copied().collect();
     let mut all: Vec<Plain> = Vec::new();
