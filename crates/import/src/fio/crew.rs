@@ -6,13 +6,14 @@ use model::vocabulary::disk as ids;
 use model::{Params, Value};
 
 /// Options that make the work another one, as they are named in a key.
-const ALTERS: [(&str, &[&str]); 21] = [
+const ALTERS: [(&str, &[&str]); 22] = [
     ("verify", &["verify"]),
     ("rate", &["rate"]),
     ("rate_iops", &["rate_iops"]),
     ("thinktime", &["thinktime"]),
     ("fsync", &["fsync"]),
     ("fdatasync", &["fdatasync"]),
+    ("writes_a_sync", &["writes_a_sync"]),
     ("sync", &["sync"]),
     ("end_fsync", &["end_fsync"]),
     ("bsrange", &["bsrange", "blocksize_range"]),

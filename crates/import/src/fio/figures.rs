@@ -376,7 +376,7 @@ impl Crew<'_> {
                 _ => ("untold", ""),
             };
             let mut params = self.params(op);
-            params.retain(|name, _| !["fsync", "fdatasync"].contains(&name.as_str()));
+            params.retain(|name, _| !["fsync", "fdatasync", "writes_a_sync"].contains(&name.as_str()));
             if !["", "1"].contains(&every) {
                 params.set("every", text(every));
             }

@@ -389,6 +389,10 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
         for mut job in run.jobs {
             job.group = job.group.map(|own| own + before);
             job.options.extend(places.iter().cloned());
+            // The text does not tell the option, and after how many writes it made a sync.
+            if let (Some(syncs), Some(writes)) = (job.sync.n, job.sides[1].ios) {
+                job.options.push(("writes_a_sync".to_string(), format!("{:.0}", writes / syncs)));
+            }
             job.host.clone_from(&host);
             sheet.jobs.push(job);
         }

@@ -19,10 +19,13 @@ impl Run {
     fn pipe(&self, asked: &[&Invocation]) -> Option<Meaning> {
         let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
         let processes = self.tasks == Some("process") && special.is_empty();
-        let tasks = self.tasks.map_or(String::new(), |tasks| format!("?tasks={tasks}"));
+        let options = (!special.is_empty()).then(|| format!("options={}", special.replace(' ', ",")));
+        let tasks = self.tasks.map(|tasks| format!("tasks={tasks}"));
+        let params: Vec<String> = options.into_iter().chain(tasks).collect();
+        let params = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
         let key = match processes {
             true => "ipc.pipe-pingpong@free#round_trips".to_string(),
-            false => format!("perf.sched-pipe@free{tasks}#round_trips"),
+            false => format!("perf.sched-pipe@free{params}#round_trips"),
         };
         let mut notes = vec!["perf's token has 4 bytes, ours 8".to_string()];
         if !processes {
@@ -88,6 +91,7 @@ impl Run {
             number("fds", self.fds),
             number("groups", self.groups),
             number("loops", loops),
+            (!special.is_empty()).then(|| format!("options={}", special.replace(' ', ","))),
             word("tasks", self.tasks),
             word("transport", transport),
         ];
