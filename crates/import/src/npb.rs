@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("NAS Parallel Benchmarks result"),
     program: "npb",
     remark: "NPB does not tell where its threads ran",
+    signs: &["NAS Parallel Benchmarks", "Benchmark Completed"],
     marks: &["begin", "completed"],
     lines: &[
         line("begin", Does::Begins, r"NAS Parallel Benchmarks .*- (?<value>[A-Z]{2})(?:-MZ)? Benchmark"),

@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("stress-ng result"),
     program: "stress-ng",
     remark: "bogo operations compare with those of the same version and compiler of stress-ng only, and it does not tell where its stressors ran",
+    signs: &["stress-ng"],
     marks: &["begin", "row", "yaml"],
     lines: &[
         line("begin", Does::Begins, r"stress-ng: info: +\[\d+\] (?:setting to|defaulting to) .*"),

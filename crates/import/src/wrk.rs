@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
     program: "wrk",
     remark: "wrk does not tell where its threads and the server ran; what a busy generator sends is no limit of the server",
+    signs: &[" test @ ", "Requests/sec:"],
     marks: &["begin", "rate"],
     lines: &[
         line("begin", Does::Begins, r"Running (?<value>[\d.]+)(?<value_unit>[smh]) test @ (?<url>\S+)"),

@@ -20,6 +20,9 @@ pub struct Form {
     pub program: &'static str,
     /// Stands beside each result: what the tool never tells.
     pub remark: &'static str,
+    /// A text without any of these has no line by which it is known: most texts are told apart by
+    /// them, in a hundredth of the time.
+    pub signs: &'static [&'static str],
     /// The lines by which a text is known.
     pub marks: &'static [&'static str],
     pub lines: &'static [Pattern],
@@ -207,7 +210,7 @@ impl Reader {
     }
 
     pub fn is_one(&self, text: &str) -> bool {
-        self.mark.is_match(text)
+        self.form.signs.iter().any(|sign| text.contains(sign)) && self.mark.is_match(text)
     }
 
     pub fn read(&self, text: &str) -> Vec<Imported> {

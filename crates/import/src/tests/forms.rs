@@ -109,5 +109,15 @@ stress-ng: info:  [71] skipped: 1: rdrand (1)
         let unused: Vec<&str> =
             (0..form.lines.len()).filter(|at| !known.contains(at)).map(|at| form.lines[at].regex).collect();
         assert!(unused.is_empty(), "{}: {unused:#?}", form.format);
+        // Each line by which a text is known has a sign.
+        let marks = texts.iter().flat_map(|text| text.lines()).filter_map(|line| table.hit(line));
+        for hit in marks.filter(|hit| form.marks.contains(&hit.name)) {
+            assert!(
+                form.signs.iter().any(|sign| hit.line().contains(sign)),
+                "{}: {}",
+                form.format,
+                hit.line()
+            );
+        }
     }
 }
