@@ -196,14 +196,13 @@ impl Reader {
         let process =
             rest.split_once("pid=").map(|(_, rest)| rest.split(':').next().unwrap_or_default().trim());
         let process = process.unwrap_or_default().to_string();
-        // The same process in an earlier report: that one was of the run while it went on.
+        // The same process again: what it reported before was of the run while it went on.
         let mut numbered = self.jobs.iter().zip(&self.seen);
         let earlier = numbered.position(|(job, seen)| {
             job.name == name
                 && job.group == group
-                && !process.is_empty()
+                && !["", "0"].contains(&process.as_str())
                 && seen.process == process
-                && seen.report < self.report
         });
         let same = |one: &Announced| one.name == name && (one.group == group || group.is_none()) && !one.done;
         // Of several alike each has a block of its own, unless they are reported as one.

@@ -80,7 +80,7 @@ fn reports_of_a_run_that_goes_on_are_no_jobs_of_their_own() {
     let twice = at(0, 3000, 47_000) + &at(3300, 3001, 47_763);
     assert_eq!(read(twice.as_bytes()).expect("results").len(), 2);
 
-    let text = |sums: &str| {
+    let text = |sums: &str, processes: u32| {
         let part = |iops: &str, ms: u32, ios: u32| {
             let mib = f64::from(ios) / 256.0;
             let rate = mib * 1e3 / f64::from(ms);
@@ -88,23 +88,25 @@ fn reports_of_a_run_that_goes_on_are_no_jobs_of_their_own() {
                 "  read: IOPS={iops}, BW={rate:.1}MiB/s ({:.1}MB/s)({mib:.1}MiB/{ms}msec)\n",
                 rate * 1.048_576
             );
-            result("s", 1, 10792, &line, &format!("{ios},0,0,0")) + sums
+            let process = if processes == 1 { 10_792 } else { 10_792 + ms };
+            result("s", 1, process, &line, &format!("{ios},0,0,0")) + sums
         };
+        let several = if processes == 1 { "" } else { "...\n" };
         announced("s", 0, "randread", "4096B")
-            + "fio-3.33\nStarting 1 process\n"
+            + &format!("{several}fio-3.33\nStarting {processes} processes\n")
             + &part("15.5k", 869, 13_477)
             + &part("14.4k", 1869, 27_005)
             + &part("14.4k", 3001, 43_195)
     };
-    let found = one(&text(SUMS));
-    assert!(near(value(&found, &format!("{TEXT_4K}iops")), 43_195.0 / 3.001));
-    assert!(
-        found.remarks.iter().any(|remark| remark.starts_with("2 reports of the run while")),
-        "{:?}",
-        found.remarks
-    );
-    // Within one report they are jobs that ran at once.
-    let found = one(&text(""));
+    // Without the sums between it is one process all the same.
+    for sums in [SUMS, ""] {
+        let found = one(&text(sums, 1));
+        assert!(near(value(&found, &format!("{TEXT_4K}iops")), 43_195.0 / 3.001));
+        let passed = if sums.is_empty() { "a report of the run while" } else { "2 reports of the run while" };
+        assert!(found.remarks.iter().any(|remark| remark.starts_with(passed)), "{:?}", found.remarks);
+    }
+    // Processes of their own are jobs that ran at once.
+    let found = one(&text("", 3));
     assert_eq!(
         values(
             &found,
