@@ -109,9 +109,8 @@ fn findings_of(file: &str, one: &Imported) -> Vec<Finding> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputResult {
     pub file: String,
-    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`,
-    /// `hackbench log`, `perf bench sched messaging`, `perf bench sched pipe`, `SPEC CPU2017
-    /// result`, `fio result`, `iperf3 result` or `sockperf result`.
+    /// The tool and what it wrote: `fio result`, `lmbench summary`, `hackbench log`; `assay import
+    /// --help` lists the tools.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.

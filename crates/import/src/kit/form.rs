@@ -20,8 +20,7 @@ pub struct Form {
     pub program: &'static str,
     /// Stands beside each result: what the tool never tells.
     pub remark: &'static str,
-    /// A text without any of these has no line by which it is known: most texts are told apart by
-    /// them, in a hundredth of the time.
+    /// A text without any of these has no line by which it is known, and is not searched for one.
     pub signs: &'static [&'static str],
     /// The lines by which a text is known.
     pub marks: &'static [&'static str],
@@ -41,24 +40,22 @@ pub struct Form {
     pub check: fn(&Run, &mut Said),
 }
 
-/// A part of a key: the parameter's name, and the place of its value. A value that is not told, and
-/// one that is what the tool does unless it is asked, is no part. Points whose line has the letter
-/// of a unit in `<field>_unit` are in steps of 1024.
+/// A part of a key: the parameter's name, and the place of its value. What is not told is no part.
+/// Points whose line has the letter of a unit in `<field>_unit` are in steps of 1024.
 #[derive(Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
     pub place: &'static str,
     /// A size or a count along which a figure is a curve.
     pub is_point: bool,
-    pub unless: &'static str,
 }
 
 pub const fn param(name: &'static str, place: &'static str) -> Setting {
-    Setting { name, place, is_point: false, unless: "" }
+    Setting { name, place, is_point: false }
 }
 
 pub const fn point(name: &'static str, place: &'static str) -> Setting {
-    Setting { name, place, is_point: true, unless: "" }
+    Setting { name, place, is_point: true }
 }
 
 /// What one printed unit is in the figure's own.
@@ -84,8 +81,6 @@ pub struct Row {
     pub scale: Scale,
     pub better: Better,
     pub settings: &'static [Setting],
-    /// Why it is not strictly what the series of the same key means here.
-    pub note: &'static str,
     /// The place of the number of observations that a percentile is of.
     pub observations: &'static str,
     /// Behind a line of this name the same lines mean something else.
@@ -107,7 +102,6 @@ impl Row {
             scale: Scale::By(1.0),
             better: Better::Higher,
             settings: &[],
-            note: "",
             observations: "",
             until: "",
             across: ("", ""),
@@ -327,7 +321,7 @@ fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) ->
         .replace(|one: char| !one.is_ascii_alphanumeric() && !".-_".contains(one), "-");
     let mut keyed: Keyed = keyed(&format!("{bench}@free#{metric}"))?;
     for setting in form.settings.iter().chain(row.settings) {
-        let Some(text) = own(setting.place).filter(|text| *text != setting.unless && !text.is_empty()) else {
+        let Some(text) = own(setting.place).filter(|text| !text.is_empty()) else {
             continue;
         };
         let text = short(&text.to_lowercase());
@@ -344,7 +338,7 @@ fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) ->
         "" => format!("{} {words}", form.program),
         wording => filled(wording, own)?.trim().to_string(),
     };
-    Some(Meaning { keyed, wording, unit: row.unit.into(), better: row.better, note: row.note.to_string() })
+    Some(Meaning { keyed, wording, unit: row.unit.into(), better: row.better, note: String::new() })
 }
 
 /// A place with its field.

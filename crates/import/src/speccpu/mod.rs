@@ -63,8 +63,9 @@ pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated. STREAM's or CoreMark's \
-         check of its results failed, or wrk had answers that are errors.",
+        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated. The check of its \
+         own results that STREAM, CoreMark, HPL, HPCG, NPB or stress-ng makes failed, CoreMark ran for less than ten seconds, or wrk \
+         had answers that are errors.",
     ),
 ];
 

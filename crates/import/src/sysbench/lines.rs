@@ -1,11 +1,7 @@
 //! The lines of sysbench, from 0.4 to 1.1.
 
-use crate::kit::Does::{self, Adds, Begins, Ends, Nothing, Once, Within};
-use crate::kit::Pattern;
-
-const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
-    Pattern { name, does, regex }
-}
+use crate::kit::Does::{Adds, Begins, Ends, Nothing, Once, Within};
+use crate::kit::{Pattern, line};
 
 pub const LINES: &[Pattern] = &[
     line("version", Begins, r"sysbench (?<value>\d[\w.+-]*)(?:: .*| \(.*)?"),

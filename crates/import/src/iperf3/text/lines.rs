@@ -1,7 +1,7 @@
 //! The lines of iperf3, of either end and of all its versions, and its options.
 
-use crate::kit::Does::{self, Adds, Ahead, Begins, Ends, Nothing, Once};
-use crate::kit::Pattern;
+use crate::kit::Does::{Adds, Ahead, Begins, Ends, Nothing, Once};
+use crate::kit::{Pattern, line};
 
 /// Options whose meaning is read, or that change nothing.
 pub const VALUED: [&str; 22] = [
@@ -44,10 +44,6 @@ pub const FLAGS: [&str; 14] = [
     "-4",
     "-D",
 ];
-
-const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
-    Pattern { name, does, regex }
-}
 
 pub const LINES: &[Pattern] = &[
     line("version", Ahead, r"iperf (?<value>3\.\S+)(?: \(.*\))?"),
