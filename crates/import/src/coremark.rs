@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("CoreMark result"),
     program: "coremark.exe",
     remark: "CoreMark works inside the first-level cache, and what it gives is as much the compiler's as the processor's",
+    documented: false,
     signs: &["for coremark", "CoreMark 1.0", "Iterations/Sec"],
     marks: &["begin", "score", "rate"],
     lines: &[

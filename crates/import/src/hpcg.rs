@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("HPCG result"),
     program: "xhpcg",
     remark: "an official HPCG result takes at least half an hour and a quarter of the memory",
+    documented: false,
     signs: &["HPCG-Benchmark"],
     marks: &["begin"],
     lines: &[

@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("HPL result"),
     program: "xhpl",
     remark: "HPL gives what its parameters and its linear algebra library give, too: compare it with the same of both",
+    documented: false,
     signs: &["HPLinpack", "WR", "WC"],
     marks: &["begin", "row"],
     lines: &[

@@ -13,8 +13,13 @@ use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool =
-    Tool { files: "results of iperf 2 (text and CSV)", json: &[], is_one, read: |text| Ok(read(text)) };
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of iperf 2 (text and CSV)",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
 
 const FORMAT: Format = Format("iperf 2 result");
 const REMARK: &str = "iperf 2 does not tell where its threads ran";

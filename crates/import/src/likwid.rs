@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("likwid-bench result"),
     program: "likwid-bench",
     remark: "likwid-bench counts the bytes that its loop names, without the lines that a store fetches first",
+    documented: false,
     signs: &["LIKWID MICRO BENCHMARK"],
     marks: &["begin"],
     lines: &[

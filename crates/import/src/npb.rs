@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("NAS Parallel Benchmarks result"),
     program: "npb",
     remark: "NPB does not tell where its threads ran",
+    documented: false,
     signs: &["NAS Parallel Benchmarks", "Benchmark Completed"],
     marks: &["begin", "completed"],
     lines: &[

@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("openssl speed result"),
     program: "openssl",
     remark: "openssl divides by the CPU time that it used, unless it was asked not to (-elapsed): a busy machine looks idle",
+    documented: false,
     signs: &["type ", "+H:", "+F:", " bits"],
     marks: &["head", "key", "exchange", "machine"],
     lines: &[

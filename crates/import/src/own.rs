@@ -1,13 +1,15 @@
 //! What the figures and words of an imported file say against it: rules that need no run. `assay
 //! explain` has their texts.
 
-use super::{repeats, speccpu};
-use model::{Effect, Fact, Finding, Severity};
+use super::{Figure, Imported, repeats, speccpu};
+use model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 
 pub const FAILED_IO: &str = "failed-io";
 pub const FIGURES_DISAGREE: &str = "figures-disagree";
 pub const INTERRUPTED: &str = "interrupted-result";
 pub const GENERATOR_BOUND: &str = "imported-generator-bound";
+
+pub const DOCUMENTED: &str = "documented-format";
 
 /// Facts of one kind that are quoted.
 const QUOTED: usize = 5;
@@ -67,6 +69,35 @@ pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
+pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "The format of an imported result was learnt from documentation: no output of the tool was there to read. A column may mean \
+         something else than it seems to, so its figures are shown and rejected: nothing is concluded from them.",
+    ),
+    (
+        "When it fires",
+        "`assay import --help` marks the format `from documentation`. A real output, sent with an issue, ends that.",
+    ),
+];
+
+/// Rejects all figures of a result whose format nobody here has seen in use.
+pub fn from_documentation(result: &mut Imported) {
+    let has_value = |figure: &&mut Figure| figure.judged.analysis.estimate.is_some();
+    for figure in result.figures.iter_mut().filter(has_value) {
+        figure.judged.analysis.verdict =
+            Verdict::new(VerdictKind::Rejected, "its format is known from documentation alone");
+    }
+    result.findings.extend(finding(
+        DOCUMENTED,
+        Severity::Warning,
+        "The format is known from documentation alone. Read its figures in the file itself.",
+        "No output of the tool was there when Assay learnt to read it, so a column may mean something else.",
+        "Look whether the figures are what the file says, and send such a file with an issue.",
+        vec![Fact::new("format", result.format, "assay import --help")],
+    ));
+}
+
 /// What the findings of imported files are about, in a word or two.
 pub fn topic(rule: &str) -> Option<&'static str> {
     Some(match rule {
@@ -74,6 +105,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         FIGURES_DISAGREE => "contradiction",
         INTERRUPTED => "interrupted",
         GENERATOR_BOUND => "CPU-bound",
+        DOCUMENTED => "format",
         repeats::RULE => "runs",
         speccpu::HEADLINE_DIFFERS => "headline",
         speccpu::INVALID_RESULT => "validity",

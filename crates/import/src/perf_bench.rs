@@ -9,6 +9,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("perf bench result"),
     program: "perf",
     remark: "perf bench does not tell where its threads ran",
+    documented: false,
     signs: &["# Running "],
     marks: &["begin"],
     lines: &[

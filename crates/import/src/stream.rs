@@ -10,6 +10,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("STREAM result"),
     program: "stream",
     remark: "STREAM tells the best of its passes, so no spread is known, and not where its threads ran",
+    documented: false,
     signs: &["STREAM version", "Avg time"],
     marks: &["version", "head"],
     lines: &[

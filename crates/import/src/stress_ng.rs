@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("stress-ng result"),
     program: "stress-ng",
     remark: "bogo operations compare with those of the same version and compiler of stress-ng only, and it does not tell where its stressors ran",
+    documented: false,
     signs: &["stress-ng"],
     marks: &["begin", "row", "yaml"],
     lines: &[

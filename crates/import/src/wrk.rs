@@ -8,6 +8,7 @@ pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
     program: "wrk",
     remark: "wrk does not tell where its threads and the server ran; what a busy generator sends is no limit of the server",
+    documented: false,
     signs: &[" test @ ", "Requests/sec:"],
     marks: &["begin", "rate"],
     lines: &[

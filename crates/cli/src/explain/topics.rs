@@ -187,6 +187,13 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/own.rs",
     },
     Topic {
+        id: own::DOCUMENTED,
+        also: &[],
+        title: "an imported result of a format that nobody here saw in use",
+        sections: || fixed(own::DOCUMENTED_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
         id: rows::ODD,
         also: &[],
         title: "a row of UnixBench that breaks with its relatives",

@@ -30,6 +30,7 @@ use super::{Format, Imported, Tool};
 pub(crate) const TOOL: Tool = Tool {
     files: "results of fio (JSON and text)",
     json: &["{\"fioversion\":", "[{\"fioversion\":"],
+    documented: false,
     is_one,
     read: |text| Ok(read(text)),
 };

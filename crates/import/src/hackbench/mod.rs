@@ -20,6 +20,7 @@ use super::{Format, Imported, Keyed, Tool};
 pub(crate) const TOOL: Tool = Tool {
     files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
     json: &[],
+    documented: false,
     is_one,
     read: |text| Ok(read(text)),
 };

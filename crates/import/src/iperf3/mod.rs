@@ -24,6 +24,7 @@ use super::{Format, Imported, Tool};
 pub(crate) const TOOL: Tool = Tool {
     files: "results of iperf3 (JSON and text)",
     json: &["{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"],
+    documented: false,
     is_one,
     read: |text| Ok(read(text)),
 };

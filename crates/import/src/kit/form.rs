@@ -22,6 +22,8 @@ pub struct Form {
     pub remark: &'static str,
     /// A text without any of these has no line by which it is known, and is not searched for one.
     pub signs: &'static [&'static str],
+    /// Nobody here has seen what it really prints, only what is written about it.
+    pub documented: bool,
     /// The lines by which a text is known.
     pub marks: &'static [&'static str],
     pub lines: &'static [Pattern],
@@ -367,6 +369,7 @@ macro_rules! tool {
             crate::Tool {
                 files: $files,
                 json: &[],
+                documented: $form.documented,
                 is_one: |text| READER.is_one(text),
                 read: |text| Ok(READER.read(text)),
             }

@@ -18,6 +18,7 @@ pub use tables::{Column, HOST, Holds, SYSTEM, TABLES, Table};
 pub(crate) const TOOL: Tool = Tool {
     files: "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",
     json: &[],
+    documented: false,
     is_one: |_| true,
     read: |text| Ok(read(text)),
 };

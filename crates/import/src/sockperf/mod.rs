@@ -24,7 +24,7 @@ use figures::meaning;
 use model::Better;
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "results of sockperf", json: &[], is_one, read: |text| Ok(read(text)) };
+    Tool { files: "results of sockperf", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
 
 const FORMAT: Format = Format("sockperf result");
 

@@ -21,7 +21,7 @@ use anyhow::ensure;
 use super::Imported;
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], is_one, read };
+    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], documented: false, is_one, read };
 
 pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 

@@ -19,7 +19,7 @@ use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "results of sysbench", json: &[], is_one, read: |text| Ok(read(text)) };
+    Tool { files: "results of sysbench", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
 
 const FORMAT: Format = Format("sysbench result");
 const REMARK: &str = "sysbench does not tell where its threads ran, and its latencies are printed to 10 µs";

@@ -14,7 +14,7 @@ use model::{Better, Value};
 use stats::unixbench::{Beyond, GROUP, INDEX, TESTS, Test, more_than_copies, of_bench, titled};
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "reports of UnixBench", json: &[], is_one, read: |text| Ok(read(text)) };
+    Tool { files: "reports of UnixBench", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
 
 const FORMAT: Format = Format("UnixBench report");
 
