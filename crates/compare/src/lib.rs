@@ -19,6 +19,7 @@ mod arm;
 mod changes;
 mod clock;
 mod components;
+mod counterparts;
 mod curves;
 mod environment;
 mod key_rows;

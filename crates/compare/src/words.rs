@@ -9,6 +9,9 @@ use stats::order::median;
 
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
+    if found.pair.across {
+        return (Word::Unverified, "unverified: another tool's way to measure it".to_string());
+    }
     let Some(contrast) = &found.contrast else {
         return match imported {
             true => (Word::Unverified, "unverified: imported without spread".to_string()),
