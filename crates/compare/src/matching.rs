@@ -149,10 +149,15 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
             }
         }
     }
-    for pair in counterparts::pairs(a, b) {
+    let taken: BTreeSet<&str> = matches.iter().map(|pair| pair.a.key.as_str()).collect();
+    for pair in counterparts::pairs(a, b, &taken) {
         match pair {
             Ok(pair) => match forbidden(pair.a, pair.b, [None, None]) {
-                None => matches.push(pair),
+                None => {
+                    // Where they ran is said beside it.
+                    refused.retain(|one| one.factor != "placement" || one.key != pair.a.key);
+                    matches.push(pair);
+                }
                 Some((factor, reason)) => refused.push(pair.refused(factor, reason)),
             },
             Err((pair, reason)) => refused.push(pair.refused("size", reason)),

@@ -75,7 +75,11 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
         );
         // However far apart, nothing says that a machine is better.
         assert_eq!(metric.word, Word::Unverified, "{key}: {}", metric.words);
-        assert!(metric.note.contains("tells"), "{key}: {}", metric.note);
+        assert!(
+            metric.note.contains("tells") && metric.note.contains("at once in A"),
+            "{key}: {}",
+            metric.note
+        );
         assert_eq!(found.alone, [3, 0], "{key}");
     }
     // As A, too, and between two tools, where no cache is known.
@@ -120,4 +124,41 @@ fn other_work_other_tasks_and_caches_are_no_counterparts() {
     rejected.verdict = Verdict::new(VerdictKind::Rejected, "known from documentation alone");
     let (pairs, refused) = outcome(&run, &foreign(vec![rejected]));
     assert!(pairs.is_empty() && refused[0].contains("rejected in B"), "{refused:?}");
+}
+
+#[test]
+fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
+    let tcp = |key: &str| member(key, "Gbit/s", Better::Higher, &[30.0]);
+    let ours = |place: &str| {
+        let key = format!("network.tcp@{place}?direction=send/bytes=131072&streams=1#bandwidth");
+        member(&key, "Gbit/s", Better::Higher, &around(28.0))
+    };
+    let run = run(vec![ours("other-cpu"), ours("same-cpu")]);
+    // iperf3 tells what it wrote at once, iperf 2 does not, and its client counts what it sent.
+    let iperf3 = [
+        tcp("network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth"),
+        tcp("network.tcp@free?direction=send/bytes=131072&streams=1#sent"),
+    ];
+    let iperf2 = [tcp("network.tcp@free?direction=send/streams=1#sent")];
+    let note = |found: &Comparison| -> Vec<String> {
+        assert!(found.refused.is_empty(), "{:?}", found.refused);
+        assert!(found.metrics.iter().all(|one| one.word == Word::Unverified), "{:?}", words(found));
+        found.metrics.iter().map(|one| one.note.clone()).collect()
+    };
+    let found = compare(&run, &foreign(iperf3.to_vec()), &Options::default());
+    assert_eq!(note(&found), ["other-cpu in A, free in B", "same-cpu in A, free in B"]);
+    let found = compare(&foreign(iperf3.to_vec()), &foreign(iperf2.to_vec()), &Options::default());
+    let wanted = "what was sent, and not what arrived; how much B sent at once is not told";
+    assert_eq!(note(&found), [wanted]);
+    // Other directions, numbers of connections and what else is asked for make other measurements.
+    for other in
+        ["direction=receive/streams=1", "direction=send/streams=2", "congestion=bbr&direction=send/streams=1"]
+    {
+        let theirs = foreign(vec![tcp(&format!("network.tcp@free?{other}#bandwidth"))]);
+        assert_eq!(outcome(&run, &theirs), (Vec::new(), Vec::new()), "{other}");
+    }
+    // Two runs of ours are never paired like that.
+    let other = Arm { ..self::run(vec![ours("other-llc")]) };
+    let (pairs, refused) = outcome(&run, &other);
+    assert!(pairs.is_empty() && refused.iter().all(|one| one.starts_with("placement")), "{refused:?}");
 }
