@@ -81,6 +81,8 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
             metric.note
         );
         assert_eq!(found.alone, [3, 0], "{key}");
+        let said = format!("different ways to measure: {}", metric.note);
+        assert!(found.warnings.contains(&said), "{key}: {:?}", found.warnings);
     }
     // As A, too, and between two tools, where no cache is known.
     let tool = foreign(vec![stream("triad", 40_000_000, 2)]);
