@@ -212,11 +212,11 @@ fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
 }
 
 /// Pairs that different tools measured, in A's order, and why some are none. Those of `taken`, A's
-/// keys, have a match already.
+/// keys, have a match or a reason against one already.
 pub fn pairs<'a>(
     a: &'a Arm,
     b: &'a Arm,
-    taken: &BTreeSet<&str>,
+    taken: &BTreeSet<String>,
 ) -> Vec<Result<Match<'a>, (Match<'a>, String)>> {
     if !a.imported && !b.imported {
         return Vec::new();
@@ -224,7 +224,7 @@ pub fn pairs<'a>(
     let llc_bytes = [a.llc_bytes, b.llc_bytes].into_iter().flatten().max();
     let of_b = counterparts(b);
     let mut pairs = Vec::new();
-    for x in counterparts(a).iter().filter(|x| !taken.contains(x.member.key.as_str())) {
+    for x in counterparts(a).iter().filter(|x| !taken.contains(&x.member.key)) {
         // The same tool's own figures are matched by their keys.
         let is_other = |y: &&Counterpart| x.kind == Kind::Tcp || y.member.case.bench != x.member.case.bench;
         for y in of_b.iter().filter(|y| y.does_as(x)).filter(is_other) {

@@ -149,7 +149,8 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
             }
         }
     }
-    let taken: BTreeSet<&str> = matches.iter().map(|pair| pair.a.key.as_str()).collect();
+    let told = refused.iter().filter(|one| one.factor != "placement").map(|one| one.key.clone());
+    let taken: BTreeSet<String> = matches.iter().map(|pair| pair.a.key.clone()).chain(told).collect();
     for pair in counterparts::pairs(a, b, &taken) {
         match pair {
             Ok(pair) => match forbidden(pair.a, pair.b, [None, None]) {
