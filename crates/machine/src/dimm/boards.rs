@@ -3,8 +3,8 @@
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
-    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Skylake, Turin,
-    XeonE,
+    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
+    Turin, XeonE,
 };
 use super::platforms::{Layout, Rule, rule};
 
@@ -127,6 +127,35 @@ const HP_NINE: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0),
 
 /// Three channels of two slots, of which the lower number is filled first.
 const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+
+/// Channels A to H of four controllers: 1 to 8 are of A to D, 9 to 16 of E to H.
+const LENOVO_SIXTEEN_V2: &[(u32, u32)] = &[
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (3, 0),
+    (3, 1),
+    (2, 0),
+    (2, 1),
+    (6, 1),
+    (6, 0),
+    (7, 1),
+    (7, 0),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+];
+
+/// Channels D, B, A, E, F, H of EPYC 8004, which has no others.
+const LENOVO_SIENA: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5, 0)];
+
+/// Channels 0 to 2 of either controller are 3, 5, 1 and 4, 6, 2; between 3, 4 and their processor stand
+/// the second slots.
+const LENOVO_WORKSTATION: &[(u32, u32)] = &[(2, 0), (5, 0), (0, 0), (3, 0), (1, 0), (4, 0), (0, 1), (3, 1)];
+
+const LENOVO_FOUR: &[(u32, u32)] = &[(1, 0), (1, 1), (0, 0), (0, 1)];
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
@@ -321,12 +350,94 @@ pub(super) const RULES: &[Rule] = &[
         "IBM and Lenovo System x M5 (Xeon E5)",
         Layout::RowsGoOn,
         "Lenovo Storage DX8200 (System x3650 M5) documentation, DIMM installation sequence: 1, 4, 9, 12, 2, 5, 8, \
-         11, 3, 6, 7, 10; the next processor counts on from 13",
+         11, 3, 6, 7, 10; the next processor counts on from 13. System x3550 M5 installation and service guide, \
+         table 28: the same",
     )
     .by(&["lenovo", "ibm"])
-    .named(&["x3650 m5"])
+    .named(&["x3650 m5", "x3550 m5"])
     .of(FOUR_CHANNELS)
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
     .counting_from_one(),
+    rule(
+        "IBM System x M4 (Xeon E5)",
+        Layout::RowsGoOn,
+        "IBM System x3550 M4 installation and service guide, memory rank sparing, and x3650 M4 guide, memory mirrored \
+         channel: a channel has 1 to 3, 4 to 6, 7 to 9, 10 to 12, and 1, 4, 9, 12 are filled first; the next \
+         processor counts on from 13",
+    )
+    .by(&["ibm", "lenovo"])
+    .named(&["x3550 m4", "x3650 m4 -", "x3650 m4:", "x3500 m4", "x3750 m4"])
+    .of(FOUR_CHANNELS)
+    .locators(&["dimm {number}"])
+    .each(12),
+    rule(
+        "IBM System x M3 (Xeon 5500/5600)",
+        Layout::Lists(&[HP_NINE]),
+        "IBM System x3550 M3 (type 7944) guide, connectors on each memory channel: channel 0 = 1, 2, 3, 10, 11, 12, \
+         1 = 4, 5, 6, 13, 14, 15, 2 = 7, 8, 9, 16, 17, 18; the x3650 M3 has the same system board",
+    )
+    .by(&["ibm", "lenovo"])
+    .named(&["x3550 m3", "x3650 m3"])
+    .of(&[Nehalem])
+    .locators(&["dimm{number}", "dimm {number}"])
+    .each(9),
+    rule(
+        "Lenovo ThinkSystem V2 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIXTEEN_V2]),
+        "Lenovo SR650 V2 maintenance manual, memory slot and channel identification: slots 16 to 1 = F0 F1 E0 E1 H0 H1 \
+         G0 G1 C1 C0 D1 D0 A1 A0 B1 B0",
+    )
+    .by(&["lenovo"])
+    .named(&["sr650 v2"])
+    .of(&[IceLake])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkStation P920 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_WORKSTATION]),
+        "rasdaemon's labels by the kernel's EDAC for board 1038: DIMM 3, 5, 1 = channels 0 to 2 of controller 0, 4, 6, 2 \
+         = of controller 1; Lenovo \"ThinkStation P920 and P720 Memory Configurator\", board layout: 7 and 8 next to 3 \
+         and 4, on the processor's side",
+    )
+    .by(&["lenovo"])
+    .named(&["1038"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["cpu{socket}_dimm_{number}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkEdge SE455 V3 (EPYC 8004)",
+        Layout::Lists(&[LENOVO_SIENA]),
+        "Lenovo SE455 V3 user guide, memory slot and channel identification: channels A, B, D, E, F, H = slots 3, 2, 1, \
+         4, 5, 6",
+    )
+    .by(&["lenovo"])
+    .named(&["se455 v3"])
+    .of(&[Siena])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem ST50 V3 (Xeon E)",
+        Layout::Lists(&[LENOVO_FOUR]),
+        "Lenovo ST50 V3 user guide, memory modules and processors layout: channel A = slots 4 and 3, B = 2 and 1",
+    )
+    .by(&["lenovo"])
+    .named(&["st50 v3"])
+    .of(&[XeonE])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one()
+    .unordered(),
+    rule(
+        "Dell PowerEdge R220 (Xeon E3)",
+        Layout::Round,
+        "Dell R220 owner's manual, memory channels: 1 = sockets 1 and 3, 2 = 2 and 4",
+    )
+    .by(&["dell"])
+    .named(&["r220"])
+    .of(&[XeonE])
+    .locators(&["dimm_{number}"])
+    .alone(),
 ];

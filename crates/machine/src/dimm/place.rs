@@ -91,7 +91,8 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
         let lengths: Vec<usize> = lists.iter().map(|list| list.len()).collect();
         let mut slots: BTreeMap<(Option<u32>, Option<u32>), usize> = BTreeMap::new();
         for fields in tables.dimms.iter().filter_map(|dimm| read(rule, dimm)) {
-            *slots.entry((fields.socket, fields.socket_letter)).or_default() += 1;
+            let socket = fields.socket.or_else(|| by_number(rule, &fields));
+            *slots.entry((socket, fields.socket_letter)).or_default() += 1;
         }
         if let Some(count) = slots.into_values().find(|count| !lengths.contains(count)) {
             return Why::Slots(rule, lengths, count);
@@ -105,13 +106,33 @@ fn made_by(tables: &Tables, rule: &Rule) -> bool {
     let mut makers = makers.into_iter().flatten().map(|maker| maker.to_ascii_lowercase());
     let product =
         || tables.dmi.product.as_ref().map(|product| product.to_ascii_lowercase()).unwrap_or_default();
+    let board = tables.dmi.board.as_deref().unwrap_or_default();
     let is_named = rule.products.is_empty() || {
         let product = product();
-        rule.products.iter().any(|known| product.contains(known))
+        rule.products.iter().any(|known| product.contains(known) || board == *known)
     };
+    let is_dells = || rule.vendors.contains(&DELL) && is_dells_part(board);
     is_named
         && (rule.vendors.is_empty()
-            || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known))))
+            || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known)))
+            || is_dells())
+}
+
+const DELL: &str = "dell";
+
+/// Whether a board's name is a part number as Dell's boards have it (`0JP31P`), whoever sells the
+/// machine under a name of his own.
+fn is_dells_part(board: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    board.len() == 6
+        && board.starts_with('0')
+        && board.bytes().all(|byte| is_digit(byte) || byte.is_ascii_uppercase())
+        && !board.bytes().all(is_digit)
+}
+
+/// The socket of a slot that is counted over all of them.
+fn by_number(rule: &Rule, fields: &Fields) -> Option<u32> {
+    Some(fields.number?.checked_sub(1)? / rule.each?)
 }
 
 /// What both names of a slot say by a rule.
@@ -159,7 +180,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
             (None, None, Some(letter)) => channel_letter(letter),
-            (None, None, None) => None,
+            (None, None, None) => by_number(rule, fields),
         }
     };
     let of_all = |value: &dyn Fn(&Fields) -> Option<u32>| -> Option<Vec<Option<u32>>> {
@@ -199,6 +220,9 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
         let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
         let slots = *slots.get(socket)?;
+        if rule.each.is_some_and(|each| slots != each as usize) {
+            return None;
+        }
         let (channel, slot) = match &rule.layout {
             Layout::Round => {
                 let number = fields.number?.checked_sub(1)?;
