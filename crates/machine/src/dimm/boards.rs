@@ -155,6 +155,9 @@ const LENOVO_SIENA: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5
 /// the second slots.
 const LENOVO_WORKSTATION: &[(u32, u32)] = &[(2, 0), (5, 0), (0, 0), (3, 0), (1, 0), (4, 0), (0, 1), (3, 1)];
 
+/// Four channels of fully buffered modules.
+const DELL_BUFFERED: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (2, 1), (3, 1)];
+
 const LENOVO_FOUR: &[(u32, u32)] = &[(1, 0), (1, 1), (0, 0), (0, 1)];
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
@@ -440,4 +443,13 @@ pub(super) const RULES: &[Rule] = &[
     .of(&[XeonE])
     .locators(&["dimm_{number}"])
     .alone(),
+    rule(
+        "Dell PowerEdge, fully buffered memory",
+        Layout::Lists(&[DELL_BUFFERED]),
+        "Dell PowerEdge 2950 hardware owner's manual, system memory: channel 0 = DIMM 1, 5; 1 = 2, 6; 2 = 3, 7; 3 = 4, 8",
+    )
+    .by(&["dell"])
+    .named(&["poweredge 2950", "poweredge 1955"])
+    .locators(&["dimm{number}"])
+    .of_chipset(),
 ];

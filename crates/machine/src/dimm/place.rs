@@ -165,6 +165,10 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
         return None;
     }
     let sockets = tables.processors.len() as u32;
+    // Processors that are known here have controllers of their own.
+    if rule.is_chipsets && facts.is_some() {
+        return None;
+    }
     // One letter before many numbers is a processor's.
     let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
     let has_controllers = read.iter().flatten().any(|fields| fields.controller.is_some());
@@ -175,7 +179,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let socket = |fields: &Fields| {
         let channel_letter = |letter: u32| Some(letter / facts?.channels);
         match (fields.socket, fields.socket_letter, fields.channel_letter) {
-            _ if rule.is_alone => Some(0),
+            _ if rule.is_alone || rule.is_chipsets => Some(0),
             (Some(0), ..) if rule.is_zero_last => sockets.checked_sub(1),
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
@@ -249,7 +253,9 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                     let letter = fields.channel_letter?;
                     match facts {
                         Some(facts) => Some(letter % facts.channels),
-                        None => (rule.is_alone || fields.socket.is_some()).then_some(letter),
+                        None => {
+                            (rule.is_alone || rule.is_chipsets || fields.socket.is_some()).then_some(letter)
+                        }
                     }
                 };
                 let number = || fields.channel?.checked_sub(rule.first_channel);

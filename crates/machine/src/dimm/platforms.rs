@@ -30,6 +30,9 @@ pub struct Rule {
     pub is_alone: bool,
     /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
     pub each: Option<u32>,
+    /// For processors without a memory controller: the memory is the chipset's, which they share, and
+    /// stands as socket 0.
+    pub is_chipsets: bool,
     pub layout: Layout,
     pub source: &'static str,
     /// Whether it is known which slot of a channel is filled first.
@@ -50,6 +53,7 @@ pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static 
         first_channel: 0,
         is_alone: false,
         each: None,
+        is_chipsets: false,
         layout,
         source,
         is_order_known: true,
@@ -95,6 +99,10 @@ impl Rule {
 
     pub(super) const fn each(self, slots: u32) -> Rule {
         Rule { each: Some(slots), ..self }
+    }
+
+    pub(super) const fn of_chipset(self) -> Rule {
+        Rule { is_chipsets: true, ..self }
     }
 
     /// It is not known which slot of a channel is filled first.

@@ -213,6 +213,13 @@ pub(super) const RULES: &[Rule] = &[
     .banks(&["cpu{socket}ch{channel-letter}"])
     .unordered(),
     rule(
+        "ONBOARD, channel's letter and slot of a chipset",
+        Layout::Named,
+        "the locator's own words, as on Intel S5000 boards (ONBOARD DIMM_A1)",
+    )
+    .locators(&["onboard dimm_{channel-letter}{slot}"])
+    .of_chipset(),
+    rule(
         "DDR, channel's letter and slot of one processor",
         Layout::Named,
         "the locator's own words, as on ASRock Rack ALTRAD8UD (DDR4_A1)",

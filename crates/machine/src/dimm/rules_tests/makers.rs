@@ -135,3 +135,23 @@ fn dell_of_one_processor_and_under_other_names() {
         assert_eq!(sold_as(other), (None, None), "{other}");
     }
 }
+
+#[test]
+fn memory_of_a_chipset_is_no_processors() {
+    // PowerEdge 1955 manual: branch 1 has channel 2 (DIMM 3, DIMM 7) and channel 3 (DIMM 4, DIMM 8).
+    let cpus = ["Intel(R) Xeon(R) CPU           E5345  @ 2.33GHz"; 2];
+    let names = numbered("DIMM#", 1..=8);
+    let slots = with_bank(&names, "");
+    let half = ["DIMM5", "DIMM6", "DIMM7", "DIMM8"];
+    let (dimms, judged) = board("Dell Inc.", "PowerEdge 1955", &cpus, &slots, &half);
+    let place = |at: usize| (dimms[at - 1].socket, dimms[at - 1].channel, dimms[at - 1].slot_in_channel);
+    assert_eq!([place(3), place(7)], [(Some(0), Some(2), Some(0)), (Some(0), Some(2), Some(1))]);
+    assert_eq!([place(4), place(8)], [(Some(0), Some(3), Some(0)), (Some(0), Some(3), Some(1))]);
+    assert_eq!((judged.dimm_verdict, judged.dimm_sockets.len()), (Some(Balance::Balanced), 1));
+    assert!(judged.dimm_remarks.iter().any(|remark| remark.contains("chipset")), "{:?}", judged.dimm_remarks);
+    // Processors that have controllers of their own contradict the name.
+    let places = placed("Dell Inc.", "PowerEdge 2950", &[X5660; 2], &slots);
+    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+    let places = placed("Intel", "S5000PSL", &cpus, &[("ONBOARD DIMM_A1", ""), ("ONBOARD DIMM_D2", "")]);
+    assert_eq!(places, [(0, 0, 0), (0, 3, 1)]);
+}
