@@ -148,11 +148,31 @@ const LENOVO_SIXTEEN_V2: &[(u32, u32)] = &[
     (5, 0),
 ];
 
+/// The same of nodes with a slot a channel: the second processor is turned round.
+const LENOVO_NODE_V2: &[(u32, u32)] = &[
+    (1, 0),
+    (0, 0),
+    (3, 0),
+    (2, 0),
+    (6, 0),
+    (7, 0),
+    (4, 0),
+    (5, 0),
+    (5, 0),
+    (4, 0),
+    (7, 0),
+    (6, 0),
+    (2, 0),
+    (3, 0),
+    (0, 0),
+    (1, 0),
+];
+
 /// Channels D, B, A, E, F, H of EPYC 8004, which has no others.
 const LENOVO_SIENA: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5, 0)];
 
-/// Channels 0 to 2 of either controller are 3, 5, 1 and 4, 6, 2; between 3, 4 and their processor stand
-/// the second slots.
+/// Channels 0 to 2 of either controller are 3, 5, 1 and 4, 6, 2; between 3, 4 and their processor
+/// stand the second slots.
 const LENOVO_WORKSTATION: &[(u32, u32)] = &[(2, 0), (5, 0), (0, 0), (3, 0), (1, 0), (4, 0), (0, 1), (3, 1)];
 
 /// Four channels of fully buffered modules.
@@ -393,6 +413,18 @@ pub(super) const RULES: &[Rule] = &[
     )
     .by(&["lenovo"])
     .named(&["sr650 v2"])
+    .of(&[IceLake])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem SD630 V2 (Xeon Scalable)",
+        Layout::Board(LENOVO_NODE_V2),
+        "Lenovo SD630 V2 documentation, memory channels and DIMM slots: controllers 0 to 3 = connectors 2 1, 4 3, 7 8, \
+         5 6 of processor 1 and 15 16, 13 14, 10 9, 12 11 of processor 2",
+    )
+    .by(&["lenovo"])
+    .named(&["sd630 v2"])
     .of(&[IceLake])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])

@@ -67,8 +67,8 @@ fn ampereone(word: &str) -> Option<(Family, u32)> {
     }
 }
 
-/// `6746E`, `6960P`, `6990E+`: the number is followed by the kind of its cores; those for embedding (`-B`)
-/// have four or eight channels.
+/// `6746E`, `6960P`, `6990E+`: the number is followed by the kind of its cores; those for embedding
+/// (`-B`) have four or eight channels.
 fn xeon_6(word: &str) -> Option<(Family, u32)> {
     let (number, rest) =
         number(word).filter(|(_, rest)| rest.starts_with(['e', 'p']) && !rest.ends_with("-b"))?;

@@ -30,8 +30,8 @@ pub struct Rule {
     pub is_alone: bool,
     /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
     pub each: Option<u32>,
-    /// For processors without a memory controller: the memory is the chipset's, which they share, and
-    /// stands as socket 0.
+    /// For processors without a memory controller: the memory is the chipset's, which they share,
+    /// and stands as socket 0.
     pub is_chipsets: bool,
     pub layout: Layout,
     pub source: &'static str,

@@ -16,8 +16,8 @@ fn filled(
 
 #[test]
 fn system_x_counts_on_over_its_processors() {
-    // x3750 M4 guide, independent mode with four processors: one module a channel, all processors in
-    // turns.
+    // x3750 M4 guide, independent mode with four processors: one module a channel, all processors
+    // in turns.
     let names = numbered("DIMM #", 1..=48);
     let cpus = ["Intel(R) Xeon(R) CPU E5-4650 0 @ 2.70GHz"; 4];
     let order = [1, 13, 12, 24, 4, 16, 9, 21, 25, 37, 36, 48, 28, 40, 33, 45];
@@ -71,6 +71,13 @@ fn lenovo_v2_and_boards_of_one_processor() {
     // ST650 V2 has its first processor turned round, and no document here.
     let places = placed("Lenovo", "ThinkSystem ST650 V2", &[gold; 2], &slots);
     assert!(places.iter().all(|place| *place == (99, 99, 99)));
+    // SD630 V2: a slot a channel, and the second processor's slots from the other end.
+    let mut node = with_bank(&names[..8], "CPU 1");
+    node.extend(with_bank(&names[8..16], "CPU 2"));
+    let places = placed("Lenovo", "ThinkSystem SD630 V2", &[gold; 2], &node);
+    let channels = |slots: &[usize]| -> Vec<u32> { slots.iter().map(|slot| places[slot - 1].1).collect() };
+    assert_eq!(channels(&[2, 1, 4, 3, 7, 8, 5, 6]), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!((0..8).all(|at| places[at].1 == places[15 - at].1 && places[15 - at].0 == 1));
     // SE455 V3: channels A, B, D on one side of the processor.
     let siena = "AMD EPYC 8324P 32-Core Processor";
     let places = placed("Lenovo", "ThinkEdge SE455 V3", &[siena], &with_bank(&names[..6], "CPU 1"));
@@ -138,7 +145,7 @@ fn dell_of_one_processor_and_under_other_names() {
 
 #[test]
 fn memory_of_a_chipset_is_no_processors() {
-    // PowerEdge 1955 manual: branch 1 has channel 2 (DIMM 3, DIMM 7) and channel 3 (DIMM 4, DIMM 8).
+    // PowerEdge 1955 manual: branch 1 has channel 2 (DIMM 3 and 7) and channel 3 (DIMM 4 and 8).
     let cpus = ["Intel(R) Xeon(R) CPU           E5345  @ 2.33GHz"; 2];
     let names = numbered("DIMM#", 1..=8);
     let slots = with_bank(&names, "");
