@@ -1,184 +1,20 @@
 //! Slots by number on boards whose manuals tell which numbers share a channel, a rule a family of
 //! boards.
 
+mod slots;
+
 use super::cpus::Family::{
-    self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
+    self, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
     IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
     Turin, XeonE,
 };
 use super::platforms::{Layout, Rule, rule};
-
-/// (channel, slot) of A1, A2, ... on Dell's boards with ten slots for the first of two Skylake-SP.
-const DELL_TEN: &[(u32, u32)] =
-    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (3, 1), (4, 1)];
-const DELL_SIX: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
-const DELL_TWELVE: &[(u32, u32)] =
-    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)];
-
-/// Channels A to H of slots 1 to 8 of Dell's Ice Lake boards; 9 to 16 are their second slots.
-const DELL_SIXTEEN: &[(u32, u32)] = &[
-    (0, 0),
-    (4, 0),
-    (2, 0),
-    (6, 0),
-    (1, 0),
-    (5, 0),
-    (3, 0),
-    (7, 0),
-    (0, 1),
-    (4, 1),
-    (2, 1),
-    (6, 1),
-    (1, 1),
-    (5, 1),
-    (3, 1),
-    (7, 1),
-];
-const DELL_EIGHT: &[(u32, u32)] = &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
-
-/// Channels A to F have odd slots, G to L even ones.
-const DELL_EPYC_TWELVE: &[(u32, u32)] =
-    &[(0, 0), (6, 0), (2, 0), (8, 0), (1, 0), (7, 0), (4, 0), (10, 0), (3, 0), (9, 0), (5, 0), (11, 0)];
-
-/// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
-const HPE_TWELVE: &[(u32, u32)] =
-    &[(5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
-
-/// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
-const LENOVO_TWELVE: &[(u32, u32)] =
-    &[(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0)];
-
-/// Boards of the same maker with eight slots a processor: the first channel of each controller has
-/// two.
-const LENOVO_EIGHT: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
-
-/// Four controllers of two channels: 1 to 8 belong to the first two, 9 to 16 to the others.
-const LENOVO_SIXTEEN: &[(u32, u32)] = &[
-    (3, 0),
-    (3, 1),
-    (2, 0),
-    (2, 1),
-    (1, 0),
-    (1, 1),
-    (0, 0),
-    (0, 1),
-    (4, 1),
-    (4, 0),
-    (5, 1),
-    (5, 0),
-    (6, 1),
-    (6, 0),
-    (7, 1),
-    (7, 0),
-];
-
-/// Channels L to H, then G, then A to F.
-const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
-    &[(11, 0), (10, 0), (9, 0), (8, 0), (7, 0), (6, 0), (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
-
-/// Nodes with a slot a channel: the second processor is turned round.
-const LENOVO_NODE: &[(u32, u32)] = &[
-    (3, 0),
-    (2, 0),
-    (1, 0),
-    (0, 0),
-    (4, 0),
-    (5, 0),
-    (6, 0),
-    (7, 0),
-    (7, 0),
-    (6, 0),
-    (5, 0),
-    (4, 0),
-    (0, 0),
-    (1, 0),
-    (2, 0),
-    (3, 0),
-];
-
-/// Channels of the four controllers as on LENOVO_SIXTEEN, from the other end.
-const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &[
-    (7, 0),
-    (7, 1),
-    (6, 0),
-    (6, 1),
-    (5, 0),
-    (5, 1),
-    (4, 0),
-    (4, 1),
-    (0, 1),
-    (0, 0),
-    (1, 1),
-    (1, 0),
-    (2, 1),
-    (2, 0),
-    (3, 1),
-    (3, 0),
-];
-
-/// Channels F to A, then G to L.
-const LENOVO_EPYC_NODE: &[(u32, u32)] =
-    &[(5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
-
-/// Three channels of two or three slots, of which the last is filled first: the letters behind the
-/// numbers tell the order.
-const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
-const HP_NINE: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];
-
-/// Three channels of two slots, of which the lower number is filled first.
-const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
-
-/// Channels A to H of four controllers: 1 to 8 are of A to D, 9 to 16 of E to H.
-const LENOVO_SIXTEEN_V2: &[(u32, u32)] = &[
-    (1, 0),
-    (1, 1),
-    (0, 0),
-    (0, 1),
-    (3, 0),
-    (3, 1),
-    (2, 0),
-    (2, 1),
-    (6, 1),
-    (6, 0),
-    (7, 1),
-    (7, 0),
-    (4, 1),
-    (4, 0),
-    (5, 1),
-    (5, 0),
-];
-
-/// The same of nodes with a slot a channel: the second processor is turned round.
-const LENOVO_NODE_V2: &[(u32, u32)] = &[
-    (1, 0),
-    (0, 0),
-    (3, 0),
-    (2, 0),
-    (6, 0),
-    (7, 0),
-    (4, 0),
-    (5, 0),
-    (5, 0),
-    (4, 0),
-    (7, 0),
-    (6, 0),
-    (2, 0),
-    (3, 0),
-    (0, 0),
-    (1, 0),
-];
-
-/// Channels D, B, A, E, F, H of EPYC 8004, which has no others.
-const LENOVO_SIENA: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5, 0)];
-
-/// Channels 0 to 2 of either controller are 3, 5, 1 and 4, 6, 2; between 3, 4 and their processor
-/// stand the second slots.
-const LENOVO_WORKSTATION: &[(u32, u32)] = &[(2, 0), (5, 0), (0, 0), (3, 0), (1, 0), (4, 0), (0, 1), (3, 1)];
-
-/// Four channels of fully buffered modules.
-const DELL_BUFFERED: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (2, 1), (3, 1)];
-
-const LENOVO_FOUR: &[(u32, u32)] = &[(1, 0), (1, 1), (0, 0), (0, 1)];
+use slots::{
+    DELL_BUFFERED, DELL_EIGHT, DELL_EPYC_TWELVE, DELL_SIX, DELL_SIXTEEN, DELL_SKYLAKE_EIGHT, DELL_TEN,
+    DELL_TWELVE, HP_NINE, HP_SIX, HP_SIX_UP, HPE_TWELVE, LENOVO_EIGHT, LENOVO_EPYC_NODE, LENOVO_EPYC_TWELVE,
+    LENOVO_FOUR, LENOVO_NODE, LENOVO_NODE_V2, LENOVO_SIENA, LENOVO_SIXTEEN, LENOVO_SIXTEEN_BACK,
+    LENOVO_SIXTEEN_V2, LENOVO_TWELVE, LENOVO_WORKSTATION,
+};
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
@@ -211,6 +47,16 @@ pub(super) const RULES: &[Rule] = &[
          A(n+7); R540 manual for ten slots: A1+A7, A2+A8, A3, A4+A9, A5+A10, A6",
     )
     .by(&["dell"])
+    .of(SKYLAKE_BOARDS)
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge nodes and blades, 14th generation (Xeon Scalable)",
+        Layout::Lists(&[DELL_SKYLAKE_EIGHT]),
+        "rasdaemon's labels by the kernel's EDAC for M640, FC640 and C6420: A1 to A6 are channels 0 to 5, A7 shares that \
+         of A1, A8 that of A4",
+    )
+    .by(&["dell"])
+    .named(&["m640", "fc640", "c6420"])
     .of(SKYLAKE_BOARDS)
     .locators(DELL_NAMES),
     rule(
@@ -247,6 +93,16 @@ pub(super) const RULES: &[Rule] = &[
     )
     .by(&["dell"])
     .of(&[XeonE])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, Xeon E's boards with a desktop's processor",
+        Layout::Round,
+        "rasdaemon's labels by the kernel's EDAC for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
+         channel 1",
+    )
+    .by(&["dell"])
+    .named(&["r230", "r330", "t130", "t330"])
+    .of(&[Core])
     .locators(DELL_NAMES),
     rule(
         "HP ProLiant, 8th and 9th generation (Xeon E5)",

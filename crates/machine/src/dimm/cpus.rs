@@ -6,8 +6,8 @@ use Family::{
     Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
     EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
     Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
-    SapphireRapids, Siena, Skylake, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000, XeonE, XeonW2000,
-    XeonW3000,
+    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
+    XeonE, XeonW2000, XeonW3000,
 };
 
 use super::Dimm;
@@ -52,6 +52,7 @@ pub enum Family {
     /// Desktop's, and the Xeon 3400 of that kind.
     Core,
     Ryzen,
+    ThreadripperPro,
     Epyc3000,
     /// From 3301 on: two dies.
     Epyc3300,
@@ -76,6 +77,7 @@ impl Family {
                 | XeonW3000
                 | Core
                 | Ryzen
+                | ThreadripperPro
                 | Epyc3000
                 | Epyc3300
                 | Epyc4000
@@ -251,6 +253,7 @@ pub(super) const FACTS: &[Facts] = &[
     facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
     facts(Core, "Core, Pentium, Celeron or Xeon 3400 of two channels", 2, None, &[1, 2], OTHERS),
     facts(Ryzen, "Ryzen", 2, None, &[1, 2], OTHERS),
+    facts(ThreadripperPro, "Ryzen Threadripper PRO", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Epyc3000, "EPYC 3101 to 3255", 2, None, &[1, 2], OTHERS),
     facts(Epyc3300, "EPYC 3301 to 3451", 4, None, &[1, 2, 4], OTHERS),
     facts(Epyc4000, "EPYC 4004 or 4005", 2, None, &[1, 2], OTHERS),

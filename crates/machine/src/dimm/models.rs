@@ -4,8 +4,8 @@ use super::cpus::Family::{
     self, Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
     EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
     Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
-    SapphireRapids, Siena, Skylake, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000, XeonE, XeonW2000,
-    XeonW3000,
+    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
+    XeonE, XeonW2000, XeonW3000,
 };
 use super::cpus::{Cpu, FACTS};
 
@@ -155,7 +155,7 @@ fn series(word: &str) -> Option<(Family, u32)> {
 }
 
 /// Desktop's processors and those with their controller: `i7-6700TE`, `Pentium G4400`, `X3430`,
-/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper, i7-3820 and after, `-X`.
+/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper without PRO, i7-3820 and after, `-X`.
 fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     let of_four = |number: u32, rest: &str| {
         rest.starts_with('x') || matches!(number, 3820 | 3930 | 4820 | 4930 | 5820 | 5930 | 6800 | 6850)
@@ -184,7 +184,11 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     if name.contains("pentium") && words.iter().any(is_d1500) {
         return Some((XeonD1500, 0));
     }
-    (words.contains(&"ryzen") && !words.contains(&"threadripper")).then_some((Ryzen, 0))
+    match (words.contains(&"ryzen"), words.contains(&"threadripper")) {
+        (true, false) => Some((Ryzen, 0)),
+        (true, true) => words.contains(&"pro").then_some((ThreadripperPro, 0)),
+        _ => None,
+    }
 }
 
 /// `X5570`, `E5620`, `L5640`, `W5590`.
@@ -221,6 +225,7 @@ mod tests {
             ("13th Gen Intel(R) Core(TM) i9-13900H", Core, None),
             ("Intel(R) Pentium(R) CPU G4400 @ 3.30GHz", Core, None),
             ("AMD Ryzen 9 7900X 12-Core Processor", Ryzen, None),
+            ("AMD Ryzen Threadripper PRO 5975WX 32-Cores", ThreadripperPro, None),
             ("AMD EPYC 4344P 8-Core Processor", Epyc4000, Some(5200)),
             ("AMD EPYC 4565P 16-Core Processor", Epyc4000, Some(5600)),
             ("AMD EPYC 3151 4-Core Processor", Epyc3000, None),

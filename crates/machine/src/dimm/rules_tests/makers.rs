@@ -126,6 +126,18 @@ fn dell_of_one_processor_and_under_other_names() {
     let places = placed("Dell Inc.", "PowerEdge R220", &[xeon], &slots);
     assert_eq!(places, [(0, 0, 1), (0, 0, 0), (0, 1, 1), (0, 1, 0)]);
     assert_eq!(placed("Dell Inc.", "PowerEdge R210", &[xeon], &slots), [(99, 99, 99); 4]);
+    // T330 with a Core: the label of A4 is of channel 1.
+    let names = numbered("A#", 1..=4);
+    let core = "Intel(R) Core(TM) i3-6100 CPU @ 3.70GHz";
+    let places = placed("Dell Inc.", "PowerEdge T330", &[core], &with_bank(&names, ""));
+    assert_eq!(places, [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)]);
+    // T110 has such processors, too, and no document here.
+    assert_eq!(placed("Dell Inc.", "PowerEdge T110", &[core], &with_bank(&names, "")), [(99, 99, 99); 4]);
+    // FC640, the other processor: B7 is MC 2, channel 0, B8 is MC 3, channel 0.
+    let names: Vec<String> = ["A", "B"].iter().flat_map(|cpu| numbered(&format!("{cpu}#"), 1..=8)).collect();
+    let places = placed("Dell Inc.", "PowerEdge FC640", &[GOLD; 2], &with_bank(&names, ""));
+    let firsts: Vec<u32> = places[8..14].iter().map(|place| place.1).collect();
+    assert_eq!((firsts, &places[14..]), (vec![0, 1, 2, 3, 4, 5], &[(1, 0, 1), (1, 3, 1)][..]));
     // A board's part number tells the maker of machines that are sold under another name.
     let sold_as = |board: &str| {
         let text = format!(
