@@ -340,4 +340,12 @@ pub(super) const RULES: &[Rule] = &[
     .named(&["poweredge 2950", "poweredge 1955"])
     .locators(&["dimm{number}"])
     .of_chipset(),
+    rule(
+        "Dell PowerEdge, bank and channel of a chipset",
+        Layout::Named,
+        "Dell PowerEdge 1855 user's guide, memory: three banks on two channels (A and B), bank 1 = DIMM1_A and DIMM1_B",
+    )
+    .by(&["dell"])
+    .locators(&["dimm{slot}_{channel-letter}"])
+    .of_chipset(),
 ];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cpus::{Cpu, Facts};
 use super::names::{Fields, fields};
 use super::platforms::{Layout, Rule, rules};
-use super::{Dimm, Tables, says_empty};
+use super::{Dimm, Processor, Tables, says_empty};
 
 /// More slots a channel are no channel.
 const SLOTS_MOST: u32 = 4;
@@ -165,8 +165,11 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
         return None;
     }
     let sockets = tables.processors.len() as u32;
-    // Processors that are known here have controllers of their own.
-    if rule.is_chipsets && facts.is_some() {
+    // Processors that are known here have controllers of their own, and so has every Opteron.
+    let is_opteron = |one: &Processor| {
+        one.version.as_ref().is_some_and(|name| name.contains("AMD") || name.contains("Opteron"))
+    };
+    if rule.is_chipsets && (facts.is_some() || tables.processors.iter().any(is_opteron)) {
         return None;
     }
     // One letter before many numbers is a processor's.

@@ -168,9 +168,16 @@ fn memory_of_a_chipset_is_no_processors() {
     assert_eq!([place(4), place(8)], [(Some(0), Some(3), Some(0)), (Some(0), Some(3), Some(1))]);
     assert_eq!((judged.dimm_verdict, judged.dimm_sockets.len()), (Some(Balance::Balanced), 1));
     assert!(judged.dimm_remarks.iter().any(|remark| remark.contains("chipset")), "{:?}", judged.dimm_remarks);
+    // PowerEdge R200: two banks on two channels.
+    let core = "Intel(R) Core(TM)2 Duo CPU     E7400  @ 2.80GHz";
+    let slots_of_banks = [("DIMM1_A", ""), ("DIMM2_A", ""), ("DIMM1_B", ""), ("DIMM2_B", "")];
+    let places = placed("Dell Inc.", "PowerEdge R200", &[core], &slots_of_banks);
+    assert_eq!(places, [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]);
     // Processors that have controllers of their own contradict the name.
-    let places = placed("Dell Inc.", "PowerEdge 2950", &[X5660; 2], &slots);
-    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+    for cpu in [X5660, "Dual-Core AMD Opteron(tm) Processor 2216"] {
+        let places = placed("Dell Inc.", "PowerEdge 2950", &[cpu; 2], &slots);
+        assert!(places.iter().all(|place| *place == (99, 99, 99)), "{cpu}");
+    }
     let places = placed("Intel", "S5000PSL", &cpus, &[("ONBOARD DIMM_A1", ""), ("ONBOARD DIMM_D2", "")]);
     assert_eq!(places, [(0, 0, 0), (0, 3, 1)]);
 }
