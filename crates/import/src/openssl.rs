@@ -9,8 +9,8 @@ pub(crate) const FORM: Form = Form {
     program: "openssl",
     remark: "openssl divides by the CPU time that it used, unless it was asked not to (-elapsed): a busy machine looks idle",
     documented: false,
-    signs: &["type ", "+H:", "+F:", " bits"],
-    marks: &["head", "key", "exchange", "machine"],
+    signs: &["type ", "+H:", "+F:", " bits", "keygens/s"],
+    marks: &["head", "key", "exchange", "machine", "made-head"],
     lines: &[
         // They stand before all that a run prints of itself.
         line("asked", Does::Ends, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
