@@ -88,6 +88,7 @@ tools! {
     sysbench
     hackbench
     iperf2
+    netperf
     stream
     wrk
     coremark
