@@ -89,6 +89,7 @@ tools! {
     hackbench
     iperf2
     netperf
+    schbench
     stream
     wrk
     coremark

@@ -8,6 +8,7 @@ pub mod foreign;
 mod forms;
 mod logs;
 mod mutated;
+mod tools;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'
 
