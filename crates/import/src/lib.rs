@@ -90,6 +90,9 @@ tools! {
     iperf2
     netperf
     schbench
+    qperf
+    nuttcp
+    ntttcp
     stream
     wrk
     coremark

@@ -13,7 +13,7 @@ fn value(name: &str, key: &str) -> Option<f64> {
 /// figure's unit.
 #[test]
 fn numbers_are_those_of_the_files() {
-    let rows: [(&str, &str, &str, usize, f64, &str); 5] = [
+    let rows: [(&str, &str, &str, usize, f64, &str); 14] = [
         (
             "schbench-2016.txt",
             "-p 4096",
@@ -47,6 +47,78 @@ fn numbers_are_those_of_the_files() {
             "schbench.request@free/threads=2#latency_p99",
         ),
         ("schbench-2025-calibrate.txt", "", "average rps:", 2, 1.0, "schbench.request@free/threads=2#rate"),
+        (
+            "qperf-debian.txt",
+            "-t 1 conf",
+            "recv_bw",
+            2,
+            8e-3,
+            "network.udp@free?direction=send/streams=1#bandwidth",
+        ),
+        (
+            "qperf-debian.txt",
+            "-t 1 udp_bw",
+            "latency",
+            2,
+            2.0,
+            "network.round-trip@free?protocol=tcp#latency_mean",
+        ),
+        (
+            "qperf-debian-more.txt",
+            "$ qperf 127.0.0.1 -t 1 conf",
+            "latency",
+            2,
+            2.0,
+            "network.round-trip@free?protocol=tcp/bytes=1024#latency_mean",
+        ),
+        (
+            "nuttcp-debian.txt",
+            "",
+            "989.5561 MB",
+            6,
+            1e-3,
+            "network.tcp@free?direction=send/streams=2#bandwidth",
+        ),
+        (
+            "nuttcp-debian.txt",
+            "",
+            "megabytes=5.9531",
+            2,
+            1e-3,
+            "network.udp@free?direction=send&rate=50/streams=1#bandwidth",
+        ),
+        (
+            "nuttcp-debian-verbose.txt",
+            "",
+            "nuttcp-r: 301.5614 MB",
+            11,
+            1e-3,
+            "network.tcp@free?direction=receive/bytes=65536&streams=1#bandwidth",
+        ),
+        (
+            "ntttcp-receiver.txt",
+            "-r -u",
+            "17:33:30 INFO: \t throughput",
+            3,
+            1.0,
+            "network.tcp@free?direction=receive#bandwidth",
+        ),
+        (
+            "ntttcp-sender.txt",
+            "",
+            "17:33:48 INFO: \t throughput",
+            3,
+            1.0,
+            "network.udp@free?direction=send/streams=2#sent",
+        ),
+        (
+            "ntttcp-sender.txt",
+            "",
+            "17:33:52 INFO: tcpi rtt",
+            4,
+            1.0,
+            "network.tcp@free?direction=send/bytes=131072&streams=1#rtt_mean",
+        ),
     ];
     for (name, before, begin, word, factor, key) in rows {
         let path = testkit::root().join("tests/foreign").join(name);
@@ -54,7 +126,7 @@ fn numbers_are_those_of_the_files() {
         let end = if before.is_empty() { text.len() } else { text.rfind(before).expect(before) };
         let line = text[..end].lines().rfind(|line| line.trim_start().starts_with(begin)).expect(begin);
         let printed = line.split_whitespace().nth(word).expect(line);
-        let printed: f64 = printed.trim_end_matches(|one: char| !one.is_ascii_digit()).parse().expect(line);
+        let printed: f64 = printed.trim_matches(|one: char| !one.is_ascii_digit()).parse().expect(line);
         let found = value(name, key).unwrap_or_else(|| panic!("{name} has no {key}"));
         assert!((found / (printed * factor) - 1.0).abs() < 1e-9, "{name}: {key} is {found}, {line:?}");
     }
