@@ -43,6 +43,8 @@ pub struct Arm {
     pub members: Vec<Member>,
     /// Its CPUs and caches, believed and measured, where it is a run.
     pub views: Option<Views>,
+    /// What all last-level caches of the machine hold together; `None` where that is not known.
+    pub llc_bytes: Option<u64>,
 }
 
 /// One series of a result.
@@ -124,6 +126,7 @@ impl Arm {
             environment: environment::environment(diagnosis),
             members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
             views: diagnosis.views(),
+            llc_bytes: diagnosis.machine.llc_bytes(),
         };
         arm.flaws.extend(diagnosis.run.thinned.iter().map(|thinned| format!("{file}: {}", thinned.words())));
         arm.blame(&diagnosis.findings);
@@ -160,6 +163,7 @@ impl Arm {
                 .collect(),
             members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
             views: None,
+            llc_bytes: None,
         }
     }
 

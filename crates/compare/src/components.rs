@@ -46,7 +46,7 @@ pub fn component(member: &Member) -> String {
 
 /// The same by a benchmark's id and the unit of its metric.
 pub fn component_of(bench: &str, unit: &str) -> String {
-    let group = bench.split('.').next().unwrap_or_default();
+    let group = bench.strip_prefix("sysbench.").unwrap_or(bench).split('.').next().unwrap_or_default();
     match group {
         "memory" if unit.ends_with("B/s") => "memory bandwidth".to_string(),
         "memory" => "memory latency".to_string(),

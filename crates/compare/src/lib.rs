@@ -19,6 +19,7 @@ mod arm;
 mod changes;
 mod clock;
 mod components;
+mod counterparts;
 mod curves;
 mod environment;
 mod key_rows;
@@ -295,6 +296,7 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     }
     comparison.common_clock_ghz = clock_of(common, &all);
     comparison.warnings.extend(words::of_clocks(common, &all));
+    comparison.warnings.extend(words::of_tools(&all));
     comparison.findings = rows::findings(a, b, &comparison.metrics);
     (comparison.components, comparison.index) = components::pooled(&comparison.metrics);
     comparison

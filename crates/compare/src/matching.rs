@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::occupancy::{difference as moved, occupancies};
 use super::unixbench::placed;
-use super::{Arm, Member, Refused};
+use super::{Arm, Member, Refused, counterparts};
 use import::lmbench::size_untold;
 use model::{Better, Case, Form, Pages, Params, VerdictKind, figure};
 
@@ -16,6 +16,8 @@ pub struct Match<'a> {
     pub note: Option<String>,
     /// Whether the two are headlines.
     pub headline: bool,
+    /// Different tools measured the same thing in their own ways.
+    pub across: bool,
 }
 
 impl Match<'_> {
@@ -139,12 +141,27 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
         match unit_scale(&member.metric.unit, &other.metric.unit) {
             Some(scale) => {
                 let headline = headline(member, other);
-                matches.push(Match { a: member, b: other, scale, note, headline });
+                matches.push(Match { a: member, b: other, scale, note, headline, across: false });
             }
             None => {
                 let reason = format!("{:?} in A, {:?} in B", member.metric.unit, other.metric.unit);
                 refused.push(refuse(other, "unit", reason));
             }
+        }
+    }
+    let told = refused.iter().filter(|one| one.factor != "placement").map(|one| one.key.clone());
+    let taken: BTreeSet<String> = matches.iter().map(|pair| pair.a.key.clone()).chain(told).collect();
+    for pair in counterparts::pairs(a, b, &taken) {
+        match pair {
+            Ok(pair) => match forbidden(pair.a, pair.b, [None, None]) {
+                None => {
+                    // Where they ran is said beside it.
+                    refused.retain(|one| one.factor != "placement" || one.key != pair.a.key);
+                    matches.push(pair);
+                }
+                Some((factor, reason)) => refused.push(pair.refused(factor, reason)),
+            },
+            Err((pair, reason)) => refused.push(pair.refused("size", reason)),
         }
     }
     matches

@@ -133,6 +133,7 @@ impl Saved {
             environment,
             members,
             views: None,
+            llc_bytes: None,
         };
         arm.blame(&saved.findings);
         arm

@@ -1,5 +1,6 @@
 //! Comparisons of small results.
 
+mod across;
 mod answer;
 mod words;
 
@@ -45,6 +46,7 @@ pub fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
         environment: Vec::new(),
         members,
         views: None,
+        llc_bytes: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a ratio comes to, in a word and the words around it.
 
+use std::collections::BTreeSet;
+
 use super::clock::Common;
 use super::matching::Match;
 use super::{FALSE_DISCOVERIES, Found, LEAST_DIFFERENCE, Word};
@@ -9,6 +11,9 @@ use stats::order::median;
 
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
+    if found.pair.across {
+        return (Word::Unverified, "unverified: another tool's way to measure it".to_string());
+    }
     let Some(contrast) = &found.contrast else {
         return match imported {
             true => (Word::Unverified, "unverified: imported without spread".to_string()),
@@ -107,6 +112,15 @@ fn unknown(pair: &Match) -> String {
     };
     let sides = [("A", pair.a), ("B", pair.b)].into_iter().filter(unknown);
     sides.map(|(side, one)| format!("{side} is {}", one.verdict.words())).collect::<Vec<_>>().join(", ")
+}
+
+/// What differs between figures of different tools, each once.
+pub fn of_tools(all: &[Found]) -> Vec<String> {
+    /// More are said beside the figures only.
+    const SAID: usize = 3;
+    let notes = all.iter().filter(|found| found.pair.across).filter_map(|found| found.pair.note.clone());
+    let notes: BTreeSet<String> = notes.filter(|note| !note.is_empty()).collect();
+    notes.into_iter().take(SAID).map(|note| format!("different ways to measure: {note}")).collect()
 }
 
 /// What is to be said of the clocks of the two, once: that time does not go with them, or that all

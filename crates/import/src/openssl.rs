@@ -1,7 +1,7 @@
 //! `openssl speed`: ciphers and digests by block size, and operations of keys.
 
 use crate::Format;
-use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
 use crate::kit::{Does, Run, line};
 
 pub(crate) const FORM: Form = Form {
@@ -22,6 +22,12 @@ pub(crate) const FORM: Form = Form {
         line("head", Does::Within, r"(?:Got: )?\+H:(?<value>[\d:]+)(?: from \d+)?"),
         line("machine", Does::Adds, r"\+F:\d+:(?<name>[^:]+):(?<value>[\d.:]+)"),
         line("cipher", Does::Adds, r"(?<name>[A-Za-z][\w()/-]*) +(?<value>(?:[\d.]+k ?\s*)+)"),
+        // From version 3.5 on RSA encrypts and decrypts, too.
+        line(
+            "key",
+            Does::Adds,
+            r"(?<name>rsa +\d+ bits)(?: +[\d.]+s){4} +(?<sign>[\d.]+) +(?<verify>[\d.]+) +(?<encrypt>[\d.]+) +(?<decrypt>[\d.]+)",
+        ),
         line(
             "key",
             Does::Adds,
@@ -31,6 +37,17 @@ pub(crate) const FORM: Form = Form {
             "exchange",
             Does::Adds,
             r"(?<name>\d+ bits ecdh \([\w-]+\)|\d+ bits ffdh) +[\d.]+s +(?<value>[\d.]+)",
+        ),
+        // Mechanisms that wrap keys, and signatures by any provider.
+        line(
+            "made-head",
+            Does::Adds,
+            r"keygen +(?<second>encap|sign)s +(?<third>decap|verify)s? +keygens/s .*",
+        ),
+        line(
+            "made",
+            Does::Adds,
+            r"(?<name>[A-Za-z][\w-]*)(?: +[\d.]+s){3} +(?<keygen>[\d.]+) +(?<second>[\d.]+) +(?<third>[\d.]+)",
         ),
         line(
             "rest",
@@ -61,11 +78,31 @@ pub(crate) const FORM: Form = Form {
         },
         Row { wording: "{name} signatures", ..Row::rate("key.sign", "cpu.openssl-key", "sign") },
         Row { wording: "{name} verifications", ..Row::rate("key.verify", "cpu.openssl-key", "verify") },
+        Row { wording: "{name} encryptions", ..Row::rate("key.encrypt", "cpu.openssl-key", "encrypt") },
+        Row { wording: "{name} decryptions", ..Row::rate("key.decrypt", "cpu.openssl-key", "decrypt") },
+        Row {
+            wording: "{name} keys made",
+            settings: MADE,
+            ..Row::rate("made.keygen", "cpu.openssl-key", "keygen")
+        },
+        Row {
+            wording: "{name} {made-head.second}",
+            settings: MADE,
+            ..Row::rate("made.second", "cpu.openssl-key", "{made-head.second}")
+        },
+        Row {
+            wording: "{name} {made-head.third}",
+            settings: MADE,
+            ..Row::rate("made.third", "cpu.openssl-key", "{made-head.third}")
+        },
         Row { wording: "{name} exchanges", ..Row::rate("exchange", "cpu.openssl-key", "exchange") },
     ],
     headlines: &["bandwidth", "sign", "verify", "exchange"],
     check,
 };
+
+/// What the keys were made for: `encap`, `sign`.
+const MADE: &[Setting] = &[param("made_for", "made-head.second")];
 
 tool!(FORM, "results of `openssl speed`");
 

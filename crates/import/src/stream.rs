@@ -16,6 +16,11 @@ pub(crate) const FORM: Form = Form {
     lines: &[
         line("version", Does::Begins, r"STREAM version (?:\$Revision: )?(?<value>[\d.]+)(?: \$)?"),
         line(
+            "odd",
+            Does::Once,
+            r"This system uses (?<value>[1-79]|\d{2,}) bytes per (?:array element|DOUBLE PRECISION word)\.",
+        ),
+        line(
             "element",
             Does::Once,
             r"This system uses (?<value>\d+) bytes per (?:array element|DOUBLE PRECISION word)\.",
@@ -65,7 +70,7 @@ pub(crate) const FORM: Form = Form {
     facts: &[("stream", "version"), ("passes", "passes")],
     told: &[],
     flags: &[],
-    settings: &[point("elements", "elements"), point("threads", "threads")],
+    settings: &[param("element", "odd"), point("elements", "elements"), point("threads", "threads")],
     figures: &[Row {
         wording: "STREAM {kernel}",
         unit: "GB/s",
@@ -87,7 +92,8 @@ fn check(run: &Run, said: &mut Said) {
     if run.hit("kernel").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
         said.interrupted("it has no line on whether the solution validates");
     }
-    let (element, elements) = (run.number("element"), run.number("elements"));
+    let element = run.number("odd").or_else(|| run.number("element"));
+    let elements = run.number("elements");
     for hit in run.all("kernel") {
         let arrays = ARRAYS.iter().find(|(name, _)| hit.text("kernel") == Some(*name));
         let bytes = element.zip(elements).zip(arrays);

@@ -196,6 +196,12 @@ impl Machine {
         mine.filter(|cache| cache.kind != CacheKind::Instruction).max_by_key(|cache| cache.level)
     }
 
+    /// What all last-level caches hold together; `None` where some online CPU's are unknown.
+    pub fn llc_bytes(&self) -> Option<u64> {
+        let groups = self.llc_groups()?.into_iter();
+        groups.map(|cpus| self.last_level_cache(cpus.first()?)?.size_bytes).sum()
+    }
+
     /// Groups of CPUs by last-level cache, by first CPU; `None` where some online CPU's caches are
     /// unknown.
     pub fn llc_groups(&self) -> Option<Vec<CpuSet>> {

@@ -30,8 +30,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 fn replay(name: &str) {
     let (_, target) = targets::TARGETS.iter().find(|(known, _)| *known == name).expect("a target");
-    let files = files(&folder("fuzz/corpus").join(name));
+    let mut files = files(&folder("fuzz/corpus").join(name));
     assert!(!files.is_empty(), "no corpus for {name}");
+    if name == "import" {
+        // A small result of each format, which the fuzzer begins with, too.
+        files.extend(self::files(&folder("tests/foreign")).into_iter().filter(|file| file.is_file()));
+    }
     for file in files {
         let data = fs::read(&file).expect("readable");
         assert!(data.len() < 64 << 10, "{} is too large to be committed", file.display());

@@ -133,3 +133,16 @@ fn every_expectation_has_its_case() {
         }
     }
 }
+
+#[test]
+fn each_tool_has_a_case_with_figures() {
+    let cases = cases();
+    for tool in crate::TOOLS {
+        let read = |case: &Case| {
+            let text = std::str::from_utf8(&case.bytes).ok().filter(|text| (tool.is_one)(text));
+            let found = text.and_then(|text| (tool.read)(text).ok()).unwrap_or_default();
+            found.iter().any(Imported::has_figures)
+        };
+        assert!(cases.iter().any(read), "no file of tests/foreign has {}", tool.files);
+    }
+}

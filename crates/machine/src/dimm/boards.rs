@@ -1,132 +1,20 @@
 //! Slots by number on boards whose manuals tell which numbers share a channel, a rule a family of
 //! boards.
 
+mod slots;
+
 use super::cpus::Family::{
-    self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
-    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Skylake, Turin,
-    XeonE,
+    self, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
+    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
+    Turin, XeonE,
 };
 use super::platforms::{Layout, Rule, rule};
-
-/// (channel, slot) of A1, A2, ... on Dell's boards with ten slots for the first of two Skylake-SP.
-const DELL_TEN: &[(u32, u32)] =
-    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (3, 1), (4, 1)];
-const DELL_SIX: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
-const DELL_TWELVE: &[(u32, u32)] =
-    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)];
-
-/// Channels A to H of slots 1 to 8 of Dell's Ice Lake boards; 9 to 16 are their second slots.
-const DELL_SIXTEEN: &[(u32, u32)] = &[
-    (0, 0),
-    (4, 0),
-    (2, 0),
-    (6, 0),
-    (1, 0),
-    (5, 0),
-    (3, 0),
-    (7, 0),
-    (0, 1),
-    (4, 1),
-    (2, 1),
-    (6, 1),
-    (1, 1),
-    (5, 1),
-    (3, 1),
-    (7, 1),
-];
-const DELL_EIGHT: &[(u32, u32)] = &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
-
-/// Channels A to F have odd slots, G to L even ones.
-const DELL_EPYC_TWELVE: &[(u32, u32)] =
-    &[(0, 0), (6, 0), (2, 0), (8, 0), (1, 0), (7, 0), (4, 0), (10, 0), (3, 0), (9, 0), (5, 0), (11, 0)];
-
-/// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
-const HPE_TWELVE: &[(u32, u32)] =
-    &[(5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
-
-/// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
-const LENOVO_TWELVE: &[(u32, u32)] =
-    &[(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0)];
-
-/// Boards of the same maker with eight slots a processor: the first channel of each controller has
-/// two.
-const LENOVO_EIGHT: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
-
-/// Four controllers of two channels: 1 to 8 belong to the first two, 9 to 16 to the others.
-const LENOVO_SIXTEEN: &[(u32, u32)] = &[
-    (3, 0),
-    (3, 1),
-    (2, 0),
-    (2, 1),
-    (1, 0),
-    (1, 1),
-    (0, 0),
-    (0, 1),
-    (4, 1),
-    (4, 0),
-    (5, 1),
-    (5, 0),
-    (6, 1),
-    (6, 0),
-    (7, 1),
-    (7, 0),
-];
-
-/// Channels L to H, then G, then A to F.
-const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
-    &[(11, 0), (10, 0), (9, 0), (8, 0), (7, 0), (6, 0), (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
-
-/// Nodes with a slot a channel: the second processor is turned round.
-const LENOVO_NODE: &[(u32, u32)] = &[
-    (3, 0),
-    (2, 0),
-    (1, 0),
-    (0, 0),
-    (4, 0),
-    (5, 0),
-    (6, 0),
-    (7, 0),
-    (7, 0),
-    (6, 0),
-    (5, 0),
-    (4, 0),
-    (0, 0),
-    (1, 0),
-    (2, 0),
-    (3, 0),
-];
-
-/// Channels of the four controllers as on LENOVO_SIXTEEN, from the other end.
-const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &[
-    (7, 0),
-    (7, 1),
-    (6, 0),
-    (6, 1),
-    (5, 0),
-    (5, 1),
-    (4, 0),
-    (4, 1),
-    (0, 1),
-    (0, 0),
-    (1, 1),
-    (1, 0),
-    (2, 1),
-    (2, 0),
-    (3, 1),
-    (3, 0),
-];
-
-/// Channels F to A, then G to L.
-const LENOVO_EPYC_NODE: &[(u32, u32)] =
-    &[(5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
-
-/// Three channels of two or three slots, of which the last is filled first: the letters behind the
-/// numbers tell the order.
-const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
-const HP_NINE: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];
-
-/// Three channels of two slots, of which the lower number is filled first.
-const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+use slots::{
+    DELL_BUFFERED, DELL_EIGHT, DELL_EPYC_TWELVE, DELL_SIX, DELL_SIXTEEN, DELL_SKYLAKE_EIGHT, DELL_TEN,
+    DELL_TWELVE, HP_NINE, HP_SIX, HP_SIX_UP, HPE_TWELVE, LENOVO_EIGHT, LENOVO_EPYC_NODE, LENOVO_EPYC_TWELVE,
+    LENOVO_FOUR, LENOVO_NODE, LENOVO_NODE_V2, LENOVO_SIENA, LENOVO_SIXTEEN, LENOVO_SIXTEEN_BACK,
+    LENOVO_SIXTEEN_V2, LENOVO_TWELVE, LENOVO_WORKSTATION,
+};
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
@@ -159,6 +47,16 @@ pub(super) const RULES: &[Rule] = &[
          A(n+7); R540 manual for ten slots: A1+A7, A2+A8, A3, A4+A9, A5+A10, A6",
     )
     .by(&["dell"])
+    .of(SKYLAKE_BOARDS)
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge nodes and blades, 14th generation (Xeon Scalable)",
+        Layout::Lists(&[DELL_SKYLAKE_EIGHT]),
+        "rasdaemon's labels by the kernel's EDAC for M640, FC640 and C6420: A1 to A6 are channels 0 to 5, A7 shares that \
+         of A1, A8 that of A4",
+    )
+    .by(&["dell"])
+    .named(&["m640", "fc640", "c6420"])
     .of(SKYLAKE_BOARDS)
     .locators(DELL_NAMES),
     rule(
@@ -195,6 +93,16 @@ pub(super) const RULES: &[Rule] = &[
     )
     .by(&["dell"])
     .of(&[XeonE])
+    .locators(DELL_NAMES),
+    rule(
+        "Dell PowerEdge, Xeon E's boards with a desktop's processor",
+        Layout::Round,
+        "rasdaemon's labels by the kernel's EDAC for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
+         channel 1",
+    )
+    .by(&["dell"])
+    .named(&["r230", "r330", "t130", "t330"])
+    .of(&[Core])
     .locators(DELL_NAMES),
     rule(
         "HP ProLiant, 8th and 9th generation (Xeon E5)",
@@ -321,12 +229,123 @@ pub(super) const RULES: &[Rule] = &[
         "IBM and Lenovo System x M5 (Xeon E5)",
         Layout::RowsGoOn,
         "Lenovo Storage DX8200 (System x3650 M5) documentation, DIMM installation sequence: 1, 4, 9, 12, 2, 5, 8, \
-         11, 3, 6, 7, 10; the next processor counts on from 13",
+         11, 3, 6, 7, 10; the next processor counts on from 13. System x3550 M5 installation and service guide, \
+         table 28: the same",
     )
     .by(&["lenovo", "ibm"])
-    .named(&["x3650 m5"])
+    .named(&["x3650 m5", "x3550 m5"])
     .of(FOUR_CHANNELS)
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
     .counting_from_one(),
+    rule(
+        "IBM System x M4 (Xeon E5)",
+        Layout::RowsGoOn,
+        "IBM System x3550 M4 installation and service guide, memory rank sparing, and x3650 M4 guide, memory mirrored \
+         channel: a channel has 1 to 3, 4 to 6, 7 to 9, 10 to 12, and 1, 4, 9, 12 are filled first; the next \
+         processor counts on from 13",
+    )
+    .by(&["ibm", "lenovo"])
+    .named(&["x3550 m4", "x3650 m4 -", "x3650 m4:", "x3500 m4", "x3750 m4"])
+    .of(FOUR_CHANNELS)
+    .locators(&["dimm {number}"])
+    .each(12),
+    rule(
+        "IBM System x M3 (Xeon 5500/5600)",
+        Layout::Lists(&[HP_NINE]),
+        "IBM System x3550 M3 (type 7944) guide, connectors on each memory channel: channel 0 = 1, 2, 3, 10, 11, 12, \
+         1 = 4, 5, 6, 13, 14, 15, 2 = 7, 8, 9, 16, 17, 18; the x3650 M3 has the same system board",
+    )
+    .by(&["ibm", "lenovo"])
+    .named(&["x3550 m3", "x3650 m3"])
+    .of(&[Nehalem])
+    .locators(&["dimm{number}", "dimm {number}"])
+    .each(9),
+    rule(
+        "Lenovo ThinkSystem V2 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIXTEEN_V2]),
+        "Lenovo SR650 V2 maintenance manual, memory slot and channel identification: slots 16 to 1 = F0 F1 E0 E1 H0 H1 \
+         G0 G1 C1 C0 D1 D0 A1 A0 B1 B0",
+    )
+    .by(&["lenovo"])
+    .named(&["sr650 v2"])
+    .of(&[IceLake])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem SD630 V2 (Xeon Scalable)",
+        Layout::Board(LENOVO_NODE_V2),
+        "Lenovo SD630 V2 documentation, memory channels and DIMM slots: controllers 0 to 3 = connectors 2 1, 4 3, 7 8, \
+         5 6 of processor 1 and 15 16, 13 14, 10 9, 12 11 of processor 2",
+    )
+    .by(&["lenovo"])
+    .named(&["sd630 v2"])
+    .of(&[IceLake])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkStation P920 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_WORKSTATION]),
+        "rasdaemon's labels by the kernel's EDAC for board 1038: DIMM 3, 5, 1 = channels 0 to 2 of controller 0, 4, 6, 2 \
+         = of controller 1; Lenovo \"ThinkStation P920 and P720 Memory Configurator\", board layout: 7 and 8 next to 3 \
+         and 4, on the processor's side",
+    )
+    .by(&["lenovo"])
+    .named(&["1038"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["cpu{socket}_dimm_{number}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkEdge SE455 V3 (EPYC 8004)",
+        Layout::Lists(&[LENOVO_SIENA]),
+        "Lenovo SE455 V3 user guide, memory slot and channel identification: channels A, B, D, E, F, H = slots 3, 2, 1, \
+         4, 5, 6",
+    )
+    .by(&["lenovo"])
+    .named(&["se455 v3"])
+    .of(&[Siena])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem ST50 V3 (Xeon E)",
+        Layout::Lists(&[LENOVO_FOUR]),
+        "Lenovo ST50 V3 user guide, memory modules and processors layout: channel A = slots 4 and 3, B = 2 and 1",
+    )
+    .by(&["lenovo"])
+    .named(&["st50 v3"])
+    .of(&[XeonE])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one()
+    .unordered(),
+    rule(
+        "Dell PowerEdge R220 (Xeon E3)",
+        Layout::Round,
+        "Dell R220 owner's manual, memory channels: 1 = sockets 1 and 3, 2 = 2 and 4",
+    )
+    .by(&["dell"])
+    .named(&["r220"])
+    .of(&[XeonE])
+    .locators(&["dimm_{number}"])
+    .alone(),
+    rule(
+        "Dell PowerEdge, fully buffered memory",
+        Layout::Lists(&[DELL_BUFFERED]),
+        "Dell PowerEdge 2950 hardware owner's manual, system memory: channel 0 = DIMM 1, 5; 1 = 2, 6; 2 = 3, 7; 3 = 4, 8",
+    )
+    .by(&["dell"])
+    .named(&["poweredge 2950", "poweredge 1955"])
+    .locators(&["dimm{number}"])
+    .of_chipset(),
+    rule(
+        "Dell PowerEdge, bank and channel of a chipset",
+        Layout::Named,
+        "Dell PowerEdge 1855 user's guide, memory: three banks on two channels (A and B), bank 1 = DIMM1_A and DIMM1_B",
+    )
+    .by(&["dell"])
+    .locators(&["dimm{slot}_{channel-letter}"])
+    .of_chipset(),
 ];

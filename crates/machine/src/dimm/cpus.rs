@@ -3,10 +3,11 @@
 //! is not in the tables is not known.
 
 use Family::{
-    Altra, AmpereOne, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Epyc3000, Epyc3300,
-    Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem,
-    Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
-    Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000, XeonE, XeonW2000, XeonW3000,
+    Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
+    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
+    Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
+    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
+    XeonE, XeonW2000, XeonW3000,
 };
 
 use super::Dimm;
@@ -31,6 +32,7 @@ pub enum Family {
     EmeraldRapids,
     Xeon6Small,
     Xeon6Large,
+    ClearwaterForest,
     Naples,
     Rome,
     Milan,
@@ -40,6 +42,8 @@ pub enum Family {
     Kunpeng,
     Altra,
     AmpereOne,
+    AmpereOneM,
+    /// And D-1600.
     XeonD1500,
     /// D-2100 and D-2700.
     XeonD2000,
@@ -48,6 +52,7 @@ pub enum Family {
     /// Desktop's, and the Xeon 3400 of that kind.
     Core,
     Ryzen,
+    ThreadripperPro,
     Epyc3000,
     /// From 3301 on: two dies.
     Epyc3300,
@@ -72,6 +77,7 @@ impl Family {
                 | XeonW3000
                 | Core
                 | Ryzen
+                | ThreadripperPro
                 | Epyc3000
                 | Epyc3300
                 | Epyc4000
@@ -79,7 +85,17 @@ impl Family {
     }
 
     pub fn has_ddr5(self) -> bool {
-        matches!(self, SapphireRapids | EmeraldRapids | Xeon6Small | Xeon6Large | Siena | Genoa | Turin)
+        matches!(
+            self,
+            SapphireRapids
+                | EmeraldRapids
+                | Xeon6Small
+                | Xeon6Large
+                | ClearwaterForest
+                | Siena
+                | Genoa
+                | Turin
+        )
     }
 }
 
@@ -213,6 +229,14 @@ pub(super) const FACTS: &[Facts] = &[
     ),
     facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_6),
     facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
+    facts(
+        ClearwaterForest,
+        "Xeon 6+ (Clearwater Forest)",
+        12,
+        None,
+        &[1, 2, 4, 6, 8, 10, 12],
+        "Intel at Hot Chips 2025: twelve channels of DDR5-8000",
+    ),
     facts(Naples, "EPYC 7001 (Naples)", 8, None, &[1, 4, 8], AMD_8),
     facts(Rome, "EPYC 7002 (Rome)", 8, None, &[1, 4, 8], AMD_8),
     facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 2, 4, 6, 8], AMD_MILAN),
@@ -222,12 +246,14 @@ pub(super) const FACTS: &[Facts] = &[
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Altra, "Ampere Altra", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(AmpereOne, "AmpereOne (eight channels)", 8, None, &[1, 2, 4, 8], OTHERS),
-    facts(XeonD1500, "Xeon D-1500", 2, None, &[1, 2], OTHERS),
+    facts(AmpereOneM, "AmpereOne M", 12, None, &[1, 2, 4, 6, 12], OTHERS),
+    facts(XeonD1500, "Xeon D-1500 or D-1600", 2, None, &[1, 2], OTHERS),
     facts(XeonD2000, "Xeon D-2100 or D-2700", 4, None, &[1, 2, 4], OTHERS),
     facts(XeonW2000, "Xeon W-2100 or W-2200", 4, None, &[1, 2, 4], OTHERS),
     facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
     facts(Core, "Core, Pentium, Celeron or Xeon 3400 of two channels", 2, None, &[1, 2], OTHERS),
     facts(Ryzen, "Ryzen", 2, None, &[1, 2], OTHERS),
+    facts(ThreadripperPro, "Ryzen Threadripper PRO", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Epyc3000, "EPYC 3101 to 3255", 2, None, &[1, 2], OTHERS),
     facts(Epyc3300, "EPYC 3301 to 3451", 4, None, &[1, 2, 4], OTHERS),
     facts(Epyc4000, "EPYC 4004 or 4005", 2, None, &[1, 2], OTHERS),
@@ -252,7 +278,7 @@ const REGIONS: &[(Family, &str)] = &[
 ];
 
 /// Where the speeds below come from.
-pub const SPEED_SOURCE: &str = "Intel's and AMD's product pages, maximum memory speed";
+pub const SPEED_SOURCE: &str = "Intel's, AMD's and Ampere's product pages, maximum memory speed";
 
 /// No other module of DDR5 is rated so fast, MT/s.
 const MULTIPLEXED_LEAST: u32 = 8000;
@@ -312,12 +338,25 @@ const LIMITS: &[(Family, u32, u32, u32)] = &[
     // EnGenius EAS2210 user guide, memory support; Intel at Hot Chips 2024 (6900P: DDR5-6400).
     (Xeon6Small, 6500, 6799, 6400),
     (Xeon6Large, 6900, 6999, 6400),
+    // Intel at Hot Chips 2025.
+    (ClearwaterForest, 6900, 6999, 8000),
     (Naples, 0, 9999, 2666),
     (Rome, 0, 9999, 3200),
     (Milan, 0, 9999, 3200),
     (Siena, 0, 9999, 4800),
     (Genoa, 0, 9999, 4800),
     (Turin, 0, 9999, 6000),
+    // Those of the 4005 series end in 5.
+    (Epyc4000, 4245, 4245, 5600),
+    (Epyc4000, 4345, 4345, 5600),
+    (Epyc4000, 4465, 4465, 5600),
+    (Epyc4000, 4545, 4545, 5600),
+    (Epyc4000, 4565, 4565, 5600),
+    (Epyc4000, 4585, 4585, 5600),
+    (Epyc4000, 4124, 4584, 5200),
+    (Altra, 0, 0, 3200),
+    (AmpereOne, 0, 0, 5200),
+    (AmpereOneM, 0, 0, 5600),
 ];
 
 impl Cpu {

@@ -44,29 +44,23 @@ pub(super) fn judge(
     let mut findings = modules(&memory);
     findings.extend(below_rated(&slow, speeds.cpu_limit));
     judged.dimm_speed = Some(speeds);
-    let unknown = rule.and_then(|_| unknown_channels(tables, facts));
+    let unknown = rule.and_then(|rule| unknown_channels(tables, facts, rule));
     judged.dimm_remarks.extend(unknown.clone());
     let is_told = tables.dimms.iter().all(|dimm| !dimm.is_untold);
-    if rule.is_some()
+    if let Some(rule) = rule
         && is_told
         && is_whole(tables)
         && unknown.is_none()
         && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some())
     {
-        let sockets = sockets(tables, facts);
+        let sockets = sockets(tables, facts, rule);
         let mut placed = Placed { sockets: &sockets, facts, unbalanced: false, confidence: Confidence::High };
         let mut found = placed.findings();
         let verdict = placed.verdict(&findings, &found);
         if sockets.iter().any(|socket| socket.slots.is_none()) || facts.is_none() {
             placed.confidence = placed.confidence.min(Confidence::Medium);
         }
-        judged.dimm_move = moves::remedy(
-            &tables.dimms,
-            &sockets,
-            facts,
-            verdict,
-            rule.is_some_and(|rule| rule.is_order_known),
-        );
+        judged.dimm_move = moves::remedy(&tables.dimms, &sockets, facts, verdict, rule.is_order_known);
         // The gravest of them says what to do.
         found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         if let Some(first) = found.first_mut() {
@@ -98,6 +92,9 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
                 .to_string(),
         ),
         None => remarks.push(why_not_placed(tables, cpu)),
+        Some(rule) if rule.is_chipsets => remarks.push(
+            "the memory is the chipset's, which the processors share: it stands as that of socket 0".to_string(),
+        ),
         Some(_) if cpu.is_none() => remarks.push(
             "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
                 .to_string(),
@@ -144,20 +141,21 @@ fn is_whole(tables: &Tables) -> bool {
     tables.cut.is_none() && missing.slots == 0 && (missing.perhaps == 0 || tables.is_ended)
 }
 
-/// Numbers of the sockets whose processor works.
-fn working(tables: &Tables) -> impl Iterator<Item = u32> {
+/// Numbers of the sockets whose processor works and has memory of its own.
+fn working<'a>(tables: &'a Tables, rule: &Rule) -> impl Iterator<Item = u32> + use<'a> {
+    let most = if rule.is_chipsets { 1 } else { usize::MAX };
     let works = |(_, one): &(usize, &Processor)| one.populated == Some(true) && !one.is_disabled;
-    tables.processors.iter().enumerate().filter(works).map(|(number, _)| number as u32)
+    tables.processors.iter().enumerate().take(most).filter(works).map(|(number, _)| number as u32)
 }
 
 /// Why it is not known which channels are empty, though slots are told apart by channel.
-fn unknown_channels(tables: &Tables, facts: Option<&Facts>) -> Option<String> {
+fn unknown_channels(tables: &Tables, facts: Option<&Facts>, rule: &Rule) -> Option<String> {
     if !is_whole(tables) {
         return None;
     }
     let is_placed = tables.dimms.iter().all(|dimm| dimm.socket.is_some());
     let is_listed = |socket: u32| tables.dimms.iter().any(|dimm| dimm.socket == Some(socket));
-    let silent = working(tables).find(|socket| is_placed && !tables.is_ended && !is_listed(*socket));
+    let silent = working(tables, rule).find(|socket| is_placed && !tables.is_ended && !is_listed(*socket));
     if let Some(socket) = silent {
         return Some(format!(
             "no slot of socket {socket} is listed, though it has a processor, and the list has no end: whether its slots are \
@@ -266,10 +264,10 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
 }
 
 /// Sockets with a processor, or without one but with memory.
-fn sockets(tables: &Tables, facts: Option<&Facts>) -> Vec<SocketMemory> {
+fn sockets(tables: &Tables, facts: Option<&Facts>, rule: &Rule) -> Vec<SocketMemory> {
     let mut numbers: BTreeSet<u32> =
         tables.dimms.iter().filter(|dimm| dimm.is_memory()).filter_map(|dimm| dimm.socket).collect();
-    numbers.extend(working(tables));
+    numbers.extend(working(tables, rule));
     let placed = tables.dimms.iter().all(|dimm| dimm.socket.is_some());
     let widest = tables.dimms.iter().filter_map(|dimm| dimm.channel).max().map(|channel| channel + 1);
     let channels = facts.map(|facts| facts.channels).or(widest.filter(|_| placed));

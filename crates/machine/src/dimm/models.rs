@@ -1,10 +1,11 @@
 //! Processors by their names.
 
 use super::cpus::Family::{
-    self, Altra, AmpereOne, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Epyc3000, Epyc3300,
-    Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem,
-    Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
-    Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000, XeonE, XeonW2000, XeonW3000,
+    self, Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
+    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
+    Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
+    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
+    XeonE, XeonW2000, XeonW3000,
 };
 use super::cpus::{Cpu, FACTS};
 
@@ -25,8 +26,7 @@ pub fn cpu(name: &str) -> Option<Cpu> {
         .or_else(|| core(&name, &words))
         .or_else(|| name.contains("kunpeng").then_some((Kunpeng, 920)))
         .or_else(|| name.contains("altra").then_some((Altra, 0)))
-        // Those with other endings have more channels.
-        .or_else(|| after("ampereone").filter(|word| word.ends_with('x')).map(|_| (AmpereOne, 0)))?;
+        .or_else(|| after("ampereone").and_then(ampereone))?;
     let facts = FACTS.iter().find(|facts| facts.family == family)?;
     Some(Cpu { facts, number })
 }
@@ -58,12 +58,23 @@ fn scalable(words: &[&str]) -> Option<(Family, u32)> {
     Some((family, number))
 }
 
-/// `6746E`, `6960P`: the number is followed by the kind of its cores; those for embedding (`-B`)
-/// have four or eight channels.
+/// The ending of the model tells how many channels there are.
+fn ampereone(word: &str) -> Option<(Family, u32)> {
+    match word.chars().last()? {
+        'x' => Some((AmpereOne, 0)),
+        'm' => Some((AmpereOneM, 0)),
+        _ => None,
+    }
+}
+
+/// `6746E`, `6960P`, `6990E+`: the number is followed by the kind of its cores; those for embedding
+/// (`-B`) have four or eight channels.
 fn xeon_6(word: &str) -> Option<(Family, u32)> {
-    let (number, _) =
+    let (number, rest) =
         number(word).filter(|(_, rest)| rest.starts_with(['e', 'p']) && !rest.ends_with("-b"))?;
     let family = match number / 100 {
+        69 if rest == "e+" => ClearwaterForest,
+        _ if rest.ends_with('+') => return None,
         63 => XeonE,
         65 | 67 => Xeon6Small,
         69 => Xeon6Large,
@@ -130,11 +141,11 @@ fn opteron(word: &str) -> Option<(Family, u32)> {
     }
 }
 
-/// `D-1541`, `D-2146NT`, `W-2145`, `W-3245`.
+/// `D-1541`, `D-1622`, `D-2146NT`, `W-2145`, `W-3245`.
 fn series(word: &str) -> Option<(Family, u32)> {
     let (number, _) = word.strip_prefix(['d', 'w'])?.strip_prefix('-').and_then(number)?;
     let family = match (word.starts_with('d'), number / 100) {
-        (true, 15) => XeonD1500,
+        (true, 15 | 16) => XeonD1500,
         (true, 21 | 27) => XeonD2000,
         (false, 21 | 22) => XeonW2000,
         (false, 31 | 32) => XeonW3000,
@@ -144,7 +155,7 @@ fn series(word: &str) -> Option<(Family, u32)> {
 }
 
 /// Desktop's processors and those with their controller: `i7-6700TE`, `Pentium G4400`, `X3430`,
-/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper, i7-3820 and after, `-X`.
+/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper without PRO, i7-3820 and after, `-X`.
 fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     let of_four = |number: u32, rest: &str| {
         rest.starts_with('x') || matches!(number, 3820 | 3930 | 4820 | 4930 | 5820 | 5930 | 6800 | 6850)
@@ -167,7 +178,17 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     if (name.contains("pentium") || name.contains("celeron")) && is_small("g") {
         return Some((Core, 0));
     }
-    (words.contains(&"ryzen") && !words.contains(&"threadripper")).then_some((Ryzen, 0))
+    // `Pentium D1508`.
+    let is_d1500 =
+        |word: &&str| word.strip_prefix('d').and_then(number).is_some_and(|(own, _)| own / 100 == 15);
+    if name.contains("pentium") && words.iter().any(is_d1500) {
+        return Some((XeonD1500, 0));
+    }
+    match (words.contains(&"ryzen"), words.contains(&"threadripper")) {
+        (true, false) => Some((Ryzen, 0)),
+        (true, true) => words.contains(&"pro").then_some((ThreadripperPro, 0)),
+        _ => None,
+    }
 }
 
 /// `X5570`, `E5620`, `L5640`, `W5590`.
@@ -204,13 +225,19 @@ mod tests {
             ("13th Gen Intel(R) Core(TM) i9-13900H", Core, None),
             ("Intel(R) Pentium(R) CPU G4400 @ 3.30GHz", Core, None),
             ("AMD Ryzen 9 7900X 12-Core Processor", Ryzen, None),
-            ("AMD EPYC 4344P 8-Core Processor", Epyc4000, None),
-            ("AMD EPYC 4565P 16-Core Processor", Epyc4000, None),
+            ("AMD Ryzen Threadripper PRO 5975WX 32-Cores", ThreadripperPro, None),
+            ("AMD EPYC 4344P 8-Core Processor", Epyc4000, Some(5200)),
+            ("AMD EPYC 4565P 16-Core Processor", Epyc4000, Some(5600)),
             ("AMD EPYC 3151 4-Core Processor", Epyc3000, None),
             ("AMD EPYC 3451 16-Core Processor", Epyc3300, None),
             ("AMD Opteron(tm) Processor 6128", Opteron6000, None),
             ("AMD Opteron(tm) Processor 4274 HE", Opteron4000, None),
-            ("AmpereOne(R) A192-32X", AmpereOne, None),
+            ("Ampere(R) Altra(R) Max Processor", Altra, Some(3200)),
+            ("AmpereOne(R) A192-32X", AmpereOne, Some(5200)),
+            ("AmpereOne(R) M A192-26M", AmpereOneM, Some(5600)),
+            ("Intel(R) Xeon(R) CPU D-1622 @ 2.60GHz", XeonD1500, None),
+            ("Intel(R) Pentium(R) CPU D1508 @ 2.20GHz", XeonD1500, None),
+            ("Intel(R) Xeon(R) 6990E+", ClearwaterForest, Some(8000)),
             ("Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz", Nehalem, None),
             ("Intel(R) Xeon(R) 6746E", Xeon6Small, Some(6400)),
             ("INTEL(R) XEON(R) 6520P", Xeon6Small, Some(6400)),
@@ -236,7 +263,9 @@ mod tests {
             "Intel(R) Core(TM) i7-5820K CPU @ 3.30GHz",
             "Intel(R) Core(TM) i7 CPU 920 @ 2.67GHz",
             "AMD Ryzen Threadripper 3990X 64-Core Processor",
-            "AmpereOne(R) M A192-26M",
+            "AmpereOne(R) A192",
+            "Intel(R) Xeon(R) 6787P+",
+            "Intel(R) Pentium(R) D CPU 2.80GHz",
             "i9-é",
         ] {
             assert_eq!(cpu(name), None, "{name}");

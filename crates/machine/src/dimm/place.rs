@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cpus::{Cpu, Facts};
 use super::names::{Fields, fields};
 use super::platforms::{Layout, Rule, rules};
-use super::{Dimm, Tables, says_empty};
+use super::{Dimm, Processor, Tables, says_empty};
 
 /// More slots a channel are no channel.
 const SLOTS_MOST: u32 = 4;
@@ -91,7 +91,8 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
         let lengths: Vec<usize> = lists.iter().map(|list| list.len()).collect();
         let mut slots: BTreeMap<(Option<u32>, Option<u32>), usize> = BTreeMap::new();
         for fields in tables.dimms.iter().filter_map(|dimm| read(rule, dimm)) {
-            *slots.entry((fields.socket, fields.socket_letter)).or_default() += 1;
+            let socket = fields.socket.or_else(|| by_number(rule, &fields));
+            *slots.entry((socket, fields.socket_letter)).or_default() += 1;
         }
         if let Some(count) = slots.into_values().find(|count| !lengths.contains(count)) {
             return Why::Slots(rule, lengths, count);
@@ -105,13 +106,33 @@ fn made_by(tables: &Tables, rule: &Rule) -> bool {
     let mut makers = makers.into_iter().flatten().map(|maker| maker.to_ascii_lowercase());
     let product =
         || tables.dmi.product.as_ref().map(|product| product.to_ascii_lowercase()).unwrap_or_default();
+    let board = tables.dmi.board.as_deref().unwrap_or_default();
     let is_named = rule.products.is_empty() || {
         let product = product();
-        rule.products.iter().any(|known| product.contains(known))
+        rule.products.iter().any(|known| product.contains(known) || board == *known)
     };
+    let is_dells = || rule.vendors.contains(&DELL) && is_dells_part(board);
     is_named
         && (rule.vendors.is_empty()
-            || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known))))
+            || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known)))
+            || is_dells())
+}
+
+const DELL: &str = "dell";
+
+/// Whether a board's name is a part number as Dell's boards have it (`0JP31P`), whoever sells the
+/// machine under a name of his own.
+fn is_dells_part(board: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    board.len() == 6
+        && board.starts_with('0')
+        && board.bytes().all(|byte| is_digit(byte) || byte.is_ascii_uppercase())
+        && !board.bytes().all(is_digit)
+}
+
+/// The socket of a slot that is counted over all of them.
+fn by_number(rule: &Rule, fields: &Fields) -> Option<u32> {
+    Some(fields.number?.checked_sub(1)? / rule.each?)
 }
 
 /// What both names of a slot say by a rule.
@@ -144,6 +165,13 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
         return None;
     }
     let sockets = tables.processors.len() as u32;
+    // Processors that are known here have controllers of their own, and so has every Opteron.
+    let is_opteron = |one: &Processor| {
+        one.version.as_ref().is_some_and(|name| name.contains("AMD") || name.contains("Opteron"))
+    };
+    if rule.is_chipsets && (facts.is_some() || tables.processors.iter().any(is_opteron)) {
+        return None;
+    }
     // One letter before many numbers is a processor's.
     let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
     let has_controllers = read.iter().flatten().any(|fields| fields.controller.is_some());
@@ -154,12 +182,12 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let socket = |fields: &Fields| {
         let channel_letter = |letter: u32| Some(letter / facts?.channels);
         match (fields.socket, fields.socket_letter, fields.channel_letter) {
-            _ if rule.is_alone => Some(0),
+            _ if rule.is_alone || rule.is_chipsets => Some(0),
             (Some(0), ..) if rule.is_zero_last => sockets.checked_sub(1),
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
             (None, None, Some(letter)) => channel_letter(letter),
-            (None, None, None) => None,
+            (None, None, None) => by_number(rule, fields),
         }
     };
     let of_all = |value: &dyn Fn(&Fields) -> Option<u32>| -> Option<Vec<Option<u32>>> {
@@ -199,6 +227,9 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
         let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
         let slots = *slots.get(socket)?;
+        if rule.each.is_some_and(|each| slots != each as usize) {
+            return None;
+        }
         let (channel, slot) = match &rule.layout {
             Layout::Round => {
                 let number = fields.number?.checked_sub(1)?;
@@ -225,7 +256,9 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                     let letter = fields.channel_letter?;
                     match facts {
                         Some(facts) => Some(letter % facts.channels),
-                        None => (rule.is_alone || fields.socket.is_some()).then_some(letter),
+                        None => {
+                            (rule.is_alone || rule.is_chipsets || fields.socket.is_some()).then_some(letter)
+                        }
                     }
                 };
                 let number = || fields.channel?.checked_sub(rule.first_channel);

@@ -11,7 +11,7 @@ pub struct Rule {
     pub family: &'static str,
     /// Beginnings of the system's or the board's maker, lower case; empty: anybody's.
     pub vendors: &'static [&'static str],
-    /// Words of the system's product name, lower case; empty: any.
+    /// Words of the system's product name, lower case, or the board's whole name; empty: any.
     pub products: &'static [&'static str],
     /// Processors; empty: any.
     pub cpus: &'static [Family],
@@ -28,6 +28,11 @@ pub struct Rule {
     pub first_channel: u32,
     /// For boards of one processor: names have no socket.
     pub is_alone: bool,
+    /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
+    pub each: Option<u32>,
+    /// For processors without a memory controller: the memory is the chipset's, which they share,
+    /// and stands as socket 0.
+    pub is_chipsets: bool,
     pub layout: Layout,
     pub source: &'static str,
     /// Whether it is known which slot of a channel is filled first.
@@ -47,6 +52,8 @@ pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static 
         is_zero_last: false,
         first_channel: 0,
         is_alone: false,
+        each: None,
+        is_chipsets: false,
         layout,
         source,
         is_order_known: true,
@@ -88,6 +95,14 @@ impl Rule {
 
     pub(super) const fn alone(self) -> Rule {
         Rule { is_alone: true, ..self }
+    }
+
+    pub(super) const fn each(self, slots: u32) -> Rule {
+        Rule { each: Some(slots), ..self }
+    }
+
+    pub(super) const fn of_chipset(self) -> Rule {
+        Rule { is_chipsets: true, ..self }
     }
 
     /// It is not known which slot of a channel is filled first.

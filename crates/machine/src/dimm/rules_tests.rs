@@ -3,6 +3,9 @@
 
 use super::*;
 
+mod makers;
+mod names;
+
 /// Where slots sit by their names: locator and bank, all filled.
 fn placed(vendor: &str, product: &str, cpus: &[&str], slots: &[(&str, &str)]) -> Vec<(u32, u32, u32)> {
     let (dimms, judged) = board(vendor, product, cpus, slots, &[]);

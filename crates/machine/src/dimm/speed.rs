@@ -363,7 +363,7 @@ mod tests {
             ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", 1, 3200, 2666, true, "drives is not known"),
             ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", 1, 2666, 2133, true, "drives is not known"),
             ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 1, 1600, 1333, true, "drives is not known"),
-            ("Ampere(R) Altra(R) Processor", 1, 3200, 2933, true, "drives is not known"),
+            ("HUAWEI Kunpeng 920 5250", 1, 2933, 2666, true, "drives is not known"),
             ("INTEL(R) XEON(R) GOLD 6538Y+", 1, 5600, 5200, true, "drives is not known"),
             ("AMD EPYC 9755 128-Core Processor", 2, 6400, 4400, true, "2 modules a channel"),
             (gold, 1, 2666, 2133, false, "how many modules share"),

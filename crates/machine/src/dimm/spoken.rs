@@ -1,7 +1,7 @@
 //! Slots whose names, or those of their banks, tell channel and slot themselves, a rule a way to
 //! write it. The source is the name; boards on which it was seen stand beside it.
 
-use super::cpus::Family::{Core, XeonE};
+use super::cpus::Family::{Core, XeonD1500, XeonE};
 use super::platforms::{Layout, Rule, rule};
 
 /// Makers of whose boards the number stands for the channel and the letter for the slot, and who
@@ -34,7 +34,16 @@ pub(super) const RULES: &[Rule] = &[
         "node {socket} channel {channel} dimm {slot}",
         "socket {socket} channel {channel} dimm {slot}",
         "socket{socket}_channel{channel}_dimm{slot}",
+        "p{socket}_channel{channel}_dimm{slot}",
     ]),
+    rule(
+        "bank strings with the slot's name, node, channel and slot",
+        Layout::Named,
+        "the bank's own words, as on Hyve HS9216 and Sugon I620-G20 (A0_Node0_Channel0_Dimm0), where the locator has \
+         the node as CPU",
+    )
+    .by(&["hyve", "sugon"])
+    .banks(&["{any-letter}{any}_node{socket}_channel{channel}_dimm{slot}"]),
     rule(
         "bank P CHANNEL, locator DIMM (AMD firmware)",
         Layout::Named,
@@ -44,6 +53,8 @@ pub(super) const RULES: &[Rule] = &[
         "dimm {slot}",
         "dimm{slot}",
         "cpu{any} dimm {any-letter}{slot}",
+        "cpu{any}_dimm{any-letter}{slot}",
+        "p{any}_umc{any}_ch_{any-letter}{slot}",
         "p{any}_d{any}_umc{any}_ch_{any-letter}{slot}",
     ])
     .banks(&["p{socket} channel {channel-letter}", "p{socket}_channel_{channel-letter}"])
@@ -56,7 +67,15 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&[
         "socket {socket} channel {channel} dimm {slot}",
         "socket{socket}_channel{channel}_dimm{slot}",
+        "node {socket} channel {channel} dimm {slot} (c{any}{any-letter}{any})",
     ])
+    .unordered(),
+    rule(
+        "bank SOCKET CHANNEL DIMM, modules counted over all channels",
+        Layout::Named,
+        "the bank's own words, as on Phytium FT-2000+ (SOCKET 0 CHANNEL 1 DIMM 1)",
+    )
+    .banks(&["socket {socket} channel {channel} dimm {number}"])
     .unordered(),
     rule(
         "processor, channel and slot's letter (P1-DIMM2A)",
@@ -80,6 +99,15 @@ pub(super) const RULES: &[Rule] = &[
     .channels_from_one()
     .unordered(),
     rule(
+        "node, channel and slot's letter (NODE0-2A)",
+        Layout::Named,
+        "the locator's own words, as on Supermicro X8DA3: NODE<processor>-<channel><slot>",
+    )
+    .by(SUPERMICRO)
+    .locators(&["node{socket}-{channel}{slot-letter}"])
+    .channels_from_one()
+    .unordered(),
+    rule(
         "channel and slot's letter of one processor (DIMM2A)",
         Layout::Named,
         "the locator's own words, as on Supermicro H8SCM and X8SIL: DIMM<channel><slot>",
@@ -96,6 +124,12 @@ pub(super) const RULES: &[Rule] = &[
     )
     .locators(&["p{socket}-ch{channel-letter}-dimm{slot}", "p{socket}_ch{channel-letter}_dimm{slot}"])
     .unordered(),
+    rule(
+        "processor, controller, CH and slot (P0_MC1_DIM_CH_D0)",
+        Layout::Named,
+        "the locator's own words, as on Tyan S7109: the letters go on over the controllers of a processor",
+    )
+    .locators(&["p{socket}_mc{any}_dim_ch_{channel-letter}{slot}"]),
     rule(
         "Huawei, DIMM and three digits",
         Layout::Named,
@@ -135,6 +169,7 @@ pub(super) const RULES: &[Rule] = &[
     )
     .locators(&[
         "cpu{socket}_dimm_{channel-letter}{slot}",
+        "cpu{socket}_dimm{channel-letter}{slot}",
         "cpu{socket}_{channel-letter}{slot}",
         "cpu{socket} dimm {channel-letter}{slot}",
         "cpu{socket}-dimm{channel-letter}{slot}",
@@ -152,8 +187,15 @@ pub(super) const RULES: &[Rule] = &[
         "dimm_p{socket}_{channel-letter}{slot}",
         "cpu{socket}_{channel-letter}{slot}",
         "cpu{socket}_dimm_{channel-letter}{slot}",
+        "cpu{socket}_dimm{channel-letter}{slot}",
         "p{socket}_dimm_{channel-letter}{slot}",
     ]),
+    rule(
+        "processor and channel's letter (CPU0_DIMM_A)",
+        Layout::Named,
+        "the locator's own words, as on Intel's Birch Stream, which has a slot a channel",
+    )
+    .locators(&["cpu{socket}_dimm_{channel-letter}"]),
     rule(
         "channel's letter and slot, bank CPU",
         Layout::Named,
@@ -170,6 +212,13 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&["dimm{slot}", "dimm {slot}"])
     .banks(&["cpu{socket}ch{channel-letter}"])
     .unordered(),
+    rule(
+        "ONBOARD, channel's letter and slot of a chipset",
+        Layout::Named,
+        "the locator's own words, as on Intel S5000 boards (ONBOARD DIMM_A1)",
+    )
+    .locators(&["onboard dimm_{channel-letter}{slot}"])
+    .of_chipset(),
     rule(
         "DDR, channel's letter and slot of one processor",
         Layout::Named,
@@ -189,13 +238,14 @@ pub(super) const RULES: &[Rule] = &[
         "dimm_{channel-letter}{slot}",
         "dimm-{slot}{channel-letter}",
         "dimm {slot}{channel-letter}",
+        "dimm - {slot}{channel-letter}",
     ]),
     rule(
         "channel's letter and slot of one processor",
         Layout::Named,
         "the locator's own words, as Intel's reference firmware writes them",
     )
-    .of(&[Core, XeonE])
+    .of(&[Core, XeonE, XeonD1500])
     .locators(&[
         "channel{channel-letter}-dimm{slot}",
         "channel{channel-letter}_dimm{slot}",
@@ -234,6 +284,15 @@ pub(super) const RULES: &[Rule] = &[
     ])
     .alone()
     .unordered(),
+    rule(
+        "bank Channel or CHAN, locator with letter and slot of one processor",
+        Layout::Named,
+        "the names' own words, as on Gigabyte GA-6PXSV1 (MEMORY A0, Channel 0) and Intel S3210SH (DIMM_A1, CHAN A \
+         DIMM 1)",
+    )
+    .locators(&["memory {any-letter}{slot}", "dimm_{any-letter}{slot}"])
+    .banks(&["channel {channel}", "chan {channel-letter} dimm {any}"])
+    .alone(),
     rule(
         "channel's letter and a number over all (CHA3)",
         Layout::Named,

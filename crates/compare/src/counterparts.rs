@@ -1,0 +1,250 @@
+//! Series of different tools that measure the same thing in their own ways: bandwidths of memory
+//! under names of their own, and TCP that was sent between other CPUs or in other pieces. They stand
+//! on one line with what differs, and nothing is concluded from it.
+
+use std::collections::BTreeSet;
+
+use super::matching::{Match, unit_scale};
+use super::{Arm, Member};
+use model::figure;
+use model::vocabulary::{memory, network};
+
+/// How another tool calls work on memory that we know.
+struct Row {
+    bench: &'static str,
+    /// The parameter that names the work.
+    work: &'static str,
+    /// Its word for the work, and ours.
+    words: &'static [(&'static str, &'static str)],
+    /// Other parameters that the work may have; with any else it is other work.
+    beside: &'static [(&'static str, &'static str)],
+    differs: &'static str,
+}
+
+const ROWS: [Row; 3] = [
+    Row {
+        bench: "memory.stream",
+        work: "op",
+        words: &[("copy", "copy"), ("triad", "triad")],
+        beside: &[],
+        differs: "STREAM tells its best pass and pins no thread",
+    },
+    // Its `triad` has one array more. Behind the first `_` stand the vectors; `mem` stores past the
+    // caches.
+    Row {
+        bench: "memory.likwid-bench",
+        work: "test",
+        words: &[
+            ("copy", "copy"),
+            ("copy_mem", "copy-nt"),
+            ("load", "read"),
+            ("store", "write"),
+            ("store_mem", "write-nt"),
+            ("stream", "triad"),
+            ("update", "read-write"),
+        ],
+        beside: &[],
+        differs: "likwid-bench tells the mean of all its passes",
+    },
+    Row {
+        bench: "sysbench.memory",
+        work: "operation",
+        words: &[("read", "read"), ("write", "write")],
+        beside: &[("scope", "global"), ("scope", "local")],
+        differs: "sysbench moves a word at a time, pins no thread and tells the mean of all its time",
+    },
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Memory,
+    Tcp,
+}
+
+/// What is measured, by how many and on how much.
+struct Counterpart<'a> {
+    member: &'a Member,
+    kind: Kind,
+    op: String,
+    /// Tasks, or connections.
+    tasks: u64,
+    /// What all tasks together work on, or what is sent at once where that is told.
+    bytes: Option<u64>,
+    /// What the tool does otherwise than we do.
+    differs: &'static str,
+}
+
+impl<'a> Counterpart<'a> {
+    fn of(member: &'a Member) -> Option<Counterpart<'a>> {
+        if !member.case.knobs.is_empty() {
+            return None;
+        }
+        match member.case.id() {
+            Some(memory::BANDWIDTH) => Counterpart::own_memory(member),
+            Some(network::TCP) => Counterpart::tcp(member),
+            _ => Counterpart::foreign_memory(member),
+        }
+    }
+
+    fn count(member: &Member, name: &str) -> Option<u64> {
+        u64::try_from(member.point.named(name)?.int()?).ok()
+    }
+
+    fn own_memory(member: &'a Member) -> Option<Counterpart<'a>> {
+        let (params, placement) = (&member.case.params, &member.case.placement);
+        // A cache's or a node's own is not the machine's.
+        if member.metric.name != memory::metric::BANDWIDTH || params.len() != 1 {
+            return None;
+        }
+        let op = params.get(memory::param::OP)?.to_string();
+        let tasks = match placement.seats.len() as u64 {
+            0 => u64::from(placement.name == "one-cpu"),
+            seats => seats,
+        };
+        let bytes = Self::count(member, memory::param::BYTES.as_str())?.checked_mul(tasks)?;
+        let found = Counterpart { member, kind: Kind::Memory, op, tasks, bytes: Some(bytes), differs: "" };
+        (tasks > 0).then_some(found)
+    }
+
+    fn foreign_memory(member: &'a Member) -> Option<Counterpart<'a>> {
+        let row = ROWS.iter().find(|row| row.bench == member.case.bench.as_ref())?;
+        let params = &member.case.params;
+        let said = params.named(row.work)?.to_string();
+        let mut parts = said.split('_');
+        let word = [parts.next()?, if parts.any(|part| part == "mem") { "_mem" } else { "" }].concat();
+        let (_, op) = row.words.iter().find(|(theirs, _)| *theirs == word)?;
+        let is_plain = |(name, value): (&String, &model::Value)| {
+            name == row.work || row.beside.contains(&(name.as_str(), value.to_string().as_str()))
+        };
+        if member.metric.name != memory::metric::BANDWIDTH || !params.iter().all(is_plain) {
+            return None;
+        }
+        let count = |name: &str| Self::count(member, name);
+        let tasks = count("threads")?;
+        let bytes = match row.bench {
+            // Doubles; a key tells where they are not.
+            "memory.stream" => count("elements")?.checked_mul(if *op == "triad" { 24 } else { 16 })?,
+            "sysbench.memory" if params.named("scope")?.to_string() == "local" => {
+                count("block")?.checked_mul(tasks)?
+            }
+            "sysbench.memory" => count("block")?,
+            _ => count("bytes")?,
+        };
+        let op = op.to_string();
+        Some(Counterpart { member, kind: Kind::Memory, op, tasks, bytes: Some(bytes), differs: row.differs })
+    }
+
+    fn tcp(member: &'a Member) -> Option<Counterpart<'a>> {
+        let arrived = member.metric.name == network::metric::BANDWIDTH;
+        if !arrived && member.metric.name != "sent" {
+            return None;
+        }
+        Some(Counterpart {
+            member,
+            kind: Kind::Tcp,
+            op: member.case.params.iter().map(|(name, value)| format!("{name}={value} ")).collect(),
+            tasks: Self::count(member, network::param::STREAMS.as_str()).unwrap_or(1),
+            bytes: Self::count(member, network::param::BYTES.as_str()),
+            differs: if arrived { "" } else { "what was sent, and not what arrived" },
+        })
+    }
+
+    fn does_as(&self, other: &Counterpart) -> bool {
+        (self.kind, &self.op, self.tasks) == (other.kind, &other.op, other.tasks)
+    }
+
+    /// Whether another figure of the same result stands for it: of curves over blocks of memory the
+    /// largest, of TCP what arrived.
+    fn gives_way_to(&self, other: &Counterpart) -> bool {
+        let own = |one: &Counterpart| one.member.case.id() == Some(memory::BANDWIDTH);
+        other.does_as(self)
+            && match self.kind {
+                Kind::Memory => own(self) && own(other) && other.bytes > self.bytes,
+                Kind::Tcp => !self.differs.is_empty() && other.differs.is_empty(),
+            }
+    }
+
+    /// Less than STREAM's own rule asks for, so that a cache is measured.
+    fn in_cache(&self, llc_bytes: Option<u64>) -> Option<String> {
+        let (bytes, llc) = (self.bytes?, llc_bytes?);
+        let own = !self.member.case.placement.seats.is_empty();
+        (self.kind == Kind::Memory && !own && bytes < llc.saturating_mul(BEYOND)).then(|| {
+            let [bytes, llc] = [bytes, llc].map(size);
+            format!("worked on {bytes}, less than {BEYOND} times the last-level caches ({llc}): it measured a cache")
+        })
+    }
+}
+
+/// Blocks of all tasks together are this many times the last-level caches, or a cache is measured.
+const BEYOND: u64 = 4;
+
+fn counterparts(arm: &Arm) -> Vec<Counterpart<'_>> {
+    let all: Vec<Counterpart> = arm.valued().filter_map(Counterpart::of).collect();
+    let stays = |at: &usize| !all.iter().any(|other| all[*at].gives_way_to(other));
+    let stay: BTreeSet<usize> = (0..all.len()).filter(stays).collect();
+    all.into_iter().enumerate().filter(|(at, _)| stay.contains(at)).map(|(_, one)| one).collect()
+}
+
+fn size(bytes: u64) -> String {
+    figure(bytes as f64, "B")
+}
+
+/// What differs between two that measure the same.
+fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
+    let mut notes: Vec<String> = [x, y].map(|one| one.differs.to_string()).to_vec();
+    notes.dedup();
+    let places = [x, y].map(|one| one.member.case.placement.name.as_ref());
+    if x.kind == Kind::Tcp && places[0] != places[1] {
+        notes.push(format!("{} in A, {} in B", places[0], places[1]));
+    }
+    match (x.bytes, y.bytes) {
+        (one, other) if one == other => {}
+        (Some(one), Some(other)) => notes.push(format!("{} at once in A, {} in B", size(one), size(other))),
+        (one, _) => {
+            notes.push(format!("how much {} sent at once is not told", if one.is_none() { "A" } else { "B" }))
+        }
+    }
+    if x.kind == Kind::Memory && llc_bytes.is_none() {
+        notes.push("nothing tells whether a cache holds that".to_string());
+    }
+    notes.retain(|note| !note.is_empty());
+    notes.join("; ")
+}
+
+/// Pairs that different tools measured, in A's order, and why some are none. Those of `taken`, A's
+/// keys, have a match or a reason against one already.
+pub fn pairs<'a>(
+    a: &'a Arm,
+    b: &'a Arm,
+    taken: &BTreeSet<String>,
+) -> Vec<Result<Match<'a>, (Match<'a>, String)>> {
+    if !a.imported && !b.imported {
+        return Vec::new();
+    }
+    let llc_bytes = [a.llc_bytes, b.llc_bytes].into_iter().flatten().max();
+    let of_b = counterparts(b);
+    let mut pairs = Vec::new();
+    for x in counterparts(a).iter().filter(|x| !taken.contains(&x.member.key)) {
+        // The same tool's own figures are matched by their keys.
+        let is_other = |y: &&Counterpart| x.kind == Kind::Tcp || y.member.case.bench != x.member.case.bench;
+        for y in of_b.iter().filter(|y| y.does_as(x)).filter(is_other) {
+            let Some(scale) = unit_scale(&x.member.metric.unit, &y.member.metric.unit) else { continue };
+            let pair = Match {
+                a: x.member,
+                b: y.member,
+                scale,
+                note: Some(notes(x, y, llc_bytes)),
+                headline: x.member.metric.headline || y.member.metric.headline,
+                across: true,
+            };
+            let small = [("A", x), ("B", y)]
+                .iter()
+                .find_map(|(side, one)| Some(format!("{side} {}", one.in_cache(llc_bytes)?)));
+            pairs.push(match small {
+                Some(reason) => Err((pair, reason)),
+                None => Ok(pair),
+            });
+        }
+    }
+    pairs
+}

@@ -1,0 +1,182 @@
+//! (channel, slot) of slots 1, 2, ... of a processor, or of a board, as makers' boards count them.
+
+/// A1, A2, ... on Dell's boards with ten slots for the first of two Skylake-SP.
+pub(super) const DELL_TEN: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (3, 1), (4, 1)];
+pub(super) const DELL_SIX: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
+pub(super) const DELL_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)];
+
+/// Nodes and blades: the first channel of each controller has two.
+pub(super) const DELL_SKYLAKE_EIGHT: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (3, 1)];
+
+/// Channels A to H of slots 1 to 8 of Dell's Ice Lake boards; 9 to 16 are their second slots.
+pub(super) const DELL_SIXTEEN: &[(u32, u32)] = &[
+    (0, 0),
+    (4, 0),
+    (2, 0),
+    (6, 0),
+    (1, 0),
+    (5, 0),
+    (3, 0),
+    (7, 0),
+    (0, 1),
+    (4, 1),
+    (2, 1),
+    (6, 1),
+    (1, 1),
+    (5, 1),
+    (3, 1),
+    (7, 1),
+];
+pub(super) const DELL_EIGHT: &[(u32, u32)] =
+    &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
+
+/// Channels A to F have odd slots, G to L even ones.
+pub(super) const DELL_EPYC_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (6, 0), (2, 0), (8, 0), (1, 0), (7, 0), (4, 0), (10, 0), (3, 0), (9, 0), (5, 0), (11, 0)];
+
+/// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
+pub(super) const HPE_TWELVE: &[(u32, u32)] =
+    &[(5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
+
+/// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
+pub(super) const LENOVO_TWELVE: &[(u32, u32)] =
+    &[(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0)];
+
+/// Boards of the same maker with eight slots a processor: the first channel of each controller has
+/// two.
+pub(super) const LENOVO_EIGHT: &[(u32, u32)] =
+    &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
+
+/// Four controllers of two channels: 1 to 8 belong to the first two, 9 to 16 to the others.
+pub(super) const LENOVO_SIXTEEN: &[(u32, u32)] = &[
+    (3, 0),
+    (3, 1),
+    (2, 0),
+    (2, 1),
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+    (6, 1),
+    (6, 0),
+    (7, 1),
+    (7, 0),
+];
+
+/// Channels L to H, then G, then A to F.
+pub(super) const LENOVO_EPYC_TWELVE: &[(u32, u32)] =
+    &[(11, 0), (10, 0), (9, 0), (8, 0), (7, 0), (6, 0), (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
+
+/// Nodes with a slot a channel: the second processor is turned round.
+pub(super) const LENOVO_NODE: &[(u32, u32)] = &[
+    (3, 0),
+    (2, 0),
+    (1, 0),
+    (0, 0),
+    (4, 0),
+    (5, 0),
+    (6, 0),
+    (7, 0),
+    (7, 0),
+    (6, 0),
+    (5, 0),
+    (4, 0),
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (3, 0),
+];
+
+/// Channels of the four controllers as on LENOVO_SIXTEEN, from the other end.
+pub(super) const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &[
+    (7, 0),
+    (7, 1),
+    (6, 0),
+    (6, 1),
+    (5, 0),
+    (5, 1),
+    (4, 0),
+    (4, 1),
+    (0, 1),
+    (0, 0),
+    (1, 1),
+    (1, 0),
+    (2, 1),
+    (2, 0),
+    (3, 1),
+    (3, 0),
+];
+
+/// Channels F to A, then G to L.
+pub(super) const LENOVO_EPYC_NODE: &[(u32, u32)] =
+    &[(5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
+
+/// Three channels of two or three slots, of which the last is filled first: the letters behind the
+/// numbers tell the order.
+pub(super) const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
+pub(super) const HP_NINE: &[(u32, u32)] =
+    &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];
+
+/// Three channels of two slots, of which the lower number is filled first.
+pub(super) const HP_SIX_UP: &[(u32, u32)] = &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+
+/// Channels A to H of four controllers: 1 to 8 are of A to D, 9 to 16 of E to H.
+pub(super) const LENOVO_SIXTEEN_V2: &[(u32, u32)] = &[
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (3, 0),
+    (3, 1),
+    (2, 0),
+    (2, 1),
+    (6, 1),
+    (6, 0),
+    (7, 1),
+    (7, 0),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+];
+
+/// The same of nodes with a slot a channel: the second processor is turned round.
+pub(super) const LENOVO_NODE_V2: &[(u32, u32)] = &[
+    (1, 0),
+    (0, 0),
+    (3, 0),
+    (2, 0),
+    (6, 0),
+    (7, 0),
+    (4, 0),
+    (5, 0),
+    (5, 0),
+    (4, 0),
+    (7, 0),
+    (6, 0),
+    (2, 0),
+    (3, 0),
+    (0, 0),
+    (1, 0),
+];
+
+/// Channels D, B, A, E, F, H of EPYC 8004, which has no others.
+pub(super) const LENOVO_SIENA: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5, 0)];
+
+/// Channels 0 to 2 of either controller are 3, 5, 1 and 4, 6, 2; between 3, 4 and their processor
+/// stand the second slots.
+pub(super) const LENOVO_WORKSTATION: &[(u32, u32)] =
+    &[(2, 0), (5, 0), (0, 0), (3, 0), (1, 0), (4, 0), (0, 1), (3, 1)];
+
+/// Four channels of fully buffered modules.
+pub(super) const DELL_BUFFERED: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (2, 1), (3, 1)];
+
+pub(super) const LENOVO_FOUR: &[(u32, u32)] = &[(1, 0), (1, 1), (0, 0), (0, 1)];
