@@ -88,6 +88,11 @@ tools! {
     sysbench
     hackbench
     iperf2
+    netperf
+    schbench
+    qperf
+    nuttcp
+    ntttcp
     stream
     wrk
     coremark

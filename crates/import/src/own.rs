@@ -10,6 +10,7 @@ pub const INTERRUPTED: &str = "interrupted-result";
 pub const GENERATOR_BOUND: &str = "imported-generator-bound";
 
 pub const DOCUMENTED: &str = "documented-format";
+pub const UNSURE: &str = "confidence-not-reached";
 
 /// Facts of one kind that are quoted.
 const QUOTED: usize = 5;
@@ -81,6 +82,19 @@ pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
+pub const UNSURE_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "An imported result is the mean of several passes, and the tool itself says that these lie farther apart than was asked for. \
+         Only the mean is printed, so nothing but this warning tells how far.",
+    ),
+    (
+        "When it fires",
+        "netperf (`-I`) prints `Desired confidence was not achieved`, or its omni output has a `THROUGHPUT_CONFID` above the \
+         `CONFIDENCE_INTERVAL`.",
+    ),
+];
+
 /// Rejects all figures of a result whose format nobody here has seen in use.
 pub fn from_documentation(result: &mut Imported) {
     let has_value = |figure: &&mut Figure| figure.judged.analysis.estimate.is_some();
@@ -106,6 +120,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         INTERRUPTED => "interrupted",
         GENERATOR_BOUND => "CPU-bound",
         DOCUMENTED => "format",
+        UNSURE => "confidence",
         repeats::RULE => "runs",
         speccpu::HEADLINE_DIFFERS => "headline",
         speccpu::INVALID_RESULT => "validity",
@@ -122,6 +137,7 @@ pub struct Against {
     interrupted: Vec<Fact>,
     bound: Vec<Fact>,
     invalid: Vec<Fact>,
+    unsure: Vec<Fact>,
 }
 
 impl Against {
@@ -148,6 +164,13 @@ impl Against {
     pub fn invalid(&mut self, text: &str) {
         if self.invalid.len() < QUOTED {
             self.invalid.push(Fact::new("says", short(text), "the file"));
+        }
+    }
+
+    /// The tool says that its own passes lie too far apart.
+    pub fn unsure(&mut self, text: &str) {
+        if self.unsure.len() < QUOTED {
+            self.unsure.push(Fact::new("says", short(text), "the file"));
         }
     }
 
@@ -203,6 +226,14 @@ impl Against {
                 "What it computed is wrong, what it asked for failed, or it did not keep to its own rules.",
                 "Look for the cause, and run it again: a faulty or overclocked machine, a miscompiled program, too small a size, a server that answers with errors.",
                 self.invalid,
+            ),
+            finding(
+                UNSURE,
+                Severity::Warning,
+                "Its passes lie farther apart than was asked for. Compare no small differences.",
+                "Something beside the test changed from pass to pass: other load, the clock, placement, or the network.",
+                "Run it longer, with more passes, and on a quiet machine.",
+                self.unsure,
             ),
         ];
         findings.into_iter().flatten().collect()

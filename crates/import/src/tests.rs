@@ -9,6 +9,7 @@ mod forms;
 mod logs;
 mod mutated;
 mod recorded;
+mod tools;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'
 

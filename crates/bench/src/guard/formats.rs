@@ -49,6 +49,37 @@ pub const FORMATS: &[Format] = &[
     tool("hpl", "HPL", "Gflop/s", By(r"^W[A-Z]\d\d\w+(?:\s+\d+){4}\s+[0-9.]+\s+([0-9.e+-]+)")),
     tool("hpcg", "HPCG rating", "Gflop/s", By(r"GFLOP/s rating of=([0-9.]+)")),
     tool("npb", "NPB operations", "Mop/s", By(r"Mop/s total\s+=\s+([0-9.]+)")),
+    tool("iperf2", "iperf 2 bandwidth", "bit/s", With(iperf2)),
+    // Of a stream 10^6 bits a second, unless it was told otherwise, of requests 1/s.
+    tool(
+        "netperf",
+        "netperf throughput",
+        "",
+        By(r"^(?:\d+ +\d+ +\d+ +(?:\d+ +)?\d+\.\d+ +|\d+ +\d+\.\d+ +\d+ +|THROUGHPUT=)([0-9.]+)(?:\s|$)"),
+    ),
+    Format {
+        better: Lower,
+        ..tool(
+            "schbench",
+            "schbench wake-up p99",
+            "us",
+            By(r"(?s)^(?:Wakeup Latencies|Latency) percentiles.*?\* ?99\.0+th: +([0-9]+)"),
+        )
+    },
+    tool("qperf", "qperf bandwidth", "bit/s", With(qperf)),
+    tool(
+        "nuttcp",
+        "nuttcp bandwidth",
+        "Mbit/s",
+        By(r"(?:= +|rate_Mbps=)([0-9.]+)(?: Mbps \d+ %TX| tx_cpu=)"),
+    ),
+    tool("ntttcp", "ntttcp throughput", "bit/s", With(ntttcp)),
+    tool(
+        "openssl",
+        "openssl speed, largest block",
+        "kB/s",
+        By(r"^[A-Za-z][\w()/-]* +(?:[0-9.]+k +)*([0-9.]+)k *$"),
+    ),
 ];
 
 const fn tool(name: &'static str, title: &'static str, unit: &'static str, find: Find) -> Format {
@@ -134,7 +165,32 @@ fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
     if !tests.is_empty() {
         return Ok(tests);
     }
-    let line = regex(r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
+    last_of_each(text, r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")
+}
+
+/// Bits a second of each test, as the last of its lines says: that of all streams, or of the server.
+fn iperf2(text: &str) -> anyhow::Result<Vec<f64>> {
+    last_of_each(
+        text,
+        r"^Client connecting to|^Server listening on|^\[ *(?:\d+|SUM)\] .* sec +[0-9.]+ [KMGT]?Bytes +([0-9.]+) ([KMGT]?)bits/sec",
+    )
+}
+
+/// Bits a second that arrived in each test.
+fn qperf(text: &str) -> anyhow::Result<Vec<f64>> {
+    let bytes = last_of_each(text, r"^[a-z]+_bw:|^ +(?:bw|recv_bw) +=  +([0-9.]+) ([KMGT]?)(?:B|bytes)/sec")?;
+    Ok(bytes.into_iter().map(|bytes| bytes * 8.0).collect())
+}
+
+/// Bits a second of all threads, of each run.
+fn ntttcp(text: &str) -> anyhow::Result<Vec<f64>> {
+    last_of_each(text, r"^NTTTCP for Linux|\sthroughput\s*:([0-9.]+)([KMGT]?)bps")
+}
+
+/// Numbers with the letter of their unit: the last behind each line without one, which begins a
+/// test.
+fn last_of_each(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
+    let line = regex(pattern)?;
     let (mut tests, mut fresh) = (Vec::new(), true);
     for found in line.captures_iter(text.as_bytes()) {
         let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
@@ -199,6 +255,43 @@ mod tests {
             ),
             ("hpcg", "Final Summary::HPCG result is VALID with a GFLOP/s rating of=4.91\n", 4.91),
             ("npb", " Mop/s total     =                  7973.99\n Mop/s/thread    = 1.0\n", 7973.99),
+            (
+                "iperf2",
+                "[  1] 0.0000-1.0000 sec  1.8 GBytes  16.3 Gbits/sec\n[SUM] 0.0000-1.0000 sec  3.7 GBytes  32.5 Gbits/sec\n",
+                32.5e9,
+            ),
+            ("netperf", "131072  16384  16384    1.00     1898.17   \n", 1898.17),
+            ("netperf", "16384  131072 1        1       1.00     41162.81   \n16384  131072\n", 41_162.81),
+            (
+                "netperf",
+                "212992   65507   1.00        40987      0    21472.76\n212992           1.00         5041           2640.94\n",
+                2640.94,
+            ),
+            ("netperf", "ELAPSED_TIME=1.00\nTHROUGHPUT=1622.54\nTHROUGHPUT_UNITS=10^6bits/s\n", 1622.54),
+            (
+                "schbench",
+                "Wakeup Latencies percentiles (usec) runtime 4 (s) (58 total samples)\n\t  50.0th: 9 (7 samples)\n\t* 99.0th: 40000      (5 samples)\nRequest Latencies percentiles (usec) runtime 4 (s)\n\t* 99.0th: 7 (5 samples)\n",
+                40_000.0,
+            ),
+            ("schbench", "Latency percentiles (usec)\n\t50.0000th: 37\n\t*99.0000th: 21024\n", 21_024.0),
+            ("qperf", "udp_bw:\n    send_bw  =  1.56 GB/sec\n    recv_bw  =   833 MB/sec\n", 833e6 * 8.0),
+            ("qperf", "tcp_bw:\n    bw  =  1.25 GB/sec\n", 1e10),
+            (
+                "nuttcp",
+                "  500.5 MB /   0.30 sec = 13959.1453 Mbps     0 retrans\n 1125.5 MB /   1.00 sec = 9401.3661 Mbps 27 %TX 36 %RX 0 retrans 0.10 msRTT\n",
+                9401.3661,
+            ),
+            (
+                "nuttcp",
+                "megabytes=412.1843 real_seconds=1.01 rate_Mbps=3420.3025 tx_cpu=16 rx_cpu=13 retrans=0 rtt_ms=0.10\n",
+                3420.3025,
+            ),
+            ("ntttcp", "17:33:30 INFO: \t throughput\t:15.39Gbps\n", 15.39e9),
+            (
+                "openssl",
+                "type             16 bytes     64 bytes\nmd5              74114.08k   200160.70k\n",
+                200_160.7,
+            ),
         ] {
             assert_eq!(read(tool, text), Ok(value), "{tool}");
         }
@@ -224,6 +317,8 @@ mod tests {
         };
         let json =
             |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
+        let ntttcp =
+            |rate: f64| format!("NTTTCP for Linux 1.4.3\n01:02:03 INFO: \t throughput\t:{rate}Gbps\n");
         let jobs = |iops: f64| format!("{{\"jobs\": [{{\"read\": {{\"iops\": {iops}}}}}]}}\n");
         for (tool, outputs, expected) in [
             ("sysbench", [cpu(1.5), cpu(2.5)], [1.5, 2.5]),
@@ -233,6 +328,7 @@ mod tests {
             ("iperf3", [iperf(9.0), iperf(7.0)], [9e9, 7e9]),
             ("iperf3", [json(5e9), json(4e9)], [5e9, 4e9]),
             ("hackbench", ["Time: 0.5\n".into(), "Time: 0.25\n".into()], [0.5, 0.25]),
+            ("ntttcp", [ntttcp(9.5), ntttcp(2.5)], [9.5e9, 2.5e9]),
             ("perf-bench", ["Total time: 5.0 [sec]\n".into(), "Total time: 4.0 [sec]\n".into()], [5.0, 4.0]),
         ] {
             let wanted = Wanted::format(format_of(tool).expect("known"), None);

@@ -194,6 +194,13 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/own.rs",
     },
     Topic {
+        id: own::UNSURE,
+        also: &[],
+        title: "an imported result whose passes lie too far apart by the tool's own word",
+        sections: || fixed(own::UNSURE_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
         id: rows::ODD,
         also: &[],
         title: "a row of UnixBench that breaks with its relatives",

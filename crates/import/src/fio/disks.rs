@@ -40,6 +40,14 @@ impl Disk {
         Some(Disk { name: short(name), busy, ios: sums(given, merged) })
     }
 
+    /// `vda;8584;1165;0;222;1182;1259;2442;72.75%`
+    pub fn of_terse(values: &[&str]) -> Option<Disk> {
+        let (name, busy) = (values.first()?, plain(values.last()?.strip_suffix('%')?));
+        let pair = |at: usize| [plain(values[at]), plain(values[at + 1])];
+        let is_disk = plain(name).is_none() && (1..8).all(|at| plain(values[at]).is_some());
+        is_disk.then(|| Disk { name: short(name), busy, ios: sums(pair(1), pair(3)) })
+    }
+
     fn of_json(value: &Value) -> Option<Disk> {
         let pair = |names: [&str; 2]| names.map(|name| value[name].as_f64());
         let ios = sums(pair(["read_ios", "write_ios"]), pair(["read_merges", "write_merges"]));

@@ -1,5 +1,5 @@
-//! Results of fio: its JSON (`json`, `json+`; `json.rs`) and its text (`text.rs`), with whatever
-//! stands around them (`complaints.rs`). Both come to jobs, and from there to series
+//! Results of fio: its JSON (`json`, `json+`; `json.rs`), its text (`text.rs`) and its terse lines
+//! (`terse.rs`), with whatever stands around them (`complaints.rs`). All come to jobs, and from there to series
 //! (`figures.rs`).
 //!
 //! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the
@@ -9,6 +9,7 @@ mod announced;
 mod complaints;
 mod crew;
 mod disks;
+mod fields;
 mod figures;
 mod json;
 mod latencies;
@@ -16,6 +17,7 @@ mod numbers;
 mod recount;
 mod runs;
 mod snapshots;
+mod terse;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,7 +30,7 @@ use super::own::Against;
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of fio (JSON and text)",
+    files: "results of fio (JSON, text and terse)",
     json: &["{\"fioversion\":", "[{\"fioversion\":"],
     documented: false,
     is_one,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::announced::announced;
 use super::text::{self, Run};
-use super::{RUNS_APART, Sheet, complaints, snapshots, wrapped};
+use super::{Job, RUNS_APART, Sheet, complaints, recount, snapshots, terse, wrapped};
 use crate::above::said;
 use crate::kit::commands::command;
 use crate::kit::told::{Teller, Told, headings};
@@ -141,6 +141,8 @@ struct Seen<'a> {
     names: Vec<(&'a str, bool)>,
     /// The name and the process of each result.
     ended: BTreeSet<(&'a str, &'a str)>,
+    /// Results that are terse lines.
+    terse: Vec<&'a str>,
 }
 
 /// The name in a line that announces a job or begins its result.
@@ -150,6 +152,10 @@ fn name(line: &str) -> &str {
 
 /// The process of a result.
 fn process(line: &str) -> &str {
+    // Of a terse line all that it says.
+    if terse::is_line(line) {
+        return line;
+    }
     line.split_once(": pid=").and_then(|(_, rest)| rest.split(':').next()).unwrap_or_default().trim()
 }
 
@@ -164,12 +170,14 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
     for (at, line) in lines.iter().enumerate() {
         let one = announced(line);
         let is_version = text::version(line).is_some();
-        let is_result = one.is_none() && !is_version && text::is_result(line);
+        let is_terse = terse::is_line(line);
+        let is_result = one.is_none() && !is_version && (is_terse || text::is_result(line));
         let is_earlier = one.as_ref().and_then(|one| one.group).is_some_and(|number| number < seen.group);
         let (begun, ended) = (seen.announced > 0, seen.results > 0);
         let next = one.is_some() && begun && (seen.started || ended || seen.called || is_earlier)
             || one.is_some() && ended
             || is_version && ended
+            || is_terse && seen.is_another(line)
             || is_result && ended && !is_client && (seen.is_over(&lines[at..]) || seen.is_one_more(line))
             // The program says so before all results.
             || ended && !is_client && line.trim_start().starts_with("Starting ");
@@ -192,6 +200,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
                 seen.results += 1;
                 seen.summed = false;
                 seen.processes.insert(process(line));
+                seen.terse.extend(is_terse.then_some(*line));
                 seen.ended.insert((name(line), process(line)));
                 true
             }
@@ -231,11 +240,20 @@ impl Seen<'_> {
         is_known && !self.ended.contains(&(name, process)) && ended >= announced().count()
     }
 
+    /// Whether a terse line is another run's of a job that has one.
+    fn is_another(&self, line: &str) -> bool {
+        let same = |known: &&&str| terse::name(known) == terse::name(line);
+        let relation = |known: &&str| terse::relation(known, line);
+        let mut own = self.terse.iter().filter(same).map(relation).peekable();
+        own.peek().is_some() && own.all(|relation| relation == terse::Relation::Another)
+    }
+
     /// Whether the result that comes next, the first of these lines, is another run's.
     fn is_over(&self, lines: &[&str]) -> bool {
         let is_whole = self.results >= self.announced && (self.said || self.called);
         let ends = |line: &&&str| !line.trim_start().starts_with("Run status group");
-        let mut later = lines.iter().take_while(ends).filter(|line| text::is_result(line));
+        let mut later =
+            lines.iter().take_while(ends).filter(|line| text::is_result(line) || terse::is_line(line));
         is_whole || self.summed && later.all(|line| !self.processes.contains(process(line)))
     }
 }
@@ -321,7 +339,8 @@ impl Run {
     fn own(&self) -> Option<String> {
         let ran: Vec<&String> =
             self.facts.iter().filter(|(label, _)| label == "ran").map(|(_, value)| value).collect();
-        let is_told = self.processes.iter().any(|process| !process.is_empty()) && !ran.is_empty();
+        let is_terse = self.processes.iter().any(|process| terse::is_line(process));
+        let is_told = self.processes.iter().any(|process| !process.is_empty()) && !ran.is_empty() || is_terse;
         is_told.then(|| format!("{:?} {ran:?} {:?}", self.processes, self.jobs))
     }
 
@@ -369,6 +388,18 @@ fn option(command: &str, name: &str) -> Option<String> {
     all.next().filter(|_| all.next().is_none())
 }
 
+/// Takes what a job was to do from the command above its terse line, which does not tell it.
+fn explain(job: &mut Job, words: &[String]) {
+    let asked = terse::asked(words, &job.name).filter(|options| recount::fits(job, options));
+    match asked {
+        Some(asked) => {
+            (job.options, job.untold, job.direct_untold) = (asked, false, false);
+        }
+        None if job.untold => job.hints.push(terse::UNTOLD.to_string()),
+        None => {}
+    }
+}
+
 /// The runs of one system as one result, with what heads it where there are several.
 fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     let mut sheet = Sheet::default();
@@ -386,7 +417,12 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
         }
         let host = if heading.is_some() { told.host } else { String::new() };
         let before = at as i64 * RUNS_APART;
-        for mut job in run.jobs {
+        let is_terse = run.processes.iter().map(|process| terse::is_line(process));
+        let is_terse: Vec<bool> = is_terse.collect();
+        for (at, mut job) in run.jobs.into_iter().enumerate() {
+            if is_terse.get(at) == Some(&true) {
+                explain(&mut job, told.asked.as_ref().map_or(&[], |asked| &asked.words));
+            }
             job.group = job.group.map(|own| own + before);
             job.options.extend(places.iter().cloned());
             // The text does not tell the option, and after how many writes it made a sync.

@@ -8,6 +8,7 @@ use crate::{Imported, read};
 mod apart;
 mod engines;
 mod kinds;
+mod terse;
 mod told;
 
 fn value(one: &Imported, key: &str) -> f64 {

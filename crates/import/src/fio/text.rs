@@ -7,9 +7,10 @@
 
 use super::announced::{Announced, announced};
 use super::disks::{Disk, Disks};
-use super::numbers::{amount, carry, decimal, is_carried, named, nanoseconds, plain, whole};
+use super::fields::{issued, percentiles, side, steady};
+use super::numbers::{decimal, named, nanoseconds, plain, whole};
 use super::recount::{deepen, deepest, fits, recount, sharpen};
-use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Steady, Way};
+use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Way, terse};
 use crate::own::short;
 
 /// No run has as many jobs, nor a file as many runs.
@@ -26,7 +27,7 @@ const OF_ANOTHER: &str = "what is announced above it is another job: other direc
 
 /// Whether a line is one of fio's own: a job announced, or its result.
 pub fn begins(line: &str) -> bool {
-    announced(line).is_some() || is_result(line)
+    announced(line).is_some() || is_result(line) || terse::is_line(line)
 }
 
 /// Whether a line begins the result of a job.
@@ -71,6 +72,7 @@ pub fn run(lines: &[&str]) -> Run {
         reader.take(line);
     }
     reader.settle();
+    reader.drop_terse();
     let Reader {
         mut jobs, facts, announced, unknown, mut disks, passed, left_out, seen, summed, listed, ..
     } = reader;
@@ -165,6 +167,8 @@ impl Reader {
             }
         } else if is_result(line) {
             self.begin(line);
+        } else if terse::is_line(line) {
+            self.terse(line);
         } else if trimmed.starts_with("Run status group") || trimmed.starts_with("Disk stats") {
             self.within = None;
             self.summed = true;
@@ -250,6 +254,53 @@ impl Reader {
         }
         self.within = Some(Within::Nothing);
         self.percentiles = None;
+    }
+
+    /// Of a job that words are of, too, these are told.
+    fn drop_terse(&mut self) {
+        let is_terse: Vec<bool> = self.seen.iter().map(|seen| terse::is_line(&seen.process)).collect();
+        let is_said = |job: &Job| {
+            let mut all = self.jobs.iter().zip(&is_terse);
+            all.any(|(other, is_terse)| !is_terse && other.name == job.name && other.group == job.group)
+        };
+        let kept: Vec<bool> =
+            self.jobs.iter().zip(&is_terse).map(|(job, terse)| !terse || !is_said(job)).collect();
+        let mut at = kept.iter();
+        self.jobs.retain(|_| at.next() == Some(&true));
+        let mut at = kept.iter();
+        self.seen.retain(|_| at.next() == Some(&true));
+    }
+
+    /// A line that is the result of a job; what the words beside it tell they tell better.
+    fn terse(&mut self, line: &str) {
+        let Some(terse::Terse { fio, job, disks, .. }) = terse::read(line) else { return };
+        self.within = None;
+        let is_own = |known: &Job| known.name == job.name && known.group == job.group;
+        let own = (0..self.jobs.len()).filter(|at| is_own(&self.jobs[*at]));
+        let own: Vec<(usize, terse::Relation)> =
+            own.map(|at| (at, terse::relation(&self.seen[at].process, line))).collect();
+        if own.iter().any(|(_, relation)| *relation == terse::Relation::Copy) {
+            return;
+        }
+        self.facts.extend(fio.map(|fio| ("fio".to_string(), short(fio))));
+        disks.into_iter().for_each(|disk| self.disks.put(disk));
+        let later = own.iter().rfind(|(_, relation)| *relation == terse::Relation::Later);
+        if let Some((at, _)) = later {
+            self.passed += 1;
+            self.jobs[*at] =
+                Job { options: self.jobs[*at].options.clone(), untold: self.jobs[*at].untold, ..job };
+            self.seen[*at].process = line.to_string();
+            return;
+        }
+        let place = self.announced.iter().position(|one| one.name == job.name && one.group == job.group);
+        let known = place.and_then(|place| self.announced.get_mut(place)).map(|one| {
+            one.done = true;
+            one.options.clone()
+        });
+        self.current = self.jobs.len();
+        self.jobs.push(Job { untold: known.is_none(), options: known.unwrap_or_default(), ..job });
+        let seen = Seen { process: line.to_string(), report: self.report, announced: place, deepest: 0.0 };
+        self.seen.push(seen);
     }
 
     /// One report of several jobs is of all of its group (group_reporting): none of them has
@@ -398,102 +449,4 @@ fn spread<'a>(job: &'a mut Job, within: Option<Within>, kind: &str) -> Option<&'
         (Within::Unified, kind) => job.unified.as_mut().map(|side| of(side, kind)),
         (Within::Nothing, _) => None,
     }
-}
-
-/// `1.00th=[ 1176],  5.00th=[ 1368]`
-fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
-    let one = |part: &str| {
-        let (percent, value) = part.split_once("th=[")?;
-        Some((percent.trim().to_string(), decimal(value).map(|value| value * scale)))
-    };
-    // What has no bracket behind it was cut.
-    line.split_inclusive(']')
-        .filter_map(|part| one(part.strip_suffix(']')?.trim_start_matches([',', ' '])))
-        .collect()
-}
-
-fn side(rest: &str, kilo: f64, carries: bool) -> Side {
-    let lost = |text: Option<&str>, read: &dyn Fn(&str) -> Option<f64>| {
-        text.filter(|_| !carries).map_or(0.0, |text| carry(text, read))
-    };
-    let bytes = |text: &str| amount(text, kilo);
-    let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
-    // Version 2: everything by name.
-    if let Some(io) = named(rest, "io") {
-        return Side {
-            bytes: amount(io, kilo),
-            bytes_carry: lost(Some(io), &bytes),
-            bandwidth: named(rest, "bw").and_then(rate),
-            iops: whole(rest, "iops").and_then(decimal),
-            iops_carry: lost(whole(rest, "iops"), &decimal),
-            runtime_ms: named(rest, "runt").and_then(|time| plain(time.strip_suffix("msec")?)),
-            rounded: String::new(),
-            ..Side::default()
-        };
-    }
-    // `183MiB/1001msec` in the last brackets.
-    let of = rest
-        .split(['(', ')'])
-        .find_map(|part| part.split_once('/').filter(|(_, time)| time.ends_with("msec")));
-    let iops = whole(rest, "IOPS");
-    let bandwidth = named(rest, "BW");
-    // The same in units of 1000, behind it in brackets.
-    let again = bandwidth
-        .and_then(|text| text.split_once('(')?.1.split_once("/s"))
-        .and_then(|(text, _)| amount(text, 1000.0));
-    let printed = bandwidth.and_then(rate);
-    let most = lost(bandwidth, &bytes);
-    let carried = printed.zip(again).filter(|(printed, again)| is_carried(most, *printed, *again));
-    Side {
-        iops: iops.and_then(decimal),
-        iops_carry: lost(iops, &decimal),
-        bandwidth: carried.map(|(_, again)| again).or(printed),
-        bytes: of.and_then(|(bytes, _)| amount(bytes, 1000.0)),
-        bytes_carry: lost(of.map(|(bytes, _)| bytes), &bytes),
-        runtime_ms: of.and_then(|(_, time)| plain(time.trim_end_matches("msec"))),
-        rounded: format!(
-            "it prints IOPS={}, BW={}",
-            iops.unwrap_or("none"),
-            bandwidth.and_then(|text| text.split(' ').next()).unwrap_or("none")
-        ),
-        ..Side::default()
-    }
-}
-
-/// `total=r=967045/w=0/d=0, short=...`, later `total=46832,20027,0,0 short=0,0,0,0 dropped=0,0,0,0`
-fn issued(job: &mut Job, rest: &str) {
-    // What has nothing behind it was cut.
-    let Some((totals, _)) = rest.split_once("total=").and_then(|(_, rest)| rest.split_once(" short=")) else {
-        return;
-    };
-    let totals = totals.trim().trim_end_matches(',');
-    let counts = totals.split([',', '/']).map(|count| count.rsplit('=').next().and_then(plain));
-    let is_split = job.sides.iter().any(|side| side.bytes.is_some());
-    let counts: Vec<Option<f64>> = counts.collect();
-    if let ([Some(reads), Some(writes), ..], false) = (counts.as_slice(), is_split)
-        && *writes > 0.0
-    {
-        job.mix = job.unified.is_some().then_some([*reads, *writes]);
-    }
-    for (at, count) in counts.into_iter().take(4).enumerate() {
-        match (job.sides.get_mut(at), &mut job.unified) {
-            // All of them stand in the first place.
-            (Some(_), Some(unified)) if !is_split => {
-                unified.ios = Some(unified.ios.unwrap_or(0.0) + count.unwrap_or(0.0));
-            }
-            (Some(side), _) => side.ios = count,
-            // The fourth are syncs.
-            (None, _) => job.sync.n = count.filter(|count| *count > 0.0),
-        }
-    }
-}
-
-/// `attained=yes, bw=25.6MiB/s (26.8MB/s), iops=6543, iops mean dev=0.123%`
-fn steady(rest: &str, kilo: f64) -> Option<Steady> {
-    let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
-    Some(Steady {
-        attained: named(rest, "attained")? == "yes",
-        iops: named(rest, "iops").and_then(decimal),
-        bandwidth: named(rest, "bw").and_then(rate),
-    })
 }

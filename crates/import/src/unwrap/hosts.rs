@@ -11,7 +11,12 @@ use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain, pattern};
 use crate::above::prompt;
 
 /// What begins lines of results: programs, and directions of fio.
-const OWN: [&str; 20] = [
+const OWN: [&str; 25] = [
+    "INFO",
+    "DBG",
+    "netperf",
+    "nuttcp-t",
+    "nuttcp-r",
     "stress-ng",
     "openssl",
     "sockperf",

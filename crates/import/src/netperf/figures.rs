@@ -1,0 +1,238 @@
+//! One test to figures.
+
+use super::Values;
+use super::test::{Kind, Test};
+use crate::builder::{Builder, Meaning};
+use crate::kit::{Number, Run, is_rate};
+use crate::own::{Against, short, too_few_beyond};
+use model::Better;
+
+/// Metrics that say most.
+pub const HEADLINES: [&str; 4] = ["bandwidth", "rate", "throughput", "latency_p50"];
+/// The statistics of one series take time that grows with the square of its values.
+const MOST_INTERVALS: usize = 200;
+
+/// What one of a unit is in Gbit/s; `None` where it is no rate of bytes.
+fn gbit(unit: &str) -> Option<f64> {
+    let bits = |unit: &str| Some(10f64.powi(unit.strip_prefix("10^")?.strip_suffix("bits")?.parse().ok()?));
+    let unit = unit.trim_end_matches("/s");
+    // Its bytes are counted in steps of 1024.
+    let bytes = |unit: &str| Some(8.0 * crate::kit::scale(unit.strip_suffix("Bytes")?, 1024.0));
+    bits(unit).or_else(|| bytes(unit)).map(|bits| bits / 1e9)
+}
+
+fn meaning(
+    test: &Test,
+    values: &Values,
+    metric: &str,
+    unit: &'static str,
+    better: Better,
+) -> Option<Meaning> {
+    let note = match (test.kind, metric) {
+        (Kind::Connections, "rate") => {
+            "each connection carries a request and its response, and is closed by both ends"
+        }
+        (Kind::Requests, "latency_mean") if !values.contains_key("mean_latency") => {
+            "the time of all requests over their number"
+        }
+        (_, "local_cpu" | "remote_cpu") => "of all CPUs of the host, whoever used them",
+        (_, "loss") => "messages that were sent, and those that arrived",
+        _ => "",
+    };
+    let words = metric.replace('_', " ");
+    let note = match (test.averaged, note) {
+        (true, "") => "the mean of several passes".to_string(),
+        (true, note) => format!("{note}; the mean of several passes"),
+        (false, note) => note.to_string(),
+    };
+    Some(Meaning {
+        keyed: test.keyed(metric, values)?,
+        wording: format!("netperf {words}"),
+        unit: unit.into(),
+        better,
+        note,
+    })
+}
+
+/// The main metric of a test, and its unit here.
+fn main(test: &Test) -> (&'static str, &'static str) {
+    match test.kind {
+        Kind::Stream => ("bandwidth", "Gbit/s"),
+        Kind::Requests | Kind::Connections => ("rate", "1/s"),
+        Kind::Other => ("throughput", "Gbit/s"),
+    }
+}
+
+/// The figures of one test that came to its end.
+pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mut Against) {
+    let number = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
+    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| match (
+        meaning(test, values, metric, unit, better),
+        value,
+    ) {
+        (Some(meaning), Ok(value)) => builder.value(meaning, value),
+        (Some(meaning), Err(why)) => builder.missing(meaning, why),
+        (None, _) => {}
+    };
+    let unit = test.unit.as_deref();
+    let factor = unit.and_then(gbit);
+    let is_rate_of_bytes = unit.is_none() || factor.is_some();
+    let (metric, own) = match main(test) {
+        ("throughput", _) if !is_rate_of_bytes => ("throughput", "1/s"),
+        main => main,
+    };
+    let is_fit = is_rate_of_bytes == (own == "Gbit/s");
+    let value = |printed: f64| match (test.name.is_empty(), own) {
+        (true, _) => Err(format!("which test it is of is not told: {printed}")),
+        _ if !is_fit => Err(format!("its unit is {}: {printed}", short(unit.unwrap_or_default()))),
+        (_, "Gbit/s") => {
+            factor.map(|factor| printed * factor).ok_or(format!("its unit is not told: {printed}"))
+        }
+        _ => Ok(printed),
+    };
+    if let Some(sent) = number("local_send_throughput").filter(|_| test.protocol == "udp" && !test.receives) {
+        put("sent", "Gbit/s", Better::Neither, value(sent));
+        let amount = size(values, "okay").zip(size(values, "local_send_size"));
+        let amount =
+            amount.zip(factor).map(|((okay, bytes), factor)| okay.times(bytes.value * 8e-9 / factor));
+        disagree("sent", values, "local_send_throughput", amount.filter(|_| !test.averaged), against);
+    }
+    match number("throughput") {
+        Some(printed) => put(metric, own, Better::Higher, value(printed)),
+        None => put(metric, own, Better::Higher, Err("what arrived is not told".to_string())),
+    }
+    // Of several passes it prints the mean of the rates, and the messages of the last.
+    let counts =
+        number("okay").zip(number("arrived")).filter(|_| !test.averaged && test.kind == Kind::Stream);
+    if let Some((okay, arrived)) = counts.filter(|(okay, _)| *okay > 0.0) {
+        match arrived <= okay {
+            true => put("loss", "", Better::Lower, Ok(1.0 - arrived / okay)),
+            false => put("loss", "", Better::Lower, Err(format!("{arrived} of {okay} messages arrived"))),
+        }
+    }
+    let retransmits = number("local_transport_retrans").filter(|count| *count >= 0.0);
+    let time = number("elapsed_time").filter(|time| *time > 0.0);
+    if let (Some(count), Some(time), Kind::Stream) = (retransmits, time, test.kind)
+        && test.protocol == "tcp"
+        && !test.receives
+    {
+        put("retransmits", "1/s", Better::Lower, Ok(count / time));
+    }
+    for end in ["local", "remote"] {
+        if let Some(percent) = number(&format!("{end}_cpu_util")).filter(|percent| *percent >= 0.0) {
+            let share = match percent <= 100.5 {
+                true => Ok(percent / 100.0),
+                false => Err(format!("it says {percent} % of all CPUs")),
+            };
+            put(&format!("{end}_cpu"), "", Better::Neither, share);
+        }
+        // It divides by what was transferred: KB of 1024 bytes, or requests.
+        let demand = number(&format!("{end}_sd")).filter(|demand| *demand >= 0.0);
+        let unit = if is_rate_of_bytes { "us/KB" } else { "us" };
+        if let Some(demand) = demand {
+            put(&format!("{end}_service_demand"), unit, Better::Lower, Ok(demand));
+        }
+    }
+    let widths = number("throughput_confid").zip(number("confidence_interval"));
+    if let Some((width, wanted)) = widths.filter(|(width, wanted)| *wanted > 0.0 && width > wanted) {
+        against.unsure(&format!("throughput confidence width {width} %, {wanted} % was asked for"));
+    }
+    if !matches!(test.kind, Kind::Requests | Kind::Connections) {
+        return;
+    }
+    let requests = number("throughput").zip(time).map(|(rate, time)| rate * time);
+    for (name, metric, percent) in [
+        ("min_latency", "latency_min", None),
+        ("mean_latency", "latency_mean", None),
+        ("p50_latency", "latency_p50", Some(50.0)),
+        ("p90_latency", "latency_p90", Some(90.0)),
+        ("p99_latency", "latency_p99", Some(99.0)),
+        ("max_latency", "latency_max", None),
+        ("stddev_latency", "latency_deviation", None),
+    ] {
+        let derived = (metric == "latency_mean").then(|| number("rt_latency")).flatten();
+        let Some(us) = number(name).or(derived).filter(|us| *us >= 0.0) else { continue };
+        let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} us")));
+        let better = if metric == "latency_deviation" { Better::Neither } else { Better::Lower };
+        put(metric, "us", better, few.map_or(Ok(us), Err));
+    }
+}
+
+fn size(values: &Values, name: &str) -> Option<Number> {
+    Number::read(values.get(name)?)
+}
+
+/// Looks whether a printed rate is its amount over its time.
+fn disagree(what: &str, values: &Values, rate: &str, amount: Option<Number>, against: &mut Against) {
+    if let (Some(rate), Some(amount), Some(time)) = (size(values, rate), amount, size(values, "elapsed_time"))
+        && !is_rate(rate, amount, time)
+    {
+        let text = format!("it says {}; its messages over {} s are another rate", rate.value, time.value);
+        against.disagree(what, text, "the file");
+    }
+}
+
+/// What a run says beside its tests: what it was while it ran, and what is wrong with it.
+pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, against: &mut Against) {
+    let none = Values::new();
+    let values = super::values(run);
+    let values = values.last().unwrap_or(&none);
+    let died = run.text("died");
+    if is_empty && (died.is_some() || run.hit("begin").is_some()) {
+        let why = match (died, run.text("alone")) {
+            (Some(died), _) => format!("started, no test finished: {}", short(died)),
+            (None, Some(alone)) => format!("it prints a number alone, {alone}, of which it tells no more"),
+            (None, None) => {
+                "started, no test finished: the run, or the text, ended before a result".to_string()
+            }
+        };
+        let (metric, unit) = main(test);
+        if let Some(meaning) = meaning(test, values, metric, unit, Better::Higher) {
+            builder.missing(meaning, why);
+        }
+    } else if let Some(died) = died.filter(|_| !is_empty) {
+        against.interrupted(died);
+    }
+    if let Some(unsure) = run.text("unsure") {
+        let width = run.text("width").unwrap_or("not told");
+        against.unsure(&format!("{unsure} (throughput: {width})"));
+    }
+    intervals(run, test, values, builder);
+}
+
+/// What it told while it ran.
+fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
+    let units: Vec<&str> = run.all("interim_unit").filter_map(|hit| hit.text("value")).collect();
+    let times: Vec<f64> =
+        run.all("interim_time").filter_map(|hit| hit.number("value")).map(|time| time.value).collect();
+    let mut told: Vec<(f64, f64)> = Vec::new();
+    let (metric, own) = match main(test) {
+        ("rate", unit) => ("interval_rate", unit),
+        (_, unit) => ("interval_bandwidth", unit),
+    };
+    for (at, hit) in run.all("interim").enumerate() {
+        let time = hit.number("time").map(|time| time.value).or(times.get(at).copied());
+        let unit = hit.text("unit").or(units.get(at).copied()).unwrap_or_default();
+        let factor = match own {
+            "Gbit/s" => gbit(unit),
+            _ => (unit == "Trans/s").then_some(1.0),
+        };
+        let rate = hit.number("value").zip(factor).map(|(rate, factor)| rate.value * factor);
+        told.extend(rate.zip(time).filter(|(_, time)| *time > 0.0));
+    }
+    // What is left at the end is no interval like the others.
+    if told.last().zip(told.first()).is_some_and(|(last, first)| last.1 < first.1 / 2.0) {
+        told.pop();
+    }
+    if told.len() < 2 || test.kind == Kind::Other {
+        return;
+    }
+    if told.len() > MOST_INTERVALS {
+        builder.remarks.push(format!("{} intervals were left out", told.len() - MOST_INTERVALS));
+    }
+    for (rate, _) in told.into_iter().take(MOST_INTERVALS) {
+        if let Some(meaning) = meaning(test, values, metric, own, Better::Higher) {
+            builder.value(meaning, rate);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! netperf: its classic tables, and what its omni tests print as KEY=VALUE (`-k`), CSV (`-o`) and
+//! columns (`-O`). All come to values by the names of the omni tests.
+//!
+//! What it calls the throughput of a stream is what arrived, also over UDP.
+
+mod figures;
+mod test;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::kit::{Does, Hit, Log, Results, Run, Table, line, log};
+use super::{Format, Imported, Tool};
+use crate::kit::Pattern;
+use test::Test;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of netperf (classic tables, omni tests as KEY=VALUE, CSV and columns)",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("netperf result");
+const REMARK: &str =
+    "netperf does not tell where its two ends ran, nor whether other instances ran beside it";
+/// Options that say how long and how to print, or that the text tells.
+const VALUED: [&str; 13] = ["-H", "-p", "-l", "-t", "-P", "-v", "-f", "-D", "-B", "-m", "-r", "-b", "-d"];
+const FLAGS: [&str; 8] = ["-c", "-C", "-j", "-4", "-k", "-o", "-O", "--"];
+
+/// Values by the names of the omni tests, and their titles in CSV and columns.
+const NAMES: [(&str, &str); 28] = [
+    ("protocol", "Protocol"),
+    ("direction", "Direction"),
+    ("elapsed_time", "Elapsed Time (sec)"),
+    ("throughput", "Throughput"),
+    ("throughput_units", "Throughput Units"),
+    ("local_send_size", "Local Send Size"),
+    ("remote_send_size", "Remote Send Size"),
+    ("request_size", "Request Size Bytes"),
+    ("response_size", "Response Size Bytes"),
+    ("burst_size", "Initial Burst Requests"),
+    ("local_cpu_util", "Local CPU Util %"),
+    ("remote_cpu_util", "Remote CPU Util %"),
+    ("local_sd", "Local Service Demand"),
+    ("remote_sd", "Remote Service Demand"),
+    ("sd_units", "Service Demand Units"),
+    ("confidence_level", "Confidence Level Percent"),
+    ("confidence_interval", "Confidence Width Target"),
+    ("throughput_confid", "Throughput Confidence Width (%)"),
+    ("rt_latency", "Round Trip Latency usec/tran"),
+    ("local_transport_retrans", "Local Transport Retransmissions"),
+    ("local_send_throughput", "Local Send Throughput"),
+    ("min_latency", "Minimum Latency Microseconds"),
+    ("mean_latency", "Mean Latency Microseconds"),
+    ("p50_latency", "50th Percentile Latency Microseconds"),
+    ("p90_latency", "90th Percentile Latency Microseconds"),
+    ("p99_latency", "99th Percentile Latency Microseconds"),
+    ("max_latency", "Maximum Latency Microseconds"),
+    ("stddev_latency", "Stddev Latency Microseconds"),
+];
+
+/// Values of one test by their names.
+type Values<'t> = BTreeMap<&'static str, &'t str>;
+
+pub(crate) const LINES: &[Pattern] = &[
+    line(
+        "begin",
+        Does::Begins,
+        r"(?:MIGRATED )?(?<test>[A-Z][\w/| -]*?) TEST (?:from (?<from>\S+) \(.*?\) port \d+ AF_\w+ )?to (?<to>\S+)(?: \(.*?\) port \d+ AF_\w+)?(?: *: (?<more>.*))?",
+    ),
+    // The tables end with the unit of the throughput.
+    line(
+        "unit",
+        Does::Once,
+        r"bytes +[bB]ytes +(?:bytes +)?(?:bytes +)?secs\.? +(?:# +# +)?(?<value>10\^\dbits/s|[KMG]Bytes/s|per sec)(?:ec)?(?: .*)?",
+    ),
+    line(
+        "row",
+        Does::Once,
+        r"\d+ +\d+ +(?<local_send_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<remote_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
+    ),
+    line(
+        "row",
+        Does::Once,
+        r"\d+ +\d+ +(?<request_size>\d+) +(?<response_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<remote_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
+    ),
+    line(
+        "row",
+        Does::Once,
+        r"\d+ +(?<local_send_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<okay>\d+) +\d+ +(?<local_send_throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+))?",
+    ),
+    line(
+        "arrived",
+        Does::Once,
+        r"\d+ +\d+\.\d+ +(?<arrived>\d+) +(?<throughput>\d+\.\d+)(?: +(?<remote_cpu_util>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
+    ),
+    line("alone", Does::Within, r"(?<value>\d+\.\d+)"),
+    line("trips", Does::Within, r"\d+ +\d+ +\d+ +\d+ +(?<rt_latency>\d+\.\d+) +\d+\.\d+ +\d+\.\d+ +\d+\.\d+"),
+    line(
+        "interim",
+        Does::Within,
+        r"Interim result: +(?<value>\d+\.\d+) (?<unit>\S+) over (?<time>\d+\.\d+) seconds.*",
+    ),
+    line("interim", Does::Within, r"(?<value>\d+\.\d+),(?<unit>[^,]+/s),(?<time>\d+\.\d+),\d+\.\d+"),
+    line("interim", Does::Within, r"NETPERF_INTERIM_RESULT\[\d+\]=(?<value>\d+\.\d+)"),
+    line("interim_unit", Does::Within, r"NETPERF_UNITS\[\d+\]=(?<value>\S+)"),
+    line("interim_time", Does::Within, r"NETPERF_INTERVAL\[\d+\]=(?<value>\d+\.\d+)"),
+    line("unsure", Does::Within, r"!!! (?<value>Desired confidence was not achieved.*)"),
+    line("width", Does::Within, r"!!! Confidence intervals: Throughput +: +(?<value>[\d.]+%)"),
+    line("key", Does::Adds, KEYS),
+    line(
+        "titles",
+        Does::Once,
+        r"(?:[A-Z0-9][\w()%/ .-]*,)+Throughput(?: Units)?(?:,[A-Z0-9][\w()%/ .-]*)*|Throughput(?: Units)?(?:,[A-Z0-9][\w()%/ .-]*)+",
+    ),
+    line("csv", Does::Within, r#"[^,\s]+(?:,[^,\s]*)+(?:,".*")?"#),
+    line("columns", Does::Within, r"(?:\S+ +)*-?\d+\.\d+ +(?:10\^\dbits|[KMG]Bytes|Trans)/s(?: +\S+)*"),
+    // Of what `-v 2` adds.
+    line("rest", Does::Nothing, r"\d+ +\d+ +\d+ +\d+ \d+ +\d+\.\d+ +\d+ +\d+\.\d+ +\d+"),
+    line(
+        "rest",
+        Does::Nothing,
+        r"Alignment +Offset.*|Local +Remote +Local +Remote.*|Send +Recv +Send +Recv.*",
+    ),
+    line("rest", Does::Nothing, r"Maximum|Segment|Size \(bytes\)|\d+|\d+ +\d+"),
+    line(
+        "rest",
+        Does::Nothing,
+        r"Recv +Send +Send.*|Socket Socket +Message +Elapsed.*|Size +Size +Size +Time.*",
+    ),
+    line("rest", Does::Nothing, r"Socket +Message +Elapsed +Messages.*|Size +Size +Time +Okay Errors.*"),
+    line(
+        "rest",
+        Does::Nothing,
+        r"Local /Remote|Socket Size +Request +Resp\..*|Send +Recv +Size +Size +Time.*",
+    ),
+    line("heads", Does::Within, HEADS),
+    line("rest", Does::Nothing, r"!!! .*|NETPERF_\w+\[\d+\]=.*|[A-Z][A-Z0-9]*_[A-Z0-9_]+=.*|UUID=.*"),
+    line(
+        "died",
+        Does::Adds,
+        r"(?<value>establish.control: .*|The test you requested .* is unknown to this netperf\.|Netperf could not resolve .*|Only 95% and 99% .*|netperf: .*|(?:send|recv|connect|shutdown|netlib)_\w+: .*)",
+    ),
+    line(
+        "rest",
+        Does::Nothing,
+        r"establish_control could not .*|Please verify that you .*|and that test family .*|resolve_host: .*|getaddrinfo returned .*",
+    ),
+];
+
+/// What is read of `-k`.
+const KEYS: &str = r"(?<key>PROTOCOL|DIRECTION|ELAPSED_TIME|THROUGHPUT(?:_UNITS|_CONFID)?|(?:LOCAL|REMOTE)_(?:SEND_SIZE|CPU_UTIL|SD)|RE(?:QUEST|SPONSE)_SIZE|BURST_SIZE|SD_UNITS|CONFIDENCE_(?:LEVEL|INTERVAL)|RT_LATENCY|LOCAL_TRANSPORT_RETRANS|LOCAL_SEND_THROUGHPUT|(?:MIN|MEAN|P[59]0|P99|MAX|STDDEV)_LATENCY)=(?<value>.*)";
+
+/// Words of the heads of columns.
+const HEADS: &str = r"(?:(?:Local|Remote|Send|Recv|Socket|Size|Final|Initial|Requested|Elapsed|Time|Throughput|Units|\(sec\)|Request|Response|Bytes|CPU|Util|User|System|I/O|IRQ|swintr|Method|%|Service|Demand|Protocol|Direction|Type|Minimum|Mean|Maximum|\d\dth|Stddev|Percentile|Latency|Microseconds|Transport|Retransmissions)(?: +|$))+";
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+
+/// Whether a text has a banner, heads or keys of netperf, or a command that runs it.
+fn is_one(text: &str) -> bool {
+    static MARK: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"(?m)^\s*(?:(?:MIGRATED )?[A-Z][\w/| -]*? TEST (?:from \S+ \(.*?\) port \d+ AF_\w+ )?to \S+",
+            r"|THROUGHPUT=\d|(?:.*,)?Throughput Units(?:,.*)?\s*$|\W*netperf(?: |$)|.*[\s/]netperf -)"
+        ))
+        .expect("a pattern that a test tries")
+    });
+    const SIGNS: [&str; 4] = [" TEST ", "THROUGHPUT=", "Throughput Units", "netperf"];
+    SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
+}
+
+/// A key that a run has said is another run's.
+fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
+    let key = hit.text("key")?;
+    runs.last()?.all("key").any(|other| other.text("key") == Some(key)).then_some(0)
+}
+
+/// The results in a text.
+fn read(text: &str) -> Vec<Imported> {
+    let log: Log = log(text, "netperf", &TABLE, again);
+    let mut results = Results::new(FORMAT, REMARK);
+    for run in &log.runs {
+        let asked = run.asked.clone().unwrap_or_default();
+        let begin = |name: &str| run.hit("begin").and_then(|hit| hit.text(name)).unwrap_or_default();
+        // Which of its values it is to print.
+        let is_output =
+            |word: &&str| *word == "all" || word.starts_with(|one: char| one.is_ascii_uppercase());
+        let options = asked.without(&VALUED, &FLAGS);
+        let options = options.split(' ').filter(|word| !is_output(word)).collect::<Vec<_>>().join(" ");
+        let from = Some(begin("from")).filter(|from| *from != "0.0.0.0").unwrap_or_default();
+        let facts = vec![("options", options), ("?from", from.to_string()), ("to", begin("to").to_string())];
+        let Some((builder, against)) = results.of(run, facts, false) else { continue };
+        let all = values(run);
+        for values in &all {
+            let test = Test::of(run, values);
+            figures::figures(&test, values, builder, against);
+        }
+        let test = Test::of(run, all.last().unwrap_or(&Values::new()));
+        figures::beside(run, &test, all.is_empty(), builder, against);
+    }
+    let mut results = results.finish(&log);
+    results.iter_mut().for_each(|one| super::kit::headlines(one, &figures::HEADLINES));
+    results
+}
+
+/// The values of each test of a run: of CSV several may stand below the same titles.
+fn values<'t>(run: &Run<'t>) -> Vec<Values<'t>> {
+    let (mut table, mut all) = (Values::new(), Vec::new());
+    let mut titles: Vec<&str> = Vec::new();
+    let mut heads: Vec<&'t str> = Vec::new();
+    for hit in &run.hits {
+        match hit.name {
+            "row" | "arrived" | "trips" => {
+                let own = NAMES.iter().map(|(name, _)| *name).chain(["okay", "arrived"]);
+                table.extend(own.filter_map(|name| Some((name, hit.text(name)?))));
+            }
+            "key" => {
+                let key = hit.text("key").unwrap_or_default().to_lowercase();
+                let name = NAMES.iter().find(|(name, _)| *name == key);
+                table.extend(name.and_then(|(name, _)| Some((*name, hit.text("value")?))));
+            }
+            "titles" => titles = hit.line().trim().split(',').collect(),
+            "csv" => {
+                let cells: Vec<&str> = hit.line().trim().splitn(titles.len().max(1), ',').collect();
+                if cells.len() == titles.len() {
+                    all.push(named(titles.iter().copied().zip(cells)));
+                }
+            }
+            "heads" => heads.push(hit.line()),
+            "columns" => all.push(of_columns(&std::mem::take(&mut heads), hit.line())),
+            _ => {}
+        }
+    }
+    if ["throughput", "local_send_throughput"].iter().any(|name| table.contains_key(name)) {
+        all.push(table);
+    }
+    all.retain(|one| ["throughput", "local_send_throughput"].iter().any(|name| one.contains_key(name)));
+    all
+}
+
+fn named<'a, 't>(cells: impl Iterator<Item = (&'a str, &'t str)>) -> Values<'t> {
+    let known = |(title, cell): (&str, &'t str)| {
+        let (name, _) = NAMES.iter().find(|(_, own)| *own == title.trim())?;
+        Some((*name, cell.trim()))
+    };
+    cells.filter_map(known).collect()
+}
+
+/// A row of columns, by the heads that stand in several lines above each.
+fn of_columns<'t>(heads: &[&str], row: &'t str) -> Values<'t> {
+    let starts: Vec<usize> = (0..row.len())
+        .filter(|at| {
+            let is_word = |at: usize| row.as_bytes().get(at).is_some_and(|byte| *byte != b' ');
+            is_word(*at) && (*at == 0 || !is_word(*at - 1))
+        })
+        .collect();
+    let title = |at: usize| {
+        let part = |line: &&str| {
+            let end = starts.get(at + 1).copied().unwrap_or(line.len()).min(line.len());
+            line.get(starts[at]..end).map(|part| part.trim().to_string())
+        };
+        heads.iter().filter_map(part).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let titles: Vec<String> = (0..starts.len()).map(title).collect();
+    named(titles.iter().map(String::as_str).zip(row.split_whitespace()))
+}

@@ -1,0 +1,148 @@
+/// The medians of a key's figures, in the text's order of results.
+fn values(text: &str, key: &str) -> Vec<f64> {
+    let all = crate::read(text.as_bytes()).expect("a result");
+    let figures = all.iter().flat_map(|one| &one.figures).filter(|one| one.judged.series.key == key);
+    figures.filter_map(|one| Some(rounded(one.judged.analysis.estimate.as_ref()?.median))).collect()
+}
+
+/// Without what binary fractions add.
+fn rounded(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+fn file(name: &str) -> String {
+    std::fs::read_to_string(testkit::root().join("tests/foreign").join(name)).expect("a file of the corpus")
+}
+
+fn findings(text: &str) -> Vec<String> {
+    let all = crate::read(text.as_bytes()).expect("a result");
+    all.iter().flat_map(|one| &one.findings).map(|finding| finding.rule.clone()).collect()
+}
+
+/// Each number as its line has it, found without a pattern: the first line that begins so behind
+/// the one that has this text.
+#[test]
+fn numbers_are_those_of_the_files() {
+    const STREAM: &str = "network.tcp@free?direction=send/bytes=16384&streams=1#";
+    const DATAGRAMS: &str = "network.udp@free?direction=send/bytes=65507&streams=1#";
+    let rows: [(&str, &str, &str, usize, f64, String); 12] = [
+        ("classic", "TCP STREAM TEST", "131072", 4, 1e-3, format!("{STREAM}bandwidth")),
+        ("classic", "TCP MAERTS", "131072", 4, 1e-3, format!("{STREAM}bandwidth").replace("send", "receive")),
+        ("classic", "UDP STREAM TEST", "212992   65507", 5, 1e-3, format!("{DATAGRAMS}sent")),
+        ("classic", "UDP STREAM TEST", "212992         ", 3, 1e-3, format!("{DATAGRAMS}bandwidth")),
+        ("classic", "TCP REQUEST", "16384", 5, 1.0, "network.request@free/bytes=1&depth=1#rate".into()),
+        ("classic", "Connect/Request", "16384", 5, 1.0, "network.connect@free#rate".into()),
+        ("cpu", "TCP STREAM TEST", "131072", 7, 1.0, format!("{STREAM}local_service_demand")),
+        ("cpu", "UDP STREAM TEST", "212992         ", 5, 1.0, format!("{DATAGRAMS}remote_service_demand")),
+        (
+            "cpu",
+            "UDP REQUEST",
+            "212992",
+            6,
+            0.01,
+            "network.request@free?protocol=udp/bytes=1&depth=1#local_cpu".into(),
+        ),
+        (
+            "units",
+            "-m 131072",
+            "2097152",
+            4,
+            1.0,
+            "network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth".into(),
+        ),
+        (
+            "units",
+            "first burst 4",
+            "16384",
+            5,
+            1.0,
+            "network.request@free/bytes=64&depth=5&response=1024#rate".into(),
+        ),
+        ("confidence", "UDP STREAM TEST", "212992         ", 3, 1e-3, format!("{DATAGRAMS}bandwidth")),
+    ];
+    for (name, behind, begin, word, factor, key) in rows {
+        let text = file(&format!("netperf-debian-{name}.txt"));
+        let mut lines = text.lines().skip_while(|line| !line.contains(behind)).skip(1);
+        let line = lines.find(|line| line.starts_with(begin)).expect(behind);
+        let printed: f64 = line.split_whitespace().nth(word).expect(line).parse().expect(line);
+        let found = values(&text, &key);
+        let is_it = |found: &f64| (found / (printed * factor) - 1.0).abs() < 1e-9;
+        assert!(found.iter().any(is_it), "{name}: {key} is {found:?}, {line:?}");
+    }
+}
+
+#[test]
+fn the_same_values_are_read_of_each_form() {
+    let banner = "MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to h () port 0 AF_INET : first burst 0\n";
+    let keys = "THROUGHPUT=20000.50\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=10.00\nREQUEST_SIZE=1\nRESPONSE_SIZE=1\nP99_LATENCY=70\n";
+    let csv = "Throughput,Throughput Units,Elapsed Time (sec),Request Size Bytes,Response Size Bytes,99th Percentile Latency Microseconds\n20000.50,Trans/s,10.00,1,1,70\n";
+    let columns = "\
+Throughput Throughput Elapsed Request Response 99th
+           Units      Time    Size    Size     Percentile
+                      (sec)   Bytes   Bytes    Latency
+                                               Microseconds
+
+20000.50   Trans/s    10.00   1       1        70
+";
+    for form in [keys, csv, columns] {
+        let text = format!("{banner}{form}");
+        assert_eq!(values(&text, "network.request@free/bytes=1&depth=1#rate"), [20_000.5], "{text}");
+        let p99 = "network.round-trip@free?protocol=tcp/bytes=1#latency_p99";
+        assert_eq!(values(&text, p99), [70.0], "{text}");
+        // Too few requests for a percentile.
+        let few = text.replace("20000.50", "00020.50");
+        assert!(values(&few, p99).is_empty(), "{few}");
+        assert_eq!(values(&few, "network.request@free/bytes=1&depth=1#rate"), [20.5]);
+    }
+}
+
+#[test]
+fn what_nothing_tells_is_no_figure() {
+    let row = "131072  16384  16384    10.00     9414.25\n";
+    let key = "network.tcp@free?direction=send/bytes=16384&streams=1#bandwidth";
+    let asked = format!("$ netperf -H h -t TCP_STREAM -P 0\n{row}");
+    assert_eq!(values(&asked, key), [9.41425]);
+    let megabytes = format!("$ netperf -H h -f M -P 0\n{row}");
+    assert_eq!(values(&megabytes, key), [rounded(9414.25 * 8.0 * 1_048_576.0 / 1e9)]);
+    // Neither the test nor the unit is told.
+    let bare = format!("of netperf\nnetperf said\n{row}");
+    let all = crate::read(bare.as_bytes()).map(|all| all.len());
+    assert!(all.is_err() || values(&bare, key).is_empty(), "{bare}");
+    let banner = "TCP STREAM TEST to h\n";
+    assert!(values(&format!("{banner}{row}"), key).is_empty());
+    let unit = "bytes  bytes   bytes    secs.    10^6bits/sec\n";
+    assert_eq!(values(&format!("{banner}{unit}{row}"), key), [9.41425]);
+    // An omni test does not say over what it is.
+    let omni = "OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to h () port 0 AF_INET\n";
+    let keys = "LOCAL_SEND_SIZE=16384\nTHROUGHPUT=9414.25\nTHROUGHPUT_UNITS=10^6bits/s\n";
+    assert!(values(&format!("{omni}{keys}"), key).is_empty());
+    assert_eq!(values(&format!("{omni}PROTOCOL=TCP\n{keys}"), key), [9.41425]);
+    assert_eq!(values(&format!("$ netperf -H h -t omni -- -k\n{omni}{keys}"), key), [9.41425]);
+}
+
+#[test]
+fn passes_too_far_apart_are_a_finding() {
+    let unsure = file("netperf-debian-confidence.txt");
+    assert_eq!(findings(&unsure), ["confidence-not-reached"; 3]);
+    assert!(findings(&file("netperf-debian-classic.txt")).is_empty());
+    let keys = "THROUGHPUT=100.00\nTHROUGHPUT_UNITS=10^6bits/s\nPROTOCOL=TCP\nDIRECTION=Send\nCONFIDENCE_LEVEL=99\nCONFIDENCE_INTERVAL=5.000000\nTHROUGHPUT_CONFID=";
+    assert_eq!(findings(&format!("{keys}5.100\n")), ["confidence-not-reached"]);
+    assert!(findings(&format!("{keys}4.900\n")).is_empty());
+    let edited = file("netperf-debian-classic.txt").replace("21472.76", "31472.76");
+    assert_eq!(findings(&edited), ["figures-disagree"]);
+}
+
+#[test]
+fn interim_results_are_intervals() {
+    let text = file("netperf-debian-interim.txt");
+    let told = text.lines().filter_map(|line| line.strip_prefix("Interim result: "));
+    let first: f64 =
+        told.clone().next().and_then(|line| line.split(' ').next()).expect("one").parse().expect("a number");
+    let all = crate::read(text.as_bytes()).expect("a result");
+    let rates = all
+        .iter()
+        .flat_map(|one| &one.figures)
+        .filter(|one| one.judged.series.key.ends_with("#interval_rate"));
+    let rates: Vec<f64> = rates.flat_map(|one| one.judged.series.values().concat()).collect();
+    assert_eq!(rates.first(), Some(&first));
+}
