@@ -67,6 +67,7 @@ pub(super) fn read(text: &str) -> Sheet {
     let (mut fields, mut label, mut lines) = (true, String::new(), Vec::new());
     for line in text.lines() {
         sheet.ran_on(line);
+        sheet.judged(line);
         let cells = split(line, delimiter);
         let first = cells.first().map_or("", |cell| cell.trim());
         if let Some(found) = title(first) {

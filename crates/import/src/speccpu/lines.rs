@@ -130,6 +130,7 @@ pub(super) fn read(text: &str) -> Sheet {
     let mut reference = false;
     for line in text.lines() {
         sheet.ran_on(line);
+        sheet.judged(line);
         let trimmed = line.trim();
         if trimmed.contains(BANNER) {
             sheet.valid = Some(false);

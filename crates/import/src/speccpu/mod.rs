@@ -85,7 +85,8 @@ pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "The CSV says valid,0, the raw file invalid: 1, the text has the banner INVALID RUN, or its columns are called Est. or Estimated. The check of its \
+        "The CSV says valid,0, the raw file invalid: 1, the text has the banner INVALID RUN, its columns are called Est. or Estimated, or SPEC \
+         took it back (`not in compliance`, NC). The check of its \
          own results that STREAM, CoreMark, HPL, HPCG, NPB or stress-ng makes failed, CoreMark ran for less than ten seconds, or wrk \
          had answers that are errors.",
     ),
@@ -172,6 +173,8 @@ struct Sheet {
     /// What the file says of its validity; `None`: nothing.
     valid: Option<bool>,
     estimated: bool,
+    /// SPEC itself says that it does not keep to the rules.
+    non_compliant: bool,
     /// Why it is invalid, as its banner says.
     banner: Vec<String>,
     rows: Vec<Row>,

@@ -18,7 +18,8 @@ fn pattern(text: &str) -> Regex {
 
 /// Whether a page is a report: by its table of results, and the classes of its cells.
 pub(crate) fn is_one(text: &str) -> bool {
-    text.contains("resultstable") && text.contains("basecol")
+    static CELL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<t[dh]\b[^<>]*\bbasecol\b"));
+    text.contains("resultstable") && CELL.is_match(text)
 }
 
 /// Cells of a row that are looked at: three iterations of two tunings have fifteen.
@@ -81,9 +82,8 @@ pub(super) fn read(text: &str) -> Sheet {
         sheet.speed = !sheet.printed.iter().any(|one| one.title.contains("_rate"));
     }
     let whole = plain(text);
-    if let Some(at) =
-        ["INVALID RUN", "not in compliance", "Non-Compliant"].iter().find_map(|one| whole.find(one))
-    {
+    whole.split_inclusive(". ").for_each(|sentence| sheet.judged(sentence));
+    if let Some(at) = whole.find("INVALID RUN") {
         sheet.valid = Some(false);
         sheet.banner.push(whole[at..].chars().take(160).collect());
     }

@@ -144,8 +144,10 @@ pub(super) fn read(text: &str) -> anyhow::Result<Sheet> {
         "1" => Some(false),
         _ => None,
     };
+    // Where SPEC took it back, this says why.
+    fields.lines("nc").iter().for_each(|line| sheet.judged(line));
     sheet.documented = sheet.year == Year::Cpu2006;
-    sheet.banner = fields.lines("errors").into_iter().take(MOST_BANNER).collect();
+    sheet.banner.extend(fields.lines("errors").into_iter().take(MOST_BANNER));
     machine(&mut sheet, &fields);
     Ok(sheet)
 }

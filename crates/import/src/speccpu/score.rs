@@ -141,10 +141,11 @@ fn differs(checked: &Checked) -> Option<Finding> {
 }
 
 fn invalid(sheet: &Sheet) -> Option<Finding> {
-    if sheet.valid != Some(false) && !sheet.estimated {
+    if sheet.valid != Some(false) && !sheet.estimated && !sheet.non_compliant {
         return None;
     }
     let how = match sheet.valid {
+        _ if sheet.non_compliant => "SPEC took the result back, which does not keep to its rules",
         Some(false) => "SPEC's tools marked the run as invalid",
         _ => "The columns are called estimates",
     };
@@ -157,9 +158,14 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
         rule: INVALID_RESULT.to_string(),
         severity: Severity::Warning,
         headline: format!("{how}. Its figures are estimates."),
-        cause: "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
-                its figures may be right all the same."
-            .to_string(),
+        cause: match sheet.non_compliant {
+            true => "SPEC looks at what is published, and takes back what was made against its rules: its own words say why.",
+            false => {
+                "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
+                 its figures may be right all the same."
+            }
+        }
+        .to_string(),
         facts,
         confirm: String::new(),
         advice: String::new(),

@@ -90,6 +90,9 @@ pub(super) fn printed(title: &str, value: &str) -> Option<(Year, Printed)> {
 /// Whether a line of a text is a headline of CPU2006, whose tables stand in logs without a title.
 pub(super) fn is_headline_2006(line: &str) -> bool {
     let line = line.trim().trim_start_matches("Est. ");
+    if !line.starts_with("SPEC") {
+        return false;
+    }
     let name = line.split([' ', ',']).next().unwrap_or_default().replace("(R)", "");
     headline(&name).is_some_and(|(year, _)| year == Year::Cpu2006)
 }
@@ -133,6 +136,15 @@ impl Sheet {
     pub(super) fn titled(&mut self, (year, suite): (Year, &str)) {
         (self.year, self.suite) = (year, suite.to_string());
         self.speed = suite.ends_with("Speed");
+    }
+
+    /// Notes where a line says that SPEC took a result back.
+    pub(super) fn judged(&mut self, line: &str) {
+        let is_said = line.contains("not in compliance") || line.contains("not compliant with");
+        if is_said && !self.non_compliant {
+            self.non_compliant = true;
+            self.banner.push(line.trim_matches(|c: char| "#\", ".contains(c)).chars().take(160).collect());
+        }
     }
 
     /// Settles what only the table of a result of CPU2006 tells.
