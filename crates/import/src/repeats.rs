@@ -110,7 +110,7 @@ enum Moving {
 /// Groups of at least two runs of one machine.
 pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     let mut groups: Vec<Repeats> = Vec::new();
-    for (place, one) in results.iter().enumerate().filter(|(_, one)| crate::speccpu::is_own(one.format)) {
+    for (place, one) in results.iter().enumerate().filter(|(_, one)| one.format == crate::speccpu::FORMAT) {
         let first = |group: &Repeats| group.results.first().map(|first| results[*first]);
         match groups.iter_mut().find(|group| first(group).is_some_and(|first| same_machine(first, one))) {
             None => groups.push(Repeats {

@@ -160,6 +160,14 @@ fn profile(identifier: &str) -> (String, &str) {
     (name.chars().take(LONGEST).map(plain).collect(), version)
 }
 
+/// What a test is told by; of more than can be read its begin, and a number that only it has.
+fn named(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…{:x}", &text[..end], model::fingerprint(text)),
+        None => text.to_string(),
+    }
+}
+
 /// The name of a metric by what it is given in: `MB/s` is `mb_s`.
 fn metric(scale: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
@@ -179,7 +187,7 @@ fn meaning(test: &Test, note: String) -> Meaning {
     let params: Params = settings
         .into_iter()
         .filter(|(_, text)| !text.is_empty())
-        .map(|(name, text)| (name.to_string(), Value::Text(text.chars().take(LONGEST).collect())))
+        .map(|(name, text)| (name.to_string(), Value::Text(named(text))))
         .collect();
     let case = Case {
         bench: format!("phoronix.{name}").into(),
@@ -336,6 +344,8 @@ mod tests {
             ]
         );
         assert_eq!(profile("pts/compress-zstd-1.6.0"), ("compress-zstd".to_string(), "1.6.0"));
+        let [one, other] = ["a", "b"].map(|end| named(&format!("{}{end}", "-x ".repeat(100))));
+        assert!(one != other && one.chars().count() < 220 && named("-x") == "-x");
         assert_eq!(profile("local/a b"), ("local.a.b".to_string(), ""));
     }
 }

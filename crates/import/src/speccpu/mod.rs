@@ -36,13 +36,8 @@ pub(crate) const TOOL: Tool = Tool {
     read,
 };
 
-const FORMAT: Format = Format("SPEC CPU2017 result");
+pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 const FORMAT_2006: Format = Format("SPEC CPU2006 result");
-
-/// Whether a result is SPEC CPU's.
-pub(crate) fn is_own(format: Format) -> bool {
-    [FORMAT, FORMAT_2006].contains(&format)
-}
 
 /// More rows than this in one file are a mistake or an attack: the largest suite has 13 components
 /// of 3 iterations.

@@ -45,11 +45,11 @@ pub(super) fn is_one(text: &str) -> bool {
 struct Fields<'t>(BTreeMap<&'t str, Vec<&'t str>>);
 
 impl<'t> Fields<'t> {
-    /// Without the number of its line: `hw_memory000`.
+    /// Without the number of its line: `hw_memory000`, `notes_plat_sysinfo_015`.
     fn add(&mut self, name: &'t str, value: &'t str) {
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let plain = if digits >= 3 { &name[..name.len() - 3] } else { name };
-        self.0.entry(plain).or_default().push(value);
+        self.0.entry(plain.trim_end_matches('_')).or_default().push(value);
     }
 
     fn first(&self, name: &str) -> &'t str {

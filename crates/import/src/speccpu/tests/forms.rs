@@ -71,6 +71,8 @@ fn a_raw_file_says_what_its_csv_says() {
     assert_eq!(fact(&from_raw, "ran"), fact(&from_csv, "ran"));
     assert_eq!(from_raw.index, from_csv.index);
     assert!(from_raw.findings.is_empty(), "{:?}", from_raw.findings);
+    let plain = format!("spec.cpu2017.notes_plat_sysinfo_015:  running on db8 {WHEN}\nspec.cpu2017.name");
+    assert_eq!(one(&raw(0.3, 10.0, "x").replace("spec.cpu2017.name", &plain)).host, "db8");
     let wrong = one(&raw(0.3, 10.2, &note));
     assert_eq!(wrong.findings[0].rule, HEADLINE_DIFFERS);
     let invalid = one(&raw(0.3, 10.0, &note).replace("invalid: 0", "invalid: 1"));
