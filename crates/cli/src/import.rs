@@ -47,7 +47,7 @@ Examples:
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
   assay import summary.out --reference RUN       read its figures by a run
-  assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
+  assay import result/CPU2017.*.csv              SPEC CPU, in each of its forms: components, spread over the runs, headline
   assay import fio.json iperf3.json sockperf.log what fio and iperf3 (JSON or text) and sockperf printed, with what was said around
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          and in its report";

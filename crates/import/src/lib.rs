@@ -80,6 +80,7 @@ macro_rules! tools {
 }
 
 tools! {
+    phoronix
     pub speccpu
     fio
     iperf3

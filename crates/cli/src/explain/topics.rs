@@ -147,14 +147,14 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: speccpu::HEADLINE_DIFFERS,
         also: &[],
-        title: "a SPEC CPU2017 headline that its own rows do not give",
+        title: "a SPEC CPU headline that its own rows do not give",
         sections: || fixed(speccpu::HEADLINE_EXPLAINED),
         source: "crates/import/src/speccpu/score.rs",
     },
     Topic {
         id: speccpu::INVALID_RESULT,
         also: &[],
-        title: "a SPEC CPU2017 result that its own tools call invalid",
+        title: "a SPEC CPU result that its own tools call invalid",
         sections: || fixed(speccpu::INVALID_EXPLAINED),
         source: "crates/import/src/speccpu/score.rs",
     },

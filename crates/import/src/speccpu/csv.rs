@@ -1,7 +1,8 @@
 //! The CSV of SPEC's formatter: sections below each other, each with columns of its own, so that
 //! lines are read one by one.
 
-use super::{Cell, MOST_ROWS, Printed, QUOTED, Row, Sheet, Tune, is_component, number, title};
+use super::suites::{Year, printed, title};
+use super::{Cell, MOST_ROWS, QUOTED, Row, Sheet, is_component, number};
 
 /// Cells of a line that are looked at: SPEC's tables have twelve.
 const MOST_CELLS: usize = 64;
@@ -12,6 +13,8 @@ struct Columns {
     /// Copies, time, rate, selected, status.
     of: [[Option<usize>; 5]; 2],
     count: usize,
+    /// The results are ratios, not rates.
+    speed: bool,
 }
 
 const NAMES: [&[&str]; 5] =
@@ -27,7 +30,8 @@ impl Columns {
             })
         };
         let of = ["Base", "Peak"].map(|tune| NAMES.map(|names| place(tune, names)));
-        Columns { of, count: cells.len() }
+        let speed = cells.iter().any(|cell| cell.ends_with(" Ratio"));
+        Columns { of, count: cells.len(), speed }
     }
 
     fn cell(&self, tune: usize, cells: &[String]) -> Cell {
@@ -63,11 +67,11 @@ pub(super) fn read(text: &str) -> Sheet {
     let (mut fields, mut label, mut lines) = (true, String::new(), Vec::new());
     for line in text.lines() {
         sheet.ran_on(line);
+        sheet.judged(line);
         let cells = split(line, delimiter);
         let first = cells.first().map_or("", |cell| cell.trim());
-        if let Some(suite) = title(first) {
-            sheet.suite = suite.to_string();
-            sheet.speed = suite.ends_with("Speed");
+        if let Some(found) = title(first) {
+            sheet.titled(found);
             continue;
         }
         match first {
@@ -79,7 +83,9 @@ pub(super) fn read(text: &str) -> Sheet {
             "Selected Results Table" => (selected_table, columns) = (true, None),
             "Benchmark" => {
                 sheet.estimated |= cells.iter().any(|cell| cell.starts_with("Est. "));
-                columns = Some(Columns::read(&cells));
+                let found = Columns::read(&cells);
+                sheet.speed |= found.speed;
+                columns = Some(found);
                 continue;
             }
             _ => {}
@@ -88,7 +94,7 @@ pub(super) fn read(text: &str) -> Sheet {
             row(&mut sheet, columns, selected_table, first, &cells);
             continue;
         }
-        if let Some(printed) = printed(first, &cells) {
+        if let Some((_, printed)) = printed(first, cells.get(1).map_or("", String::as_str)) {
             sheet.printed.push(printed);
             columns = None;
             continue;
@@ -109,6 +115,8 @@ pub(super) fn read(text: &str) -> Sheet {
         }
     }
     sheet.field(&label, &lines);
+    sheet.documented = sheet.year == Year::Cpu2006
+        || sheet.rows.iter().any(|row| Year::of_component(&row.name) == Year::Cpu2006);
     if delimiter == ';' {
         sheet.remarks.push(
             "the cells are parted by semicolons: the file went through a spreadsheet of a language with decimal commas"
@@ -136,16 +144,6 @@ fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, c
         read[1].unread = None;
     }
     sheet.rows.push(Row { name: name.to_string(), selected_table, cells: read });
-}
-
-/// `SPECrate2017_int_base,770.361774,,770.361774`.
-fn printed(first: &str, cells: &[String]) -> Option<Printed> {
-    let title = first.trim_start_matches("Est. ").replace("(R)", "");
-    let is_one =
-        (title.starts_with("SPECrate2017_") || title.starts_with("SPECspeed2017_")) && title.len() < 60;
-    let tune = is_one.then(|| Tune::BOTH.into_iter().find(|tune| title.ends_with(tune.word()))).flatten()?;
-    let text = cells.get(1).map_or("", |cell| cell.trim());
-    Some(Printed { title, tune, value: number(text).ok().flatten(), text: text.chars().take(40).collect() })
 }
 
 /// Spreadsheets of languages with decimal commas part cells by semicolons.

@@ -1,6 +1,7 @@
 //! A sheet as series: SPEC's own result of each component, its iterations, their times.
 
 use super::score::{bench, indices, selected};
+use super::suites::{Year, shared};
 use super::{Cell, QUOTED, Row, Sheet, Tune};
 use crate::builder::{Builder, Meaning};
 use crate::{Imported, keyed};
@@ -14,7 +15,11 @@ const GENERAL: &str = "SPEC's score of a component is its median iteration; of t
 const ASIDE: [&str; 3] = ["rate", "ratio", "time"];
 
 pub(super) fn imported(sheet: Sheet) -> Imported {
-    let mut builder = Builder::new(super::FORMAT, &sheet.host);
+    let format = match sheet.year {
+        Year::Cpu2006 => super::FORMAT_2006,
+        Year::Cpu2017 => super::FORMAT,
+    };
+    let mut builder = Builder::new(format, &sheet.host);
     let tested = [("suite", sheet.suite.as_str()), ("ran", sheet.ran.as_str())];
     for (label, value) in
         sheet.facts.iter().map(|(label, value)| (label.as_str(), value.as_str())).chain(tested)
@@ -45,13 +50,13 @@ pub(super) fn imported(sheet: Sheet) -> Imported {
             .push(format!("iterations of one component ran with different numbers of copies: {quoted}"));
     }
     let (indices, findings) = indices(&sheet);
-    for index in &indices {
-        let tune = if index.title.ends_with("peak") { Tune::Peak } else { Tune::Base };
+    for (tune, index) in &indices {
         if !index.remark.is_empty() {
             builder.remarks.push(format!("{}: {}", index.title, index.remark));
         }
-        let name = index.title.trim_end_matches("_base").trim_end_matches("_peak");
-        let Some(meaning) = meaning(name, tune, "score", &index.title, "") else { continue };
+        let Some(meaning) = meaning(&shared(&index.title), "", *tune, "score", &index.title, "") else {
+            continue;
+        };
         match index
             .score
             .filter(|_| index.remark.is_empty())
@@ -62,7 +67,8 @@ pub(super) fn imported(sheet: Sheet) -> Imported {
             None => builder.missing(meaning, index.remark.clone()),
         }
     }
-    let mut imported = Imported { index: indices, findings, ..builder.finish() };
+    let index = indices.into_iter().map(|(_, index)| index).collect();
+    let mut imported = Imported { index, findings, ..builder.finish() };
     for figure in &mut imported.figures {
         let metric = &mut figure.judged.series.metric;
         metric.headline = !ASIDE.contains(&metric.name.as_ref());
@@ -99,8 +105,14 @@ fn component(builder: &mut Builder, sheet: &Sheet, tune: Tune, name: &str, copie
     let note = note.map_or(String::new(), |copies| format!("{copies} {what}"));
     let title = |metric: &str| format!("{name} {}{metric}", tune.word());
     let rate = if sheet.speed { "ratio" } else { "rate" };
+    // A component of CPU2017 has another name in each suite.
+    let suite = match (sheet.year, sheet.speed) {
+        (Year::Cpu2017, _) => "",
+        (Year::Cpu2006, true) => "suite=speed&",
+        (Year::Cpu2006, false) => "suite=rate&",
+    };
 
-    if let Some(meaning) = meaning(name, tune, "score", &title(""), &note) {
+    if let Some(meaning) = meaning(name, suite, tune, "score", &title(""), &note) {
         match chosen.as_ref().filter(counted).and_then(|one| one.rate) {
             Some(value) => builder.value(meaning, value),
             None => builder.missing(meaning, why(&full, chosen.as_ref())),
@@ -110,14 +122,15 @@ fn component(builder: &mut Builder, sheet: &Sheet, tune: Tune, name: &str, copie
     let of = format!("{note}{}{iterations} iterations", if note.is_empty() { "" } else { ", " });
     for one in full.iter().filter(counted) {
         if let (Some(meaning), Some(value)) =
-            (meaning(name, tune, rate, &title(", iterations"), &of), one.rate)
+            (meaning(name, suite, tune, rate, &title(", iterations"), &of), one.rate)
         {
             builder.value(meaning, value);
         }
     }
-    for one in full.iter().filter(|one| one.succeeded()) {
+    // That of another size of work has no ratio.
+    for one in full.iter().filter(counted) {
         if let (Some(meaning), Some(value)) =
-            (meaning(name, tune, "time", &title(", run time"), &of), one.time)
+            (meaning(name, suite, tune, "time", &title(", run time"), &of), one.time)
         {
             builder.value(meaning, value);
         }
@@ -132,6 +145,9 @@ fn why(full: &[Cell], chosen: Option<&Cell>) -> String {
             false => format!("{text:?} is no number"),
         };
     }
+    if full.iter().any(|cell| cell.succeeded() && cell.time.is_some() && cell.rate.is_none()) {
+        return "it ran, and SPEC's tools give no ratio: its work was not the reference's".to_string();
+    }
     // The selected row of what failed says NR alone: its iterations know more.
     let status = full
         .iter()
@@ -143,6 +159,7 @@ fn why(full: &[Cell], chosen: Option<&Cell>) -> String {
         Some("RE") => "status RE: it failed while it ran".to_string(),
         Some("VE") => "status VE: its answer was wrong".to_string(),
         Some("NR") => "status NR: it was not run".to_string(),
+        Some("NC") => "status NC: SPEC found that it does not keep to the rules".to_string(),
         Some(status) => format!("status {status}: SPEC's tools give no result"),
         None if full.is_empty() && chosen.is_none() => "the file has no row of it".to_string(),
         None => "no row of it is the selected one: the file was cut off, or edited".to_string(),
@@ -161,10 +178,10 @@ fn note_copies(builder: &mut Builder, sheet: &Sheet, tune: Tune) {
 }
 
 /// A figure of SPEC's in our words.
-fn meaning(name: &str, tune: Tune, metric: &str, wording: &str, note: &str) -> Option<Meaning> {
+fn meaning(name: &str, suite: &str, tune: Tune, metric: &str, wording: &str, note: &str) -> Option<Meaning> {
     let (unit, better) = if metric == "time" { ("s", Better::Lower) } else { ("", Better::Higher) };
     Some(Meaning {
-        keyed: keyed(&format!("{}@free?tune={}#{metric}", bench(name), tune.word()))?,
+        keyed: keyed(&format!("{}@free?{suite}tune={}#{metric}", bench(name), tune.word()))?,
         wording: wording.to_string(),
         unit: unit.into(),
         better,

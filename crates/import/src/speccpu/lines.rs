@@ -1,20 +1,35 @@
 //! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected
 //! ones, the headlines, then the machine. Columns are told by the ruler of dashes above the table.
 
-use super::{Cell, MOST_ROWS, Printed, Row, Sheet, Tune, is_component, number, title};
+use super::suites::{Year, printed, title};
+use super::{Cell, MOST_BANNER, MOST_ROWS, Row, Sheet, is_component, number};
 
 /// The column (from 0) of the colon behind a field's name.
 const COLON: usize = 20;
 
-/// The banner of an invalid run, and the lines of it that are kept.
+/// The banner of an invalid run.
 const BANNER: &str = "INVALID RUN";
-const MOST_BANNER: usize = 40;
+
+/// Whether a line is the last of a table's heading, `Benchmarks      Ref.   Run Time     Ratio`.
+pub(super) fn heads_table(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next() == Some("Benchmarks")
+        && matches!(words.next(), Some("Ref." | "Copies" | "Threads"))
+        && words.next() == Some("Run")
+}
+
+/// Whether a line stands above that.
+pub(super) fn is_above_table(line: &str) -> bool {
+    !line.is_empty() && line.split_whitespace().all(|word| ["Estimated", "Base", "Peak"].contains(&word))
+}
 
 /// Where the columns of one tuning begin and end, in characters.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ruler {
     ends: Vec<usize>,
     starts: Vec<usize>,
+    /// The first column of a tuning has the reference's times, not copies.
+    reference: bool,
 }
 
 impl Ruler {
@@ -46,7 +61,7 @@ impl Ruler {
                     cell.selected = text == "*";
                     cell.status = text;
                 }
-                (Some(0), Ok(_)) => cell.copies = word.parse().ok(),
+                (Some(0), Ok(_)) => cell.copies = word.parse().ok().filter(|_| !self.reference),
                 (Some(1), Ok(value)) => cell.time = value,
                 (Some(2), Ok(Some(value))) => {
                     cell.rate = Some(value);
@@ -112,17 +127,21 @@ pub(super) fn read(text: &str) -> Sheet {
     let (mut part, mut ruler) = (Part::Head, None);
     let (mut label, mut lines): (String, Vec<String>) = (String::new(), Vec::new());
     let mut names: Vec<String> = Vec::new();
+    let mut reference = false;
     for line in text.lines() {
         sheet.ran_on(line);
+        sheet.judged(line);
         let trimmed = line.trim();
         if trimmed.contains(BANNER) {
             sheet.valid = Some(false);
         }
         match part {
             Part::Head => {
-                if let Some(suite) = title(trimmed) {
-                    sheet.suite = suite.to_string();
-                    sheet.speed = suite.ends_with("Speed");
+                if let Some(found) = title(trimmed) {
+                    sheet.titled(found);
+                } else if heads_table(trimmed) {
+                    reference = trimmed.contains("Ref.");
+                    sheet.speed |= trimmed.contains("Ratio");
                 } else if trimmed.starts_with('#') && sheet.suite.is_empty() {
                     let said = trimmed.trim_matches(|c: char| c == '#' || c.is_whitespace());
                     if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MOST_BANNER {
@@ -131,10 +150,10 @@ pub(super) fn read(text: &str) -> Sheet {
                 } else if trimmed.contains("Test date:") {
                     let date = trimmed.split("Test date:").nth(1).unwrap_or_default();
                     sheet.note("tested", date);
-                } else if line.split_whitespace().all(|word| word == "Estimated") && !trimmed.is_empty() {
-                    sheet.estimated = true;
+                } else if is_above_table(trimmed) {
+                    sheet.estimated |= trimmed.starts_with("Estimated");
                 } else if let Some(found) = Ruler::read(line) {
-                    (ruler, part) = (Some(found), Part::Full);
+                    (ruler, part) = (Some(Ruler { reference, ..found }), Part::Full);
                 } else if !trimmed.contains(':')
                     && !trimmed.is_empty()
                     && !sheet.suite.is_empty()
@@ -146,7 +165,10 @@ pub(super) fn read(text: &str) -> Sheet {
             Part::Full | Part::Selected => {
                 if trimmed.starts_with("====") {
                     part = Part::Selected;
-                } else if let Some(printed) = printed(trimmed) {
+                } else if let Some((year, printed)) = headline(trimmed) {
+                    // It names its generation even where no title does.
+                    sheet.year = year;
+                    sheet.estimated |= year == Year::Cpu2006 && trimmed.starts_with("Est. ");
                     sheet.printed.push(printed);
                 } else if let Some(name) = trimmed.split_whitespace().next().filter(|name| is_component(name))
                 {
@@ -192,8 +214,9 @@ pub(super) fn read(text: &str) -> Sheet {
     // Between the title and the licence: who made it, then what it is. The table's own heading has
     // its words, too.
     let mut own = names.iter().filter(|name| !name.contains("Base ") && !name.starts_with("Benchmarks"));
+    // CPU2006 has both in one line.
     if let Some(vendor) = own.next() {
-        sheet.note("vendor", vendor);
+        sheet.note(if sheet.year == Year::Cpu2006 { "product" } else { "vendor" }, vendor);
     }
     let model: Vec<&str> = own.map(String::as_str).collect();
     sheet.note("product", &model.join(" "));
@@ -201,13 +224,11 @@ pub(super) fn read(text: &str) -> Sheet {
 }
 
 /// ` Est. SPECrate(R)2017_int_base             --`.
-fn printed(line: &str) -> Option<Printed> {
-    let mut words = line.trim_start_matches("Est. ").split_whitespace();
-    let title = words.next()?.replace("(R)", "");
-    let is_one = title.starts_with("SPECrate2017_") || title.starts_with("SPECspeed2017_");
-    let tune = is_one.then(|| Tune::BOTH.into_iter().find(|tune| title.ends_with(tune.word()))).flatten()?;
-    let text: String = words.collect::<Vec<_>>().join(" ").chars().take(40).collect();
-    Some(Printed { title: title.chars().take(60).collect(), tune, value: number(&text).ok().flatten(), text })
+fn headline(line: &str) -> Option<(Year, super::Printed)> {
+    let line = line.trim_start_matches("Est. ");
+    let (title, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    printed(title, &words.join(" "))
 }
 
 #[cfg(test)]
@@ -233,5 +254,11 @@ mod tests {
         let comma = ruler.cell(0, "505.mcf_r            64       1043       99,1  *");
         assert_eq!((comma.rate, comma.unread.as_deref()), (None, Some("99,1")));
         assert_eq!(Ruler::read("----- what"), None);
+        let ruler = "-------------- ------  ---------  ---------    ------  ---------  ---------";
+        let ruler = Ruler { reference: true, ..Ruler::read(ruler).expect("a ruler") };
+        let cell = ruler.cell(0, "401.bzip2        9650        466       20.7 *");
+        assert_eq!((cell.copies, cell.time, cell.rate, cell.selected), (None, Some(466.0), Some(20.7), true));
+        let small = ruler.cell(0, "401.bzip2          --       4.87         -- S");
+        assert_eq!((small.time, small.rate, small.status.as_str()), (Some(4.87), None, "S"));
     }
 }

@@ -1,29 +1,43 @@
-//! Result files of SPEC CPU2017, as its own formatters write them: CSV (`csv.rs`) and text
-//! (`lines.rs`). Both come to one [`Sheet`], and from there to series (`figures.rs`) and to what
-//! its own rows say of its headline (`score.rs`).
+//! Result files of SPEC CPU2017 and CPU2006, as their own tools write them: raw (`raw.rs`), CSV
+//! (`csv.rs`), text (`lines.rs`) and page (`page.rs`). All come to one [`Sheet`], and from there to
+//! series (`figures.rs`) and to what its own rows say of its headline (`score.rs`). What the two
+//! generations call things is in `suites.rs`.
 //!
 //! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC
 //! selected: the median of three iterations, the slower of two); `rate` or `ratio`, every iteration
 //! that succeeded, with their spread; and `time`, s. The number of copies or threads is a choice of
 //! the tester like compiler flags, and stands in the note and not in the key: two machines are
-//! compared by what each makes of its own.
+//! compared by what each makes of its own. In CPU2006, whose components have the same names in both
+//! suites, `suite` tells `speed` from `rate`.
 
 mod csv;
 mod figures;
 mod lines;
+mod page;
+mod raw;
 mod score;
+mod suites;
 #[cfg(test)]
 mod tests;
 
-use super::{Format, Tool};
+use super::{Format, Tool, own};
 use anyhow::ensure;
+use suites::{Year, title};
 
 use super::Imported;
 
-pub(crate) const TOOL: Tool =
-    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], documented: false, is_one, read };
+pub(crate) use page::is_one as is_page;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html)",
+    json: &[],
+    documented: false,
+    is_one,
+    read,
+};
 
 pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
+const FORMAT_2006: Format = Format("SPEC CPU2006 result");
 
 /// More rows than this in one file are a mistake or an attack: the largest suite has 13 components
 /// of 3 iterations.
@@ -31,6 +45,9 @@ const MOST_ROWS: usize = 2000;
 
 /// More reports in one text are a mistake or an attack.
 const MOST_REPORTS: usize = 200;
+
+/// Lines of a banner that are kept.
+const MOST_BANNER: usize = 40;
 
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 10;
@@ -43,14 +60,14 @@ pub const INVALID_RESULT: &str = "invalid-result";
 pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "The headline of an imported SPEC CPU2017 result is not the geometric mean of the rows that stand above it. One of the \
+        "The headline of an imported SPEC CPU result is not the geometric mean of the rows that stand above it. One of the \
          two was edited, or the file was put together from two.",
     ),
     (
         "When it fires",
         "The geometric mean of the selected rows (SPEC CPU2017 Run and Reporting Rules, section 4.3.2) and the printed \
-         headline are further apart than the digits of both allow: half of the third digit in text, half of the sixth \
-         decimal in CSV. Only where every component of the file has a selected row.",
+         headline are further apart than the digits of both allow: half of the third digit in text and pages, half of the sixth \
+         decimal in CSV and raw files. Only where every component of the file has a selected row.",
     ),
 ];
 
@@ -63,7 +80,8 @@ pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated. The check of its \
+        "The CSV says valid,0, the raw file invalid: 1, the text has the banner INVALID RUN, its columns are called Est. or Estimated, or SPEC \
+         took it back (`not in compliance`, NC). The check of its \
          own results that STREAM, CoreMark, HPL, HPCG, NPB or stress-ng makes failed, CoreMark ran for less than ten seconds, or wrk \
          had answers that are errors.",
     ),
@@ -140,13 +158,18 @@ struct Printed {
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sheet {
+    year: Year,
     /// `Integer Rate`.
     suite: String,
     /// `speed` suites have threads and ratios.
     speed: bool,
+    /// Nobody here has seen a file of this form and generation.
+    documented: bool,
     /// What the file says of its validity; `None`: nothing.
     valid: Option<bool>,
     estimated: bool,
+    /// SPEC itself says that it does not keep to the rules.
+    non_compliant: bool,
     /// Why it is invalid, as its banner says.
     banner: Vec<String>,
     rows: Vec<Row>,
@@ -160,17 +183,13 @@ struct Sheet {
     remarks: Vec<String>,
 }
 
-/// Whether a text is a report of SPEC CPU2017: by its title.
+/// Whether a text is a report of SPEC CPU: by its title, by the headline of a table in a log, or as
+/// a raw file or a page.
 fn is_one(text: &str) -> bool {
     text.lines().take(400).any(|line| title(line).is_some())
-}
-
-/// The suite that a title names.
-fn title(line: &str) -> Option<&str> {
-    let line = line.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == ';' || c == ',');
-    let rest = line.strip_prefix("SPEC CPU2017 ").or_else(|| line.strip_prefix("SPEC CPU(R)2017 "))?;
-    let suite = rest.strip_suffix(" Result")?;
-    (suite.len() < 40).then_some(suite)
+        || text.contains("2006") && text.lines().any(suites::is_headline_2006)
+        || raw::is_one(text)
+        || page::is_one(text)
 }
 
 /// The results in a text, each from its title on; what stands there twice counts once. An error
@@ -206,15 +225,24 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
 }
 
 /// The reports in a text: what stands before a title is of the report above it, but for the lines
-/// that say whether the next one is valid.
+/// that say whether the next one is valid. A table without a title, as logs have them, and a raw
+/// file are reports of their own.
 fn reports(text: &str) -> Vec<&str> {
     let mut begins: Vec<usize> = Vec::new();
     // Where the lines before a title begin that belong to it.
     let (mut at, mut own) = (0, None);
+    let (mut titled, mut first_field) = (false, None);
     for line in text.split_inclusive('\n') {
         let word = line.trim().trim_start_matches('"');
-        let before = word.starts_with('#') || word.to_ascii_lowercase().starts_with("valid");
-        match (title(line).is_some(), before) {
+        let before = word.starts_with('#')
+            || word.to_ascii_lowercase().starts_with("valid")
+            || lines::is_above_table(word);
+        let has_title = title(line).is_some();
+        let is_untitled = lines::heads_table(word) && !std::mem::take(&mut titled);
+        titled |= has_title;
+        let field = raw::field_name(line);
+        let is_raw = field.is_some() && field == *first_field.get_or_insert(field);
+        match (has_title || is_untitled || is_raw, before) {
             (true, _) => begins.push(own.take().unwrap_or(at)),
             (false, true) => own = own.or(Some(at)),
             (false, false) if word.is_empty() => {}
@@ -223,28 +251,45 @@ fn reports(text: &str) -> Vec<&str> {
         at += line.len();
     }
     begins.truncate(MOST_REPORTS);
-    if let Some(first) = begins.first_mut() {
-        *first = 0;
+    match begins.first_mut() {
+        Some(first) => *first = 0,
+        None => begins.push(0),
     }
     let ends = begins.iter().skip(1).copied().chain([text.len()]);
     begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]).collect()
 }
 
-/// The result of one report.
-fn one(text: &str) -> anyhow::Result<Imported> {
+/// The sheet of one report.
+fn sheet(text: &str) -> anyhow::Result<Sheet> {
+    if page::is_one(text) {
+        return Ok(page::read(text));
+    }
+    if raw::is_one(text) {
+        return raw::read(text);
+    }
     let is_csv = text.lines().take(400).any(|line| {
         let line = line.trim_start_matches('"');
         line.starts_with("Benchmark,") || line.starts_with("Benchmark;") || line.starts_with("Benchmark\"")
     });
     let starts = text.trim_start().to_ascii_lowercase().starts_with("valid");
-    let sheet = if is_csv || starts { csv::read(text) } else { lines::read(text) };
+    Ok(if is_csv || starts { csv::read(text) } else { lines::read(text) })
+}
+
+/// The result of one report.
+fn one(text: &str) -> anyhow::Result<Imported> {
+    let mut sheet = sheet(text)?;
+    sheet.settle();
+    let (tool, documented) = (sheet.year.word(), sheet.documented);
     ensure!(
         !sheet.rows.is_empty(),
-        "it is a report of SPEC CPU2017 without a single row of results: started, no test finished, or it was cut off, or its \
+        "it is a report of {tool} without a single row of results: started, no test finished, or it was cut off, or its \
          table has another form"
     );
-    let imported = figures::imported(sheet);
-    ensure!(!imported.figures.is_empty(), "it is a report of SPEC CPU2017 in which nothing was run");
+    let mut imported = figures::imported(sheet);
+    ensure!(!imported.figures.is_empty(), "it is a report of {tool} in which nothing was run");
+    if documented {
+        own::from_documentation(&mut imported);
+    }
     Ok(imported)
 }
 
@@ -305,17 +350,18 @@ impl Sheet {
         match label.trim().trim_end_matches(':') {
             "CPU Name" => self.note("cpu_model", &joined),
             "Max MHz" => self.note("max_mhz", &joined),
+            "CPU MHz" => self.note("nominal_mhz", &joined),
             "Nominal" => self.note("nominal_mhz", &joined),
-            "Enabled" => self.enabled(&joined),
+            "Enabled" | "CPU(s) enabled" => self.enabled(&joined),
             "Memory" => self.memory(&joined),
-            "OS" => self.system(lines),
+            "OS" | "Operating System" => self.system(lines),
             "Compiler" => self.note("compiler", &joined),
             "Firmware" => self.note("firmware", &joined),
-            "Storage" => self.note("storage", &joined),
+            "Storage" | "Disk Subsystem" => self.note("storage", &joined),
             "File System" => self.note("file_system", &joined),
             "Hardware Vendor" => self.note("vendor", &joined),
             "Hardware Model" => self.note("product", &joined),
-            "Date tested" => self.note("tested", &joined),
+            "Date tested" | "Test Date" => self.note("tested", &joined),
             _ => {}
         }
     }

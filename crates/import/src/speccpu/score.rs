@@ -10,11 +10,6 @@ pub(super) fn bench(name: &str) -> String {
     format!("speccpu.{name}")
 }
 
-/// Components of the suites: ten of integer, thirteen (rate) or ten (speed) of floating point.
-fn components(sheet: &Sheet) -> usize {
-    if sheet.suite.starts_with("Floating") && !sheet.speed { 13 } else { 10 }
-}
-
 /// SPEC's own result of each component, a row each: the table of selected rows, or where that was
 /// cut off the rows that are marked as selected.
 pub(super) fn selected(sheet: &Sheet) -> Vec<&Row> {
@@ -34,13 +29,13 @@ struct Checked {
 }
 
 /// The headlines of a file: those that are printed, and those that only its rows give.
-pub(super) fn indices(sheet: &Sheet) -> (Vec<Index>, Vec<Finding>) {
+pub(super) fn indices(sheet: &Sheet) -> (Vec<(Tune, Index)>, Vec<Finding>) {
     let mut findings: Vec<Finding> = invalid(sheet).into_iter().collect();
     let mut indices = Vec::new();
     for tune in Tune::BOTH {
         let Some(checked) = check(sheet, tune) else { continue };
         findings.extend(differs(&checked));
-        indices.push(checked.index);
+        indices.push((tune, checked.index));
     }
     (indices, findings)
 }
@@ -62,7 +57,7 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
     if values.is_empty() && score.is_none() {
         return None;
     }
-    let complete = values.len() == rows.len() && rows.len() >= components(sheet);
+    let complete = values.len() == rows.len() && rows.len() >= sheet.components();
     // A headline over fewer components than all is none of SPEC's; over what the file has it can
     // still be held against it.
     let recomputed = geometric_mean(&values).filter(|_| values.len() == rows.len());
@@ -88,12 +83,10 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
             Some(one) => format!("it prints {:?} instead of a headline", one.text),
             None => "it prints no headline: the file ends before, or was cut".to_string(),
         },
-        _ if !complete => format!("of {} components, where the suite has {}", rows.len(), components(sheet)),
+        _ if !complete => format!("of {} components, where the suite has {}", rows.len(), sheet.components()),
         _ => String::new(),
     };
     let copies: Vec<u32> = rows.iter().filter_map(|(.., copies)| *copies).collect();
-    let suite = if sheet.speed { "speed" } else { "rate" };
-    let kind = if sheet.suite.starts_with("Floating") { "fp" } else { "int" };
     let test = |(name, rate, ..): &(&str, Option<f64>, f64, Option<u32>)| {
         rate.map(|rate| IndexRow {
             title: name.to_string(),
@@ -105,8 +98,7 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
         })
     };
     let index = Index {
-        title: printed
-            .map_or_else(|| format!("SPEC{suite}2017_{kind}_{}", tune.word()), |one| one.title.clone()),
+        title: printed.map_or_else(|| sheet.headline(tune), |one| one.title.clone()),
         copies: copies.first().copied().filter(|first| copies.iter().all(|copies| copies == first)),
         partial: !complete,
         score,
@@ -149,10 +141,11 @@ fn differs(checked: &Checked) -> Option<Finding> {
 }
 
 fn invalid(sheet: &Sheet) -> Option<Finding> {
-    if sheet.valid != Some(false) && !sheet.estimated {
+    if sheet.valid != Some(false) && !sheet.estimated && !sheet.non_compliant {
         return None;
     }
     let how = match sheet.valid {
+        _ if sheet.non_compliant => "SPEC took the result back, which does not keep to its rules",
         Some(false) => "SPEC's tools marked the run as invalid",
         _ => "The columns are called estimates",
     };
@@ -165,9 +158,14 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
         rule: INVALID_RESULT.to_string(),
         severity: Severity::Warning,
         headline: format!("{how}. Its figures are estimates."),
-        cause: "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
-                its figures may be right all the same."
-            .to_string(),
+        cause: match sheet.non_compliant {
+            true => "SPEC looks at what is published, and takes back what was made against its rules: its own words say why.",
+            false => {
+                "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
+                 its figures may be right all the same."
+            }
+        }
+        .to_string(),
         facts,
         confirm: String::new(),
         advice: String::new(),

@@ -376,3 +376,5 @@ fn the_collected_results_say_what_is_known_of_them() {
     assert_eq!((median, n), (Some(778.384), 3));
     assert!((cv.expect("a spread") - 1.0538e-4).abs() < 1e-7);
 }
+
+mod forms;

@@ -14,8 +14,9 @@ const TAGS: &str = "html|head|title|meta|link|body|p|div|span|br|hr|pre|code|tt|
 static PAGE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)<(?:html|body|pre|br|table|p|div)(?:\s[^<>]*)?/?>"));
 
+/// Whether a text is a page that is to be shown as a text; the report of SPEC CPU is read as it is.
 pub fn is_page(text: &str) -> bool {
-    PAGE.is_match(text)
+    PAGE.is_match(text) && !crate::speccpu::is_page(text)
 }
 
 /// Whether something stands before the first tag of a page in its line, as marks of a mail and
