@@ -98,6 +98,10 @@ tools! {
     hpl
     hpcg
     npb
+    mlc
+    multiload
+    multichase
+    core_to_core
     pub lmbench
 }
 

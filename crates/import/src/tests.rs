@@ -7,6 +7,7 @@ mod apart;
 pub mod foreign;
 mod forms;
 mod logs;
+mod memory_tools;
 mod mutated;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'
