@@ -83,7 +83,7 @@ tools! {
     pub speccpu
     fio
     iperf3
-    unixbench
+    pub unixbench
     sockperf
     sysbench
     hackbench
@@ -102,6 +102,7 @@ tools! {
     multiload
     multichase
     core_to_core
+    bw_mem
     pub lmbench
 }
 

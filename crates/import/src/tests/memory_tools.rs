@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::foreign::cases;
 use crate::kit::{Pattern, Table};
-use crate::{Imported, core_to_core, mlc, multichase, read};
+use crate::{Imported, bw_mem, core_to_core, mlc, multichase, read};
 
 fn case(name: &str) -> String {
     let case = cases().into_iter().find(|case| case.name == name).expect(name);
@@ -26,6 +26,11 @@ const ROWS: &[(&str, &str, usize, usize, f64, &str)] = &[
     ("multichase-pingpong.txt", " 0:", 1, 1, 1.0, "memory.multichase-pingpong@all?by=compare-and-swap/from=0&to=1#latency"),
     ("multiload.txt", "3 ", 0, 7, 1_048_576e-9, "memory.multiload@free?load=memcpy-libc/bytes=67108864&threads=2#bandwidth_max"),
     ("core-to-core.csv", "70.25,", 0, 0, 1.0, "memory.core-to-core-latency@all/from=0&to=3#latency"),
+    ("lmbench-bw-mem.txt", "16.78 ", 0, 1, 1e-3, "memory.bandwidth@one-cpu?op=write/bytes=16777216#bandwidth"),
+    ("lmbench-bw-mem.txt", "8.00 ", 0, 1, 1e-3, "lmbench.bw-mem@free?op=cp/bytes=8000000&processes=2#bandwidth"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 0, 1, 1.0, "memory.latency@one-cpu?order=stride&stride=64/bytes=16384#latency"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 1, 1, 1.0, "lmbench.random-load-latency@one-cpu?stride=128/bytes=16384#latency"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 2, 1, 1.0, "lmbench.load-latency@free?order=stride&stride=256/bytes=16384&processes=2#latency"),
     ("mlc.txt", "       1", 0, 1, 1.0, "memory.mlc-idle-latency@node?access=sequential/from=1&node=0#latency"),
     ("mlc.txt", "       1", 1, 2, 1e-3, "memory.mlc-node-bandwidth@node?traffic=read-only/from=1&node=1#bandwidth"),
     ("mlc.txt", "2:1", 0, 3, 1e-3, "memory.mlc-peak@all?mix=2-1-reads-writes#bandwidth"),
@@ -89,6 +94,18 @@ fn what_a_text_does_not_tell_is_in_no_key() {
     assert_eq!(values(&all, "memory.multichase-pingpong@all/from=0&to=2#latency"), [21.5, 21.6]);
 }
 
+/// A size and a rate without a command are of bytes with which nobody knows what was done.
+#[test]
+fn pairs_without_a_command_have_no_operation() {
+    let all = read(b"bw_mem, on the new host:\n8.39 5403.78\n16.78 4000.10\n").expect("read");
+    assert!(
+        all.iter().flat_map(|one| &one.figures).all(|one| one.judged.analysis.estimate.is_none()),
+        "{all:#?}"
+    );
+    let reason = &all[0].figures[0].judged.analysis.verdict.reason;
+    assert!(reason.contains("cannot be known"), "{reason}");
+}
+
 /// Every pattern is that of a line in the corpus or among these.
 #[test]
 fn every_pattern_has_an_example() {
@@ -98,7 +115,7 @@ fn every_pattern_has_an_example() {
         .map(|case| String::from_utf8_lossy(&case.bytes).into_owned())
         .chain([OTHERS.into()])
         .collect();
-    let all: [&[Pattern]; 3] = [multichase::LINES, core_to_core::LINES, mlc::LINES];
+    let all: [&[Pattern]; 4] = [bw_mem::LINES, multichase::LINES, core_to_core::LINES, mlc::LINES];
     for patterns in all {
         let table = Table::new(patterns);
         let plain = |line: &str| {
