@@ -19,6 +19,18 @@ pub struct Meaning {
     pub note: String,
 }
 
+impl Meaning {
+    /// By a key that is written out; `None` where it is none.
+    pub fn of(key: &str, wording: &str, unit: &'static str, better: Better) -> Option<Meaning> {
+        let (keyed, wording) = (super::keyed(key)?, wording.to_string());
+        Some(Meaning { keyed, wording, unit: unit.into(), better, note: String::new() })
+    }
+
+    pub fn noted(self, note: &str) -> Meaning {
+        Meaning { note: note.to_string(), ..self }
+    }
+}
+
 /// Collects the figures of one host.
 pub struct Builder {
     pub format: Format,

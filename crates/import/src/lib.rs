@@ -84,7 +84,7 @@ tools! {
     pub speccpu
     fio
     iperf3
-    unixbench
+    pub unixbench
     sockperf
     sysbench
     hackbench
@@ -104,6 +104,11 @@ tools! {
     hpl
     hpcg
     npb
+    mlc
+    multiload
+    multichase
+    core_to_core
+    bw_mem
     pub lmbench
 }
 

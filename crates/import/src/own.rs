@@ -1,6 +1,7 @@
 //! What the figures and words of an imported file say against it: rules that need no run. `assay
 //! explain` has their texts.
 
+use super::unixbench::doubts;
 use super::{Figure, Imported, repeats, speccpu};
 use model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 
@@ -121,6 +122,9 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         GENERATOR_BOUND => "CPU-bound",
         DOCUMENTED => "format",
         UNSURE => "confidence",
+        doubts::NO_CPUS | doubts::CAPPED => "copies",
+        doubts::CPU_TIME => "CPU time",
+        doubts::EIGHT => "index",
         repeats::RULE => "runs",
         speccpu::HEADLINE_DIFFERS => "headline",
         speccpu::INVALID_RESULT => "validity",

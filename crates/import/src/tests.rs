@@ -7,6 +7,7 @@ mod apart;
 pub mod foreign;
 mod forms;
 mod logs;
+mod memory_tools;
 mod mutated;
 mod recorded;
 mod tools;

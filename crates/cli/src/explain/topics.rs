@@ -2,6 +2,7 @@
 //! does it.
 
 use compare::{peers, rows};
+use import::unixbench::doubts;
 use import::{own, repeats, speccpu};
 
 pub const HARNESS: &str = "harness";
@@ -199,6 +200,34 @@ pub const TOPICS: &[Topic] = &[
         title: "an imported result whose passes lie too far apart by the tool's own word",
         sections: || fixed(own::UNSURE_EXPLAINED),
         source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: doubts::NO_CPUS,
+        also: &[],
+        title: "a report of UnixBench that counts no CPU",
+        sections: || fixed(doubts::NO_CPUS_EXPLAINED),
+        source: "crates/import/src/unixbench/doubts.rs",
+    },
+    Topic {
+        id: doubts::CAPPED,
+        also: &[],
+        title: "a report of UnixBench with fewer copies than CPUs",
+        sections: || fixed(doubts::CAPPED_EXPLAINED),
+        source: "crates/import/src/unixbench/doubts.rs",
+    },
+    Topic {
+        id: doubts::CPU_TIME,
+        also: &[],
+        title: "Whetstone of UnixBench beyond what the CPUs can do",
+        sections: || fixed(doubts::CPU_TIME_EXPLAINED),
+        source: "crates/import/src/unixbench/doubts.rs",
+    },
+    Topic {
+        id: doubts::EIGHT,
+        also: &[],
+        title: "a row of several CPUs in UnixBench's one-copy index",
+        sections: || fixed(doubts::EIGHT_EXPLAINED),
+        source: "crates/import/src/unixbench/doubts.rs",
     },
     Topic {
         id: rows::ODD,

@@ -95,6 +95,31 @@ pub const CURVES: &[(&str, &str, Unit)] = &[
     ("Memory load parallelism", "lmbench.load-parallelism@one-cpu/bytes={}#parallelism", Unit::Number),
 ];
 
+/// Key and wording of the points of a curve of lat_mem_rd, and how its meaning differs.
+pub fn ladder(random: bool, stride: u64, processes: u32) -> (String, String, &'static str) {
+    let key = match (random, stride) {
+        _ if processes > 1 => {
+            let order = if random { "random" } else { "stride" };
+            let key = format!("lmbench.load-latency@free?order={order}&stride={stride}/bytes={{}}");
+            let wording = format!("Memory load latency of {processes} at once, stride {stride}");
+            return (
+                format!("{key}&processes={processes}#latency"),
+                wording,
+                "the median of several at once",
+            );
+        }
+        (false, _) => format!("memory.latency@one-cpu?order=stride&stride={stride}"),
+        (true, 16) => "memory.latency@one-cpu?order=random".to_string(),
+        (true, _) => format!("lmbench.random-load-latency@one-cpu?stride={stride}"),
+    };
+    let (wording, note) = match (random, stride) {
+        (false, _) => ("Memory load latency", ""),
+        (true, 16) => ("Random load latency", "lmbench's random order has several pointers in a line"),
+        (true, _) => ("Random load latency", "not measured by Assay in this form"),
+    };
+    (format!("{key}/bytes={{}}#latency"), format!("{wording}, stride {stride}"), note)
+}
+
 /// Whether a line that is none of lmbench's says what follows is of.
 pub fn is_heading(text: &str) -> bool {
     text.ends_with(':') || text.starts_with('#')

@@ -36,7 +36,8 @@ const GENERAL: &str = "lmbench keeps the median of eleven measurements, so no sp
 
 /// Whether a text says itself that it has results of lmbench.
 pub(crate) fn begins(text: &str) -> bool {
-    summary::is_one(text) || text.lines().any(|line| line.starts_with("[lmbench"))
+    let is_own = |line: &str| line.starts_with("[lmbench") || line.starts_with("\"stride=");
+    summary::is_one(text) || text.lines().any(is_own)
 }
 
 /// The results in a text, one for each host; none where it holds nothing that lmbench prints.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use super::HEADING;
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
-use super::labels::{CURVES, LINES, begins, is_heading, is_optional, parts, select};
+use super::labels::{CURVES, LINES, begins, is_heading, is_optional, ladder, parts, select};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
+use crate::kit::commands::Typed;
 
 const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
 
@@ -59,6 +60,8 @@ struct Reader {
     block: Block,
     /// "Random load latency" came last, not "Memory load latency".
     random: bool,
+    /// As many at once of lat_mem_rd.
+    processes: u32,
     /// Lines that said something else, with their numbers.
     complaints: Vec<(usize, String)>,
     /// Single figures that were found: place in [`LINES`] and line number.
@@ -83,6 +86,7 @@ impl Reader {
             done: Vec::new(),
             block: Block::None,
             random: false,
+            processes: 1,
             complaints: Vec::new(),
             found: Vec::new(),
             release: String::new(),
@@ -112,6 +116,11 @@ impl Reader {
             self.block = Block::None;
         } else if !self.pair(line) && !self.heading(number, line) && !self.single(number, line) {
             self.block = Block::None;
+            let typed = Typed::of(line, "lat_mem_rd");
+            if let Some(asked) = typed.as_ref().and_then(|typed| typed.runs().next()) {
+                self.random = asked.has(&["-t"]);
+                self.processes = asked.value(&["-P"]).and_then(|many| many.parse().ok()).unwrap_or(1);
+            }
             let text: String = line.trim().chars().take(200).collect();
             if self.parts.contains(&number) {
                 self.above = None;
@@ -275,24 +284,8 @@ impl Reader {
             _ => {}
         }
         if let Some(stride) = title.strip_prefix("stride=").and_then(|stride| stride.parse::<u64>().ok()) {
-            let (key, wording, note) = match (self.random, stride) {
-                (false, _) => (
-                    format!("memory.latency@one-cpu?order=stride&stride={stride}"),
-                    "Memory load latency",
-                    "",
-                ),
-                (true, 16) => {
-                    let note = "lmbench's random order has several pointers in a line";
-                    ("memory.latency@one-cpu?order=random".to_string(), "Random load latency", note)
-                }
-                (true, _) => (
-                    format!("lmbench.random-load-latency@one-cpu?stride={stride}"),
-                    "Random load latency",
-                    "not measured by Assay in this form",
-                ),
-            };
-            let wording = format!("{wording}, stride {stride}");
-            self.block = Block::Ladder { key: format!("{key}/bytes={{}}#latency"), wording, note };
+            let (key, wording, note) = ladder(self.random, stride, self.processes);
+            self.block = Block::Ladder { key, wording, note };
             return true;
         }
         if let Some(size) = title.strip_prefix("size=") {

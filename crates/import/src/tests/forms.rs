@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::kit::Table;
 use crate::kit::form::Form;
-use crate::{Imported, coremark, hpcg, hpl, likwid, npb, openssl, perf_bench, read, stream, stress_ng, wrk};
+use crate::{
+    Imported, coremark, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, stream, stress_ng, wrk,
+};
 
-const FORMS: [&Form; 10] = [
+const FORMS: [&Form; 11] = [
     &coremark::FORM,
     &hpcg::FORM,
     &hpl::FORM,
     &likwid::FORM,
+    &multiload::FORM,
     &npb::FORM,
     &openssl::FORM,
     &perf_bench::FORM,

@@ -1,6 +1,7 @@
 //! Reports of UnixBench 5 and 6: a head, then a section for each number of copies, with a line for
 //! each test, the table of the index, and its score.
 
+pub mod doubts;
 mod index;
 mod lines;
 
@@ -324,7 +325,8 @@ fn imported(report: Report) -> Imported {
     }
     builder.remarks.truncate(MOST);
     let imported = Imported { index: indices, ..builder.finish() };
-    Imported { findings: more_than_copies(&beyond(&imported)).into_iter().collect(), ..imported }
+    let more = more_than_copies(&beyond(&imported)).into_iter();
+    Imported { findings: more.chain(doubts::of(&sections)).collect(), ..imported }
 }
 
 /// Scores of many copies that one copy contradicts.

@@ -326,3 +326,44 @@ fn six_reports_come_to_what_they_print() {
     ];
     assert_eq!(scores, expected);
 }
+
+/// What is said of a report, by rule, with the values of its facts.
+fn doubts(text: &str) -> Vec<(String, Vec<String>)> {
+    let facts = |finding: model::Finding| finding.facts.into_iter().map(|fact| fact.value).collect();
+    one(text).findings.into_iter().map(|finding| (finding.rule.clone(), facts(finding))).collect()
+}
+
+#[test]
+fn what_is_read_for_something_else_is_said() {
+    use super::doubts::{CAPPED, CPU_TIME, EIGHT, NO_CPUS};
+    let of = |text: &str, rule: &str| -> Vec<String> {
+        let found = doubts(text).into_iter().filter(|(found, _)| found == rule);
+        found.flat_map(|(_, facts)| facts).collect()
+    };
+    let plain = report();
+    // Twice the score on four CPUs is nothing to tell; eight scripts at once are 1.13 times one of
+    // the baseline, and here as well.
+    assert_eq!(doubts(&plain), []);
+    assert_eq!(of(&plain.replace("4 CPUs in", "0 CPUs in"), NO_CPUS), ["0"]);
+    // 20 times 6 scripts of eight beside 20 times 42.4: from there to twice as many.
+    let eight = |score: &str| {
+        plain.replace("       120.0 lpm", &format!("{score:>12} lpm")).replace(
+            "       120.0    200.0",
+            &format!("{score:>12}    {:.1}", score.parse::<f64>().expect("a number") / 0.6),
+        )
+    };
+    assert_eq!(of(&eight("212.0"), EIGHT), ["2.0 times"]);
+    assert_eq!(of(&eight("120.0"), EIGHT), [""; 0]);
+    // More copies than CPUs: of Whetstone each has CPU time of its own.
+    let one_cpu = plain.replace("4 CPUs in", "1 CPU in");
+    assert_eq!(of(&one_cpu, CPU_TIME), ["2.0 times, on 1 CPUs"]);
+    assert_eq!(of(&plain.replace("4 CPUs in", "2 CPUs in"), CPU_TIME), [""; 0]);
+    let sixteen = plain.replace("running 4 parallel", "running 16 parallel").replace("4 CPUs", "96 CPUs");
+    assert_eq!(of(&sixteen, CAPPED), ["of 96 CPUs"]);
+    assert_eq!(of(&sixteen.replace("96 CPUs", "16 CPUs"), CAPPED), [""; 0]);
+    // Before version 6 a part of more copies has no test.
+    let many = plain.replace("4 CPUs in", "96 CPUs in");
+    let (first, _) = many.split_once("96 CPUs in system; running 4").expect("a second part");
+    let empty = format!("{first}96 CPUs in system; running 96 parallel copies of tests\n\n");
+    assert_eq!(of(&empty, CAPPED), ["no test ran"]);
+}

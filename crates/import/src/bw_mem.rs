@@ -1,0 +1,121 @@
+//! bw_mem of lmbench, as people run it by itself: a size and a rate a line, where the command above
+//! alone tells what was done with the bytes.
+
+use std::sync::LazyLock;
+
+use super::builder::Meaning;
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
+use super::{Format, Imported, Tool};
+use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "pairs of bw_mem (lmbench), below their commands",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("bw_mem pairs");
+const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and counts \
+                      the bytes that it names, without the lines that a store fetches first";
+
+pub(crate) const LINES: &[Pattern] = &[
+    line("curve", Does::Begins, r#""?stride=\d+|".*"#),
+    line("pair", Does::Adds, r"(?<size>\d+\.\d+) (?<value>\d+\.\d+)"),
+    line("usage", Does::Nothing, r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
+];
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+
+/// What bw_mem is asked to do, and the curve of a whole run of lmbench that is made by it.
+#[rustfmt::skip]
+const OPS: [(&str, &str, &str); 9] = [
+    ("rd", "Memory partial read", "lmbench.memory-partial-read-bandwidth@one-cpu"),
+    ("frd", "Memory read", "memory.bandwidth@one-cpu?op=read"),
+    ("wr", "Memory partial write", "lmbench.memory-partial-write-bandwidth@one-cpu"),
+    ("fwr", "Memory write", "memory.bandwidth@one-cpu?op=write"),
+    ("rdwr", "Memory partial read/write", "lmbench.memory-partial-read-write-bandwidth@one-cpu"),
+    ("cp", "unrolled partial bcopy unaligned", "lmbench.unrolled-partial-bcopy-unaligned@one-cpu"),
+    ("fcp", "unrolled bcopy unaligned", "lmbench.unrolled-bcopy-unaligned@one-cpu"),
+    ("bzero", "Memory bzero", "lmbench.memory-bzero-bandwidth@one-cpu"),
+    ("bcopy", "libc bcopy unaligned", "lmbench.libc-bcopy-unaligned@one-cpu"),
+];
+
+/// Whether it speaks of the program, and has a pair.
+fn is_one(text: &str) -> bool {
+    let is_pair = |line: &str| TABLE.hit(line).is_some_and(|hit| hit.name == "pair");
+    text.contains("bw_mem") && text.lines().any(is_pair)
+}
+
+/// Each pair is a run's; those of a curve are all one's.
+fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
+    let last = runs.last()?;
+    (hit.name == "pair" && last.hit("curve").is_none() && last.hit("pair").is_some()).then_some(0)
+}
+
+fn read(text: &str) -> Vec<Imported> {
+    let log: Log = log(text, "bw_mem", &TABLE, again);
+    let mut results = Results::new(FORMAT, REMARK);
+    for run in log.runs.iter().filter(|run| run.hit("curve").is_none()) {
+        let Some(pair) = run.hit("pair") else { continue };
+        let asked = run.asked.clone().unwrap_or_default();
+        let copies: u32 = asked.value(&["-P"]).and_then(|copies| copies.parse().ok()).unwrap_or(1);
+        let rest = asked.without(&["-P", "-W", "-N"], &[]);
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let op = words.get(1).and_then(|word| OPS.iter().find(|(op, _, _)| op == word));
+        let size = words.first().and_then(|word| bytes(word));
+        let told = op.zip(size).filter(|_| run.asked.is_some());
+        let wording = |op: &str| format!("bw_mem {op}");
+        let meaning = told.and_then(|((op, title, key), size)| {
+            let conflict = words.get(2).is_some_and(|word| *word == "conflict");
+            let key = match (copies, conflict) {
+                (1, false) => format!("{key}/bytes={size}#bandwidth"),
+                (1, true) if *op == "bcopy" => {
+                    format!("lmbench.libc-bcopy-aligned@one-cpu/bytes={size}#bandwidth")
+                }
+                (_, conflict) => {
+                    let conflict = if conflict { "&layout=conflict" } else { "" };
+                    format!("lmbench.bw-mem@free?op={op}{conflict}/bytes={size}&processes={copies}#bandwidth")
+                }
+            };
+            Some(Meaning::of(&key, title, "GB/s", Better::Higher)?.noted(note(op, copies)))
+        });
+        let Some((builder, _)) = results.of(run, Vec::new(), false) else { continue };
+        match (meaning, pair.number("value")) {
+            (Some(meaning), Some(rate)) => builder.value(meaning, rate.value / 1e3),
+            _ => {
+                let key = "lmbench.bw-mem@free#bandwidth";
+                let why = "no command stands above: what was done with the bytes cannot be known";
+                if let Some(meaning) = Meaning::of(key, &wording("pair"), "GB/s", Better::Higher) {
+                    builder.missing(meaning, why.to_string());
+                }
+            }
+        }
+    }
+    results.finish(&log)
+}
+
+/// How the meanings differ.
+fn note(op: &str, copies: u32) -> &'static str {
+    match op {
+        _ if copies > 1 => "of all processes together",
+        "frd" | "fwr" => {
+            "lmbench goes through words of four bytes, which no core does at the rate of its loads"
+        }
+        "rd" | "wr" | "rdwr" | "cp" => "touches one word in four, and counts all bytes",
+        _ => "",
+    }
+}
+
+/// A size as lmbench reads it: `512`, `64k` in powers of two, `256M` in powers of ten.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
+    let step = match unit {
+        "" | "k" | "m" | "g" => 1024.0,
+        "K" | "M" | "G" => 1000.0,
+        _ => return None,
+    };
+    number.checked_mul(scale(unit, step) as u64)
+}

@@ -1,0 +1,253 @@
+//! core-to-core-latency by Nicolas Viennot: how long a cache line takes between every two CPUs, as
+//! a table of a terminal and as CSV.
+
+use std::sync::LazyLock;
+
+use super::builder::{Builder, Meaning};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log};
+use super::own::Against;
+use super::{Format, Imported, Tool};
+use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "matrices of core-to-core-latency (text and CSV)",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("core-to-core-latency matrix");
+const REMARK: &str = "core-to-core-latency does not tell on which node its lines lay; the ± of its table is of a deviation that it cuts \
+                      off at 99 ns, and is not read";
+const BY_PLACE: &str =
+    "the CSV does not tell which CPUs its rows are of: they are counted from 0, as all CPUs of a machine are";
+
+pub(crate) const LINES: &[Pattern] = &[
+    line("cpu", Does::Ahead, r"CPU: (?<value>\S.*)"),
+    line("cores", Does::Begins, r"Num cores: (?<value>\d+)"),
+    line("iterations", Does::Once, r"Num (?:iterations|round trips) per samples: (?<value>\d+)"),
+    line("samples", Does::Once, r"Num samples: (?<value>\d+)"),
+    line(
+        "bench",
+        Does::Adds,
+        r"(?<value>[123])\) (?:CAS latency on a single shared cache line|Single-writer single-reader latency on two shared cache lines|Message passing\..*)",
+    ),
+    line("row", Does::Adds, r"(?<cpu>\d+)(?<value>(?: +\d+(?: *±\d+)?)*)"),
+    line("least", Does::Adds, r"Min +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
+    line("most", Does::Adds, r"Max +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
+    line("mean", Does::Adds, r"Mean latency: (?<value>[\d.]+)ns"),
+    line("csv", Does::Adds, r"(?<value>(?:\d+(?:\.\d+)?)?(?:,(?:\d+(?:\.\d+)?)?)+)"),
+    line("rest", Does::Nothing, r"Reading the clock via RDTSC takes .*|Using RDTSC to measure time: .*"),
+];
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+
+/// Whether a text says so, or is nothing but a matrix whose upper half is empty.
+fn is_one(text: &str) -> bool {
+    const SIGNS: [&str; 4] = [
+        "core-to-core-latency",
+        "CAS latency on a single shared cache line",
+        "Single-writer single-reader latency",
+        "Message passing. One writer and one reader",
+    ];
+    // Fewer rows may be anything.
+    const LEAST: usize = 3;
+    let is_bare = || {
+        let rows: Vec<Vec<&str>> = text.trim().lines().map(|line| line.trim().split(',').collect()).collect();
+        rows.len() >= LEAST && is_lower(&rows)
+    };
+    SIGNS.iter().any(|sign| text.contains(sign)) || text.trim_start().starts_with(',') && is_bare()
+}
+
+/// Whether rows are as many as their columns, with numbers below the diagonal alone.
+fn is_lower(rows: &[Vec<&str>]) -> bool {
+    rows.iter().enumerate().all(|(place, row)| {
+        let is_right = |(at, one): (usize, &&str)| (at < place) == one.parse::<f64>().is_ok();
+        row.len() == rows.len() && row.iter().enumerate().all(is_right)
+    })
+}
+
+/// The same with numbers above it, too.
+fn is_full(rows: &[Vec<&str>]) -> bool {
+    rows.iter().enumerate().all(|(place, row)| {
+        let is_right = |(at, one): (usize, &&str)| (at != place) == one.parse::<f64>().is_ok();
+        row.len() == rows.len() && row.iter().enumerate().all(is_right)
+    })
+}
+
+fn read(text: &str) -> Vec<Imported> {
+    let log: Log = log(text, "core-to-core-latency", &TABLE, |_, _, _| None);
+    let mut results = Results::new(FORMAT, REMARK);
+    for run in &log.runs {
+        let fact = |name: &str| run.text(name).unwrap_or_default().to_string();
+        let facts =
+            vec![("cpu", fact("cpu")), ("iterations", fact("iterations")), ("samples", fact("samples"))];
+        let (matrices, csv) = (tables(run), csvs(run));
+        if run.hit("cores").is_none() && csv.is_empty() {
+            continue;
+        }
+        if let Some((builder, against)) = results.of(run, facts, true) {
+            figures(run, &matrices, &csv, builder, against);
+        }
+    }
+    results.finish(&log)
+}
+
+/// A matrix: which of the three tests it is of, its CPUs, and its cells.
+struct Matrix<'t> {
+    bench: Option<&'t str>,
+    cpus: Vec<&'t str>,
+    /// Row, column, value.
+    cells: Vec<(usize, usize, &'t str)>,
+    whole: bool,
+}
+
+/// The tables of a run, each below its test's name.
+fn tables<'t>(run: &Run<'t>) -> Vec<Matrix<'t>> {
+    let starts = run.hits.iter().enumerate().filter(|(_, hit)| hit.name == "bench").map(|(at, _)| at);
+    let starts: Vec<usize> = starts.collect();
+    let ends = starts.iter().skip(1).copied().chain([run.hits.len()]);
+    starts.iter().zip(ends).map(|(start, end)| table(&run.hits[*start..end])).collect()
+}
+
+fn table<'t>(hits: &[Hit<'t>]) -> Matrix<'t> {
+    let bench = hits.first().and_then(|hit| hit.text("value"));
+    let mut rows = hits.iter().filter(|hit| hit.name == "row");
+    let values = |hit: &Hit<'t>| -> Vec<&'t str> {
+        let words = hit.text("value").unwrap_or_default().split_whitespace();
+        let values = words.filter(|word| !word.starts_with('±'));
+        values.map(|word| word.split('±').next().unwrap_or(word)).collect()
+    };
+    let mut cpus: Vec<&str> = Vec::new();
+    if let Some(head) = rows.next() {
+        cpus.extend(head.text("cpu").into_iter().chain(values(head)));
+    }
+    let mut matrix = Matrix { bench, cells: Vec::new(), whole: false, cpus };
+    for (place, hit) in rows.enumerate().take(matrix.cpus.len()) {
+        let values = values(hit);
+        // What a message takes differs by its way, so that only its matrix is full.
+        let columns: Vec<usize> = match bench {
+            Some("3") => (0..matrix.cpus.len()).filter(|column| *column != place).collect(),
+            _ => (0..place).collect(),
+        };
+        if hit.text("cpu") != Some(matrix.cpus[place]) || values.len() != columns.len() {
+            break;
+        }
+        matrix.whole = place + 1 == matrix.cpus.len();
+        matrix.cells.extend(columns.into_iter().zip(values).map(|(column, value)| (place, column, value)));
+    }
+    matrix
+}
+
+/// The matrices of CSV of a run, by their rows.
+fn csvs<'t>(run: &Run<'t>) -> Vec<Vec<Vec<&'t str>>> {
+    let rows = run.all("csv").filter_map(|hit| hit.text("value"));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(row) = rows.get(at) {
+        match rows.get(at..at + row.len()).filter(|rows| is_lower(rows) || is_full(rows)) {
+            Some(rows) => {
+                at += rows.len();
+                found.push(rows.to_vec());
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+fn figures(
+    run: &Run,
+    tables: &[Matrix],
+    csvs: &[Vec<Vec<&str>>],
+    builder: &mut Builder,
+    against: &mut Against,
+) {
+    let asked = run.asked.as_ref();
+    let list = |names: &[&str]| -> Option<Vec<&str>> { Some(asked?.value(names)?.split(',').collect()) };
+    let mut benches: Vec<Option<&str>> = tables.iter().map(|table| table.bench).collect();
+    if benches.is_empty() && asked.is_some() {
+        let asked = list(&["-b", "--bench"]).unwrap_or_else(|| vec!["1"]);
+        benches = asked.into_iter().map(Some).collect();
+    }
+    if benches.len() != csvs.len() {
+        // Which is which cannot be known: each table, then, for what it is.
+        for table in tables {
+            pairs(table, "of the printed table, in whole ns", builder);
+        }
+        if tables.is_empty() {
+            csvs.iter().for_each(|rows| pairs(&of_csv(rows, None, None), "", builder));
+        }
+    } else {
+        for (place, rows) in csvs.iter().enumerate() {
+            let cpus = tables.get(place).map(|table| table.cpus.clone()).or(list(&["-c", "--cores"]));
+            pairs(&of_csv(rows, benches[place], cpus), "", builder);
+        }
+    }
+    if tables.is_empty() && list(&["-c", "--cores"]).is_none() {
+        builder.remarks.push(BY_PLACE.to_string());
+    }
+    if tables.iter().any(|table| !table.whole) {
+        against.interrupted("a table ends before its last CPU");
+    }
+    let mut bench = None;
+    for hit in &run.hits {
+        let metric = match hit.name {
+            "bench" => {
+                bench = hit.text("value");
+                continue;
+            }
+            "least" => "latency_min",
+            "most" => "latency_max",
+            "mean" => "latency_mean",
+            _ => continue,
+        };
+        let key = format!("{}#{metric}", name(bench));
+        let meaning =
+            Meaning::of(&key, &format!("{metric} of all pairs").replace('_', " "), "ns", Better::Lower);
+        if let (Some(meaning), Some(value)) = (meaning, hit.number("value")) {
+            builder.value(meaning, value.value);
+        }
+    }
+}
+
+fn of_csv<'t>(rows: &[Vec<&'t str>], bench: Option<&'t str>, cpus: Option<Vec<&'t str>>) -> Matrix<'t> {
+    // A full one is of the test of messages, which may be seen without a name.
+    let bench = bench.or(is_full(rows).then_some("3").filter(|_| rows.len() > 1));
+    let cells = rows.iter().enumerate().flat_map(|(row, values)| {
+        let cells = values.iter().enumerate().filter(|(_, value)| !value.is_empty());
+        cells.map(move |(column, value)| (row, column, *value))
+    });
+    let cpus = cpus.filter(|cpus| cpus.len() == rows.len()).unwrap_or_default();
+    Matrix { bench, cpus, cells: cells.collect(), whole: true }
+}
+
+/// The series that is what all pairs of a test come to.
+fn name(bench: Option<&str>) -> &'static str {
+    match bench {
+        Some("1") => "memory.core-to-core-latency@all?by=compare-and-exchange",
+        Some("2") => "memory.core-to-core-latency@all?by=store",
+        Some("3") => "memory.core-to-core-latency@all?by=message",
+        _ => "memory.core-to-core-latency@all",
+    }
+}
+
+fn pairs(matrix: &Matrix, note: &str, builder: &mut Builder) {
+    let (bench, more) = match matrix.bench {
+        // Plain loads and stores, half a round trip: what is measured here, too.
+        Some("2") => ("memory.core-to-core@all", "two lines, one a way; here it is one line"),
+        bench => (name(bench), ""),
+    };
+    let notes: Vec<&str> = [more, note].into_iter().filter(|note| !note.is_empty()).collect();
+    for (row, column, value) in &matrix.cells {
+        let cpu = |place: usize| matrix.cpus.get(place).map_or(place.to_string(), |cpu| cpu.to_string());
+        // The CPU of the column begins, or sends.
+        let (from, to) = (cpu(*column), cpu(*row));
+        let key = format!("{bench}/from={from}&to={to}#latency");
+        let meaning = Meaning::of(&key, &format!("latency {from} to {to}"), "ns", Better::Lower);
+        if let (Some(meaning), Ok(value)) = (meaning, value.parse()) {
+            builder.value(meaning.noted(&notes.join("; ")), value);
+        }
+    }
+}

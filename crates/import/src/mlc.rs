@@ -1,0 +1,300 @@
+//! Intel Memory Latency Checker, versions 3: latencies and bandwidths of nodes, under load and
+//! between caches.
+
+use std::sync::LazyLock;
+
+use super::builder::{Builder, Meaning};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
+use super::{Format, Imported, Tool};
+use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of Intel Memory Latency Checker (mlc)",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("Intel MLC result");
+const REMARK: &str = "mlc tells one figure each, so no spread is known, and not on which CPUs its threads ran, nor, unless -L was said, the \
+                      size of its pages";
+
+pub(crate) const LINES: &[Pattern] = &[
+    line("begin", Does::Begins, r"Intel\(R\) Memory Latency Checker(?: \(.*\))? - v(?<value>[\w.-]+)"),
+    line("parameters", Does::Once, r"Command line parameters:(?<value>.*)"),
+    line("buffer", Does::Once, r"Using buffer size of (?<value>[\d.]+)Mi?B(?<each>/thread.*)?"),
+    line("bound", Does::Once, r"(?<value>\*\*\* Unable to modify prefetchers.*)"),
+    line("random", Does::Once, r"\*\*\* So, enabling random access for latency measurements"),
+    line(
+        "idle",
+        Does::Once,
+        r"Measuring idle latencies (?:for (?<access>random|sequential) access )?\(in ns\)\.*",
+    ),
+    line("peak", Does::Once, r"Measuring Peak (?:Injection )?Memory Bandwidths for the system"),
+    line("max", Does::Once, r"Measuring Maximum Memory Bandwidths for the system"),
+    line("nodes", Does::Once, r"Measuring Memory Bandwidths between nodes within system"),
+    line("loaded", Does::Once, r"Measuring Loaded Latencies for the system"),
+    line("caches", Does::Once, r"Measuring cache-to-cache transfer latency \(in ns\)\.*"),
+    line("traffic", Does::Adds, r"Using (?<value>.*?) traffic type"),
+    line("heads", Does::Adds, r"(?:Numa node|Socket|Writer Numa Node|Writer Socket)(?<value>(?:\s+\d+)+)"),
+    line(
+        "home",
+        Does::Adds,
+        r"Remote Socket L2->L2 HITM latency \(data address homed in (?<value>writer|reader) socket\)",
+    ),
+    line(
+        "local",
+        Does::Adds,
+        r"Local Socket (?<from>\w+)->(?<to>\w+) (?<state>HIT|HITM) +latency\s+(?<value>[\d.]+)",
+    ),
+    line("load", Does::Adds, r"(?<delay>\d{5})\s+(?<latency>\d+\.\d+)\s+(?<bandwidth>\d+\.\d+)"),
+    line("row", Does::Adds, r"(?<node>\d{1,4})(?<value>(?:\s+(?:\d+\.\d+|-))+)"),
+    line(
+        "mix",
+        Does::Adds,
+        r"(?<mix>ALL Reads|\d+:\d+ [A-Z][\w -]*?|Stream-triad like|All NT writes) *: *\s*(?<value>\d+\.\d+)",
+    ),
+    line(
+        "each",
+        Does::Once,
+        r"Each iteration took (?<clocks>[\d.]+) (?:core|base frequency) clocks \(\s*(?<value>[\d.]+)\s*ns\)",
+    ),
+    line(
+        "rest",
+        Does::Nothing,
+        r"Bandwidths are in MB/sec .*|Using all the threads .*|Using traffic with .*|Will take several .*",
+    ),
+    line(
+        "rest",
+        Does::Nothing,
+        r"(?:Numa|Memory) node|Reader (?:Numa Node|Socket)|Inject\s+Latency\s+Bandwidth|Delay\s+\(ns\)\s+MB/sec|={10,}",
+    ),
+];
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+
+fn is_one(text: &str) -> bool {
+    const SIGNS: [&str; 9] = [
+        "Intel(R) Memory Latency Checker",
+        "Measuring idle latencies",
+        "Measuring Peak Injection Memory Bandwidths",
+        "Measuring Maximum Memory Bandwidths",
+        "Measuring Memory Bandwidths between nodes",
+        "Measuring Loaded Latencies for the system",
+        "Measuring cache-to-cache transfer latency",
+        " base frequency clocks (",
+        " core clocks (",
+    ];
+    SIGNS.iter().any(|sign| text.contains(sign))
+}
+
+fn read(text: &str) -> Vec<Imported> {
+    let log: Log = log(text, "mlc", &TABLE, |_, _, _| None);
+    let mut results = Results::new(FORMAT, REMARK);
+    for run in log.runs.iter().filter(|run| run.hits.iter().any(|hit| hit.name != "begin")) {
+        let facts = vec![("mlc", run.text("begin").unwrap_or_default().to_string())];
+        let is_told = run.hits.iter().any(|hit| ["row", "load", "each", "mix"].contains(&hit.name));
+        if let Some((builder, _)) = results.of(run, facts, is_told) {
+            Reader::of(run).figures(run, builder);
+        }
+    }
+    results.finish(&log)
+}
+
+/// What lines say of those behind them.
+#[derive(Default)]
+struct Reader {
+    /// Options that change what is measured.
+    options: String,
+    /// How addresses follow each other, where that is told.
+    access: Option<&'static str>,
+    section: &'static str,
+    traffic: String,
+    home: String,
+    heads: Vec<String>,
+    bytes: Option<u64>,
+    /// They were asked for.
+    own_bytes: bool,
+}
+
+impl Reader {
+    fn of(run: &Run) -> Reader {
+        let parameters = run.text("parameters").map(str::to_string);
+        let parameters = parameters.or_else(|| Some(run.asked.as_ref()?.words.join(" "))).unwrap_or_default();
+        let (bytes, options): (Vec<&str>, Vec<&str>) = parameters
+            .split_whitespace()
+            .filter(|word| !word.starts_with("--"))
+            .partition(|word| word.starts_with("-b"));
+        let is_random = run.hit("random").is_some() || options.contains(&"-r");
+        let told = run.hit("idle").and_then(|hit| hit.text("access"));
+        let access = match told {
+            Some("sequential") => Some("sequential"),
+            Some(_) => Some("random"),
+            None => is_random.then_some("random"),
+        };
+        let asked = bytes.first().and_then(|word| size(word.trim_start_matches("-b")));
+        let mib = run.hit("buffer").and_then(|hit| hit.number("value"));
+        Reader {
+            options: slug(&options.join(" ")),
+            access,
+            bytes: asked.or(mib.map(|mib| (mib.value * f64::from(1 << 20)).round() as u64)),
+            own_bytes: asked.is_some(),
+            ..Reader::default()
+        }
+    }
+
+    fn figures(mut self, run: &Run, builder: &mut Builder) {
+        let mut found = false;
+        for hit in &run.hits {
+            match hit.name {
+                "idle" | "peak" | "max" | "nodes" | "loaded" | "caches" => {
+                    (self.section, self.home, self.heads) = (hit.name, String::new(), Vec::new());
+                    self.traffic.clear();
+                }
+                "traffic" => self.traffic = slug(hit.text("value").unwrap_or_default()),
+                "home" => self.home = hit.text("value").unwrap_or_default().to_string(),
+                "heads" => self.heads = words(hit, "value"),
+                "bound" => self.remark(builder, hit),
+                _ => found |= self.line(hit, builder),
+            }
+        }
+        if !found && let Some(meaning) = self.untold() {
+            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into());
+        }
+    }
+
+    fn remark(&self, builder: &mut Builder, hit: &Hit) {
+        let text = format!("it says {:?}", hit.line().trim());
+        if !builder.remarks.contains(&text) {
+            builder.remarks.push(text);
+        }
+    }
+
+    /// A figure of a section that had begun.
+    fn untold(&self) -> Option<Meaning> {
+        let (key, unit, better) = match self.section {
+            "idle" => ("memory.mlc-idle-latency@node#latency", "ns", Better::Lower),
+            "peak" => ("memory.mlc-peak@all#bandwidth", "GB/s", Better::Higher),
+            "max" => ("memory.mlc-max@all#bandwidth", "GB/s", Better::Higher),
+            "nodes" => ("memory.mlc-node-bandwidth@node#bandwidth", "GB/s", Better::Higher),
+            "loaded" => ("memory.mlc-loaded@all#latency", "ns", Better::Lower),
+            "caches" => ("memory.mlc-cache-to-cache@free#latency", "ns", Better::Lower),
+            _ => return None,
+        };
+        Meaning::of(key, "mlc", unit, better)
+    }
+
+    /// Parts of a key's parameters, those that are told.
+    fn params(&self, own: &[(&str, &str)]) -> String {
+        let bytes = self.bytes.filter(|_| self.own_bytes).map_or(String::new(), |bytes| bytes.to_string());
+        let is_point = self.section.is_empty();
+        let more = [("buffer", if is_point { "" } else { &bytes }), ("options", self.options.as_str())];
+        let parts = own.iter().chain(&more).filter(|(_, value)| !value.is_empty());
+        let parts: Vec<String> = parts.map(|(name, value)| format!("{name}={value}")).collect();
+        if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
+    }
+
+    /// Whether a line is figures.
+    fn line(&self, hit: &Hit, builder: &mut Builder) -> bool {
+        let access = self.access.unwrap_or_default();
+        let mut put = |key: String, wording: &str, value: Option<f64>| {
+            let is_rate = key.ends_with("#bandwidth");
+            let (unit, better) = if is_rate { ("GB/s", Better::Higher) } else { ("ns", Better::Lower) };
+            let value = value.map(|value| if is_rate { value / 1e3 } else { value });
+            let (Some(meaning), Some(value)) = (Meaning::of(&key, wording, unit, better), value) else {
+                return false;
+            };
+            builder.value(meaning, value);
+            true
+        };
+        let number = |name: &str| hit.number(name).map(|number| number.value);
+        match (hit.name, self.section) {
+            ("mix", "peak" | "max") => {
+                let mix = hit.text("mix").unwrap_or_default();
+                let params = self.params(&[("mix", &slug(mix))]);
+                let key = format!("memory.mlc-{}@all{params}#bandwidth", self.section);
+                put(key, &format!("{mix}, {}", self.section), number("value"))
+            }
+            ("load", "loaded") => {
+                let delay: u32 = hit.text("delay").and_then(|delay| delay.parse().ok()).unwrap_or_default();
+                let params = self.params(&[("access", access), ("traffic", &self.traffic)]);
+                let key = format!("memory.mlc-loaded@all{params}/delay={delay}#");
+                put(format!("{key}latency"), "loaded latency", number("latency"))
+                    | put(format!("{key}bandwidth"), "bandwidth of the load", number("bandwidth"))
+            }
+            ("local", "caches") => {
+                let text = |name: &str| slug(hit.text(name).unwrap_or_default());
+                let params = self.params(&[
+                    ("from", &text("from")),
+                    ("socket", "local"),
+                    ("state", &text("state")),
+                    ("to", &text("to")),
+                ]);
+                let key = format!("memory.mlc-cache-to-cache@free{params}#latency");
+                put(key, &format!("cache to cache, local {}", text("state")), number("value"))
+            }
+            ("each", _) => {
+                let point = self.bytes.map_or(String::new(), |bytes| format!("/bytes={bytes}"));
+                let key =
+                    format!("memory.mlc-idle@one-cpu{}{point}#latency", self.params(&[("access", access)]));
+                put(key, "idle latency", number("value"))
+            }
+            ("row", section) => {
+                let (values, node) = (words(hit, "value"), hit.text("node").unwrap_or_default());
+                if values.len() != self.heads.len() {
+                    return false;
+                }
+                let mut found = false;
+                for (head, value) in self.heads.iter().zip(values) {
+                    let (key, wording) = match section {
+                        "idle" => {
+                            let params = self.params(&[("access", access)]);
+                            let key = format!(
+                                "memory.mlc-idle-latency@node{params}/from={node}&node={head}#latency"
+                            );
+                            (key, format!("idle latency, {node} to {head}"))
+                        }
+                        "nodes" => {
+                            let params = self.params(&[("traffic", &self.traffic)]);
+                            let key = format!(
+                                "memory.mlc-node-bandwidth@node{params}/from={node}&node={head}#bandwidth"
+                            );
+                            (key, format!("bandwidth, {node} to {head}"))
+                        }
+                        "caches" if !self.home.is_empty() => {
+                            let params =
+                                self.params(&[("home", &self.home), ("socket", "remote"), ("state", "hitm")]);
+                            let point = format!("reader={head}&writer={node}");
+                            let key = format!("memory.mlc-cache-to-cache@node{params}/{point}#latency");
+                            (key, format!("cache to cache, {node} to {head}"))
+                        }
+                        _ => return false,
+                    };
+                    found |= put(key, &wording, value.parse().ok());
+                }
+                found
+            }
+            _ => false,
+        }
+    }
+}
+
+fn words(hit: &Hit, field: &str) -> Vec<String> {
+    let words = hit.text(field).unwrap_or_default().split_whitespace();
+    words.map(str::to_string).collect()
+}
+
+/// A size as its options have it: `250` KiB, `10m`.
+fn size(text: &str) -> Option<u64> {
+    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
+    let step = if unit.is_empty() { 1024 } else { scale(unit, 1024.0) as u64 };
+    (unit.len() < 2).then_some(number.checked_mul(step))?
+}
+
+/// Words as a value in a key.
+fn slug(text: &str) -> String {
+    let parts = text.split(|one: char| !one.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_lowercase()
+}

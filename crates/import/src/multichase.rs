@@ -1,0 +1,261 @@
+//! Google's multichase, and the two small programs beside it: pingpong and fairness.
+
+use std::sync::LazyLock;
+
+use super::builder::{Builder, Meaning};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, commands, line, log, scale};
+use super::own::Against;
+use super::{Format, Imported, Tool};
+use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of multichase, and of pingpong and fairness beside it",
+    json: &[],
+    documented: false,
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const CHASE: Format = Format("multichase result");
+const PINGPONG: Format = Format("pingpong matrix (multichase)");
+const FAIRNESS: Format = Format("fairness result (multichase)");
+
+const CHASE_REMARK: &str = "multichase pins its threads to the first CPUs that it may use, unless -X was said, and tells neither \
+                            these nor the order of its chase";
+const PINGPONG_REMARK: &str = "pingpong prints the best of its samples, so no spread is known";
+const FAIRNESS_REMARK: &str =
+    "fairness starts a thread on each CPU that it may use, and each of its rows is one sample";
+
+/// Options of multichase that figures' keys have, and such that change nothing.
+const VALUED: [&str; 7] = ["-c", "-m", "-n", "-s", "-T", "-t", "-p"];
+const FLAGS: [&str; 7] = ["-v", "-a", "-y", "-N", "-H", "-o", "-vv"];
+/// What multichase takes where nothing else is asked for, bytes.
+const MEMORY: u64 = 256 << 20;
+const STRIDE: u64 = 256;
+
+pub(crate) const LINES: &[Pattern] = &[
+    line("chased", Does::Begins, r"nr_mixer_indices = \d+"),
+    line("threads", Does::Once, r"nr_threads = (?<value>\d+)"),
+    line("page", Does::Once, r"page_size = (?<value>\d+) bytes(?<huge> .*)?"),
+    line("memory", Does::Once, r"total_memory = (?<value>\d+) \(.*\)"),
+    line("stride", Does::Once, r"stride = (?<value>\d+)"),
+    line("locality", Does::Once, r"tlb_locality = (?<value>\d+)"),
+    line("chase", Does::Once, r"chase = (?<value>\S+)"),
+    line("samples", Does::Once, r"samples \(one column per thread, one row per sample\):"),
+    line("sample", Does::Adds, r"(?:\d{10}\.\d{6} +)?[\d.]+(?: +[\d.]+)* +avg=(?<value>[\d.]+)"),
+    line("number", Does::Once, r"(?:\d{10}\.\d{6} +)?(?<value>\d+\.\d+)"),
+    line("pingpong", Does::Begins, r"avg latency to communicate a modified line from one core to another"),
+    line(
+        "fairness",
+        Does::Begins,
+        r"results are avg latency per locked increment in ns, one column per thread",
+    ),
+    line("heads", Does::Once, r"(?<value>\d+(?: +\d+)*)"),
+    line("pairs", Does::Adds, r"(?<cpu>\d+):(?<value>(?: +(?:[\d.]+|inf))+)"),
+    line("cpus", Does::Once, r"cpu:(?<value>(?: +\d+)+)"),
+    line("relaxed", Does::Adds, r"(?<value>(?:un)?relaxed):"),
+    line(
+        "times",
+        Does::Adds,
+        r"(?<value>[\d.]+(?: +[\d.]+)*) : avg +(?<mean>[\d.]+) +sdev +\S+ +min +[\d.]+ +max +[\d.]+",
+    ),
+    line("rest", Does::Nothing, r"times are in ns|base_object_size = \d+|malloc allocation|timed out: .*"),
+];
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+
+/// Whether a text has lines of its own, or a command above a bare number.
+fn is_one(text: &str) -> bool {
+    const SIGNS: [&str; 3] = [
+        "nr_mixer_indices = ",
+        "avg latency to communicate a modified line",
+        "avg latency per locked increment",
+    ];
+    let is_command =
+        |line: &str| line.contains("multichase") && commands::command(line, "multichase").is_some();
+    SIGNS.iter().any(|sign| text.contains(sign))
+        || text.contains("multichase") && text.lines().any(is_command)
+}
+
+fn read(text: &str) -> Vec<Imported> {
+    [(CHASE, "multichase"), (PINGPONG, "pingpong"), (FAIRNESS, "fairness")]
+        .into_iter()
+        .flat_map(|(format, program)| {
+            let log: Log = log(text, program, &TABLE, |_, _, _| None);
+            let remark = match program {
+                "pingpong" => PINGPONG_REMARK,
+                "fairness" => FAIRNESS_REMARK,
+                _ => CHASE_REMARK,
+            };
+            let mut results = Results::new(format, remark);
+            for run in log.runs.iter().filter(|run| is_of(run, program)) {
+                let asked = run.asked.clone().unwrap_or_default();
+                let left =
+                    if program == "multichase" { asked.without(&VALUED, &FLAGS) } else { String::new() };
+                let facts = vec![("", left), ("page size", run.text("page").unwrap_or_default().to_string())];
+                let is_told = run.hit("sample").is_some();
+                let Some((builder, against)) = results.of(run, facts, is_told) else { continue };
+                match program {
+                    "multichase" => chase(run, builder, against),
+                    "pingpong" => pingpong(run, builder, against),
+                    _ => fairness(run, builder),
+                }
+            }
+            results.finish(&log)
+        })
+        .collect()
+}
+
+/// Whether a run is this program's: its first line says so, or its command.
+fn is_of(run: &Run, program: &str) -> bool {
+    let begins = ["chased", "pingpong", "fairness"].map(|name| run.hit(name).is_some());
+    match (begins, program) {
+        ([chased, false, false], "multichase") => {
+            chased || run.asked.is_some() && run.hit("number").is_some()
+        }
+        ([_, true, false], "pingpong") | ([_, false, true], "fairness") => true,
+        _ => false,
+    }
+}
+
+/// A size as options have it: `512`, `64m`.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
+    (unit.len() < 2).then_some(number.checked_mul(scale(unit, 1024.0) as u64))?
+}
+
+fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
+    let asked = run.asked.as_ref();
+    let option = |name: &str| asked.and_then(|asked| asked.value(&[name]));
+    let told = |line: &str| run.text(line).and_then(|text| text.parse::<u64>().ok());
+    // What it rounds is told where it speaks.
+    let size = |line: &str, name: &str, usual: u64| {
+        told(line).or_else(|| option(name).map_or(Some(usual), bytes).filter(|_| asked.is_some()))
+    };
+    // What is usual is as many pages of the machine, whose size only -v tells.
+    let locality = told("locality").or_else(|| option("-T").and_then(bytes));
+    let (Some(stride), Some(memory)) = (size("stride", "-s", STRIDE), size("memory", "-m", MEMORY)) else {
+        return;
+    };
+    let threads = size("threads", "-t", 1).unwrap_or(1);
+    let kind = run.text("chase").or(option("-c")).unwrap_or("simple");
+    let kind = kind.replace(|one: char| !one.is_ascii_alphanumeric() && !".-:".contains(one), "-");
+    let mut params = format!("chase={kind}&stride={stride}");
+    if let Some(locality) = locality {
+        params.push_str(&format!("&tlb={locality}"));
+    }
+    let has = |flag: &str| asked.is_some_and(|asked| asked.has(&[flag]));
+    if has("-o") {
+        params.push_str("&order=ordered");
+    }
+    if has("-H") || run.hit("page").is_some_and(|page| page.text("huge").is_some()) {
+        params.push_str("&pages=huge");
+    } else if let Some(pages) = option("-p").and_then(bytes) {
+        params.push_str(&format!("&pages={pages}"));
+    }
+    let samples: Vec<f64> = run.all("sample").filter_map(|hit| Some(hit.number("value")?.value)).collect();
+    let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
+    let number = run.hit("number").and_then(|hit| hit.number("value"));
+    let is_mean = match number {
+        // Of one sample both are the same.
+        Some(number) if !samples.is_empty() && asked.is_none() => (number.value - least).abs() > 1e-9,
+        _ => has("-a"),
+    };
+    let metric = if is_mean { "latency_mean" } else { "latency_min" };
+    let place = if threads == 1 { "one-cpu" } else { "free" };
+    let key = format!("memory.multichase@{place}?{params}/bytes={memory}&threads={threads}#{metric}");
+    let wording = format!("multichase {kind}, {}", if is_mean { "mean of samples" } else { "best sample" });
+    let Some(meaning) = Meaning::of(&key, &wording, "ns", Better::Lower) else { return };
+    match number {
+        Some(number) => {
+            builder.value(meaning, number.value);
+            if !is_mean && !samples.is_empty() && (number.value - least).abs() > 1e-9 {
+                let text = format!("it says {}; the least of its samples is {least}", number.value);
+                against.disagree("best sample", text, "the file");
+            }
+        }
+        None => {
+            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into())
+        }
+    }
+}
+
+/// The numbers of a line's field.
+fn columns<'t>(hit: &Hit<'t>, field: &str) -> Vec<&'t str> {
+    hit.text(field).map(|text| text.split_whitespace().collect()).unwrap_or_default()
+}
+
+fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
+    let heads = run.hit("heads").map(|hit| columns(hit, "value")).unwrap_or_default();
+    let asked = run.asked.clone().unwrap_or_default();
+    let options = [("-r", "pause"), ("-s", "dirty")];
+    let more = options.iter().filter_map(|(option, name)| {
+        let value = asked.value(&[option])?.parse::<u32>().ok()?;
+        Some(format!("{name}={value}"))
+    });
+    let more: Vec<String> = more.collect();
+    let by = [("-u", "store"), ("-l", "compare-and-swap"), ("-x", "add")];
+    let by = by.iter().find(|(option, _)| asked.has(&[option])).map(|(_, name)| *name);
+    let (bench, note) = match by {
+        // Plain loads and stores on one line: what is measured here, too.
+        Some("store") if more.is_empty() => {
+            ("memory.core-to-core@all".to_string(), "the best of its samples; the mean here")
+        }
+        _ => {
+            let by = by.map(|by| format!("by={by}"));
+            let params: Vec<String> = by.into_iter().chain(more).collect();
+            (format!("memory.multichase-pingpong@all?{}", params.join("&")), "")
+        }
+    };
+    let mut rows = 0;
+    for hit in run.all("pairs") {
+        let Some(cpu) = hit.text("cpu") else { continue };
+        let values = columns(hit, "value");
+        // The first CPU has no column.
+        let from = heads.iter().position(|head| *head == cpu).map_or(0, |place| place + 1);
+        let to = heads.get(from..).unwrap_or_default();
+        if to.len() != values.len() {
+            continue;
+        }
+        rows += 1;
+        for (to, value) in to.iter().zip(values) {
+            let key = format!("{bench}/from={cpu}&to={to}#latency");
+            let Some(meaning) = Meaning::of(&key, &format!("pingpong {cpu} to {to}"), "ns", Better::Lower)
+            else {
+                continue;
+            };
+            match value.parse::<f64>().ok().filter(|value| value.is_finite()) {
+                Some(value) => builder.value(meaning.noted(note), value),
+                None => builder.missing(meaning, "nothing went from one to the other in time".to_string()),
+            }
+        }
+    }
+    if rows < heads.len() && asked.value(&["-c"]).is_none() {
+        against.interrupted(&format!("it has rows of {rows} CPUs, where {} have one", heads.len()));
+    }
+}
+
+fn fairness(run: &Run, builder: &mut Builder) {
+    let cpus = run.hit("cpus").map(|hit| columns(hit, "value")).unwrap_or_default();
+    let mut kind = None;
+    for hit in &run.hits {
+        if hit.name == "relaxed" {
+            kind = hit.text("value");
+        }
+        let (Some(kind), true) = (kind, hit.name == "times") else { continue };
+        let values = columns(hit, "value");
+        if values.len() != cpus.len() {
+            continue;
+        }
+        let of_cpus = cpus.iter().zip(values).map(|(cpu, value)| (format!("/cpu={cpu}#time"), Some(value)));
+        let mean = (format!("/threads={}#time_mean", cpus.len()), hit.text("mean"));
+        for (point, value) in of_cpus.chain([mean]) {
+            let key = format!("memory.multichase-fairness@all?wait={kind}{point}");
+            let meaning = Meaning::of(&key, "time of a locked increment", "ns", Better::Lower);
+            if let (Some(meaning), Some(value)) = (meaning, value.and_then(|value| value.parse().ok())) {
+                builder.value(meaning, value);
+            }
+        }
+    }
+}

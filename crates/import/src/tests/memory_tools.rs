@@ -1,0 +1,130 @@
+//! Tools that measure memory and lines between CPUs: figures as their lines have them, found without
+//! a pattern.
+
+use std::collections::BTreeSet;
+
+use super::foreign::cases;
+use crate::kit::{Pattern, Table};
+use crate::{Imported, bw_mem, core_to_core, mlc, multichase, read};
+
+fn case(name: &str) -> String {
+    let case = cases().into_iter().find(|case| case.name == name).expect(name);
+    String::from_utf8(case.bytes).expect("a text")
+}
+
+/// All values of a key, of all results of a text.
+fn values(all: &[Imported], key: &str) -> Vec<f64> {
+    let figures = all.iter().flat_map(|one| &one.figures).filter(|one| one.judged.series.key == key);
+    figures.flat_map(|one| one.judged.series.processes.iter().flat_map(|one| one.values.clone())).collect()
+}
+
+/// File, the begin of a line, which of them, which of its words, what one of it is, key.
+#[rustfmt::skip]
+const ROWS: &[(&str, &str, usize, usize, f64, &str)] = &[
+    ("multichase.txt", "1795971", 0, 1, 1.0, "memory.multichase@one-cpu?chase=parallel4&stride=256/bytes=16777216&threads=1#latency_min"),
+    ("multichase-pingpong.txt", " 2:", 0, 2, 1.0, "memory.core-to-core@all/from=2&to=5#latency"),
+    ("multichase-pingpong.txt", " 0:", 1, 1, 1.0, "memory.multichase-pingpong@all?by=compare-and-swap/from=0&to=1#latency"),
+    ("multiload.txt", "3 ", 0, 7, 1_048_576e-9, "memory.multiload@free?load=memcpy-libc/bytes=67108864&threads=2#bandwidth_max"),
+    ("core-to-core.csv", "70.25,", 0, 0, 1.0, "memory.core-to-core-latency@all/from=0&to=3#latency"),
+    ("lmbench-bw-mem.txt", "16.78 ", 0, 1, 1e-3, "memory.bandwidth@one-cpu?op=write/bytes=16777216#bandwidth"),
+    ("lmbench-bw-mem.txt", "8.00 ", 0, 1, 1e-3, "lmbench.bw-mem@free?op=cp/bytes=8000000&processes=2#bandwidth"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 0, 1, 1.0, "memory.latency@one-cpu?order=stride&stride=64/bytes=16384#latency"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 1, 1, 1.0, "lmbench.random-load-latency@one-cpu?stride=128/bytes=16384#latency"),
+    ("lmbench-bw-mem.txt", "0.01562 ", 2, 1, 1.0, "lmbench.load-latency@free?order=stride&stride=256/bytes=16384&processes=2#latency"),
+    ("mlc.txt", "       1", 0, 1, 1.0, "memory.mlc-idle-latency@node?access=sequential/from=1&node=0#latency"),
+    ("mlc.txt", "       1", 1, 2, 1e-3, "memory.mlc-node-bandwidth@node?traffic=read-only/from=1&node=1#bandwidth"),
+    ("mlc.txt", "2:1", 0, 3, 1e-3, "memory.mlc-peak@all?mix=2-1-reads-writes#bandwidth"),
+    ("mlc.txt", " 00500", 0, 1, 1.0, "memory.mlc-loaded@all?access=sequential&traffic=read-only/delay=500#latency"),
+    ("mlc.txt", "            1", 1, 1, 1.0, "memory.mlc-cache-to-cache@node?home=reader&socket=remote&state=hitm/reader=0&writer=1#latency"),
+    ("mlc-single.txt", "Each iteration", 0, 8, 1.0, "memory.mlc-idle@one-cpu/bytes=256000#latency"),
+];
+
+#[test]
+fn each_figure_is_what_its_line_has() {
+    for (name, begin, which, word, factor, key) in ROWS {
+        let text = case(name);
+        let line = text.lines().filter(|line| line.starts_with(begin)).nth(*which).expect(name);
+        let is_mark = |one: char| one.is_whitespace() || one == ',' && line.contains(' ');
+        let mut words = line.split(is_mark).filter(|word| !word.is_empty());
+        let printed = words.nth(*word).expect(line).split(',').next().expect(line);
+        let printed: f64 = printed.trim_end_matches(')').parse().expect(line);
+        let found = values(&read(text.as_bytes()).expect(name), key);
+        let is_it = |found: &&f64| (*found / (printed * factor) - 1.0).abs() < 1e-9;
+        assert!(found.iter().any(|found| is_it(&found)), "{name}: {key} is {found:?}, {line:?}");
+    }
+}
+
+/// The CPUs of a table are those of its head, and those of CSV the ones that were asked for.
+#[test]
+fn pairs_keep_their_cpus() {
+    let all = read(case("core-to-core-four.txt").as_bytes()).expect("read");
+    let of = |from: u32, to: u32| {
+        values(
+            &all,
+            &format!("memory.core-to-core-latency@all?by=compare-and-exchange/from={from}&to={to}#latency"),
+        )
+    };
+    // Of the table of whole numbers, and of another run's below it.
+    assert_eq!((of(0, 4), of(4, 8), of(2, 10)), (vec![163.0, 161.0], vec![90.125], vec![143.0]));
+    assert_eq!(values(&all, "memory.core-to-core@all/from=0&to=10#latency"), [57.0]);
+    assert_eq!(values(&all, "memory.core-to-core-latency@all?by=message/from=10&to=2#latency"), [172.0]);
+}
+
+/// A matrix of numbers that says nothing of itself is read where it has the form that the tool gives
+/// it, and else not.
+#[test]
+fn csv_alone_is_a_matrix_without_an_upper_half() {
+    let key = "memory.core-to-core-latency@all/from=1&to=2#latency";
+    let found = |text: &str| read(text.as_bytes()).map(|all| values(&all, key)).unwrap_or_default();
+    assert_eq!(found(",,\n1.5,,\n2.5,3.5,\n"), [3.5]);
+    for other in [",,\n1.5,,\n2.5,,\n", ",,\n1.5,,\n", "1,2,3\n1.5,,\n2.5,3.5,\n", ",\n1.5,\n"] {
+        assert!(found(other).is_empty(), "{other:?}");
+    }
+}
+
+/// Without its command a number alone is nobody's, and a matrix does not tell how it was made.
+#[test]
+fn what_a_text_does_not_tell_is_in_no_key() {
+    assert!(read(b"multichase\n 101.5\n").is_err());
+    let text = case("multichase-pingpong.txt");
+    let bare: String =
+        text.lines().filter(|line| !line.starts_with('$')).map(|line| format!("{line}\n")).collect();
+    let all = read(bare.as_bytes()).expect("read");
+    assert!(values(&all, "memory.core-to-core@all/from=0&to=1#latency").is_empty());
+    assert_eq!(values(&all, "memory.multichase-pingpong@all/from=0&to=2#latency"), [21.5, 21.6]);
+}
+
+/// A size and a rate without a command are of bytes with which nobody knows what was done.
+#[test]
+fn pairs_without_a_command_have_no_operation() {
+    let all = read(b"bw_mem, on the new host:\n8.39 5403.78\n16.78 4000.10\n").expect("read");
+    assert!(
+        all.iter().flat_map(|one| &one.figures).all(|one| one.judged.analysis.estimate.is_none()),
+        "{all:#?}"
+    );
+    let reason = &all[0].figures[0].judged.analysis.verdict.reason;
+    assert!(reason.contains("cannot be known"), "{reason}");
+}
+
+/// Every pattern is that of a line in the corpus or among these.
+#[test]
+fn every_pattern_has_an_example() {
+    const OTHERS: &str = "malloc allocation\n";
+    let texts: Vec<String> = cases()
+        .iter()
+        .map(|case| String::from_utf8_lossy(&case.bytes).into_owned())
+        .chain([OTHERS.into()])
+        .collect();
+    let all: [&[Pattern]; 4] = [bw_mem::LINES, multichase::LINES, core_to_core::LINES, mlc::LINES];
+    for patterns in all {
+        let table = Table::new(patterns);
+        let plain = |line: &str| {
+            line.replace("\u{1b}[1;37m", "").replace("\u{1b}[2;37m", "").replace("\u{1b}[0m", "")
+        };
+        let lines = texts.iter().flat_map(|text| text.lines()).map(plain);
+        let known: BTreeSet<usize> = lines.filter_map(|line| table.place(&line)).collect();
+        let unused: Vec<&str> =
+            (0..patterns.len()).filter(|at| !known.contains(at)).map(|at| patterns[at].regex).collect();
+        assert!(unused.is_empty(), "{unused:#?}");
+    }
+}
