@@ -19,7 +19,7 @@ use model::vocabulary::{host as ids, network::probe as network};
 use model::{BLANKED, Entry, Header, Severity, Snapshot};
 use report::text::screen::{self as first_screen, Wanted};
 use report::text_machine::{self, Style};
-use snapshot::disk;
+use snapshot::{archive, disk};
 
 /// Show what a machine is, and what of it will disturb a measurement
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,9 @@ use snapshot::disk;
 Examples:
   assay machine                          this host, and what of it will disturb a measurement
   assay machine --all                    drawn, with every fact
-  assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
+  assay machine --root sosreport-db7.tar.xz  another machine by what was collected of it: sosreport,
+                                         supportconfig, insights, lstopo's XML, lshw, hwinfo, lscpu, or
+                                         a folder with copies of /proc and /sys
   assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
   assay machine --from db7.json.gz --json
@@ -50,9 +52,11 @@ pub struct Args {
     /// Show a machine that --save wrote instead of this one
     #[arg(long, value_name = "FILE", group = "source")]
     from: Option<PathBuf>,
-    /// Show the machine whose /proc and /sys were copied below DIR (a sosreport, a container's
-    /// root)
-    #[arg(long, value_name = "DIR", group = "source")]
+    /// Show the machine that was collected in PATH: an archive of sosreport, supportconfig or
+    /// insights (which is not unpacked), a folder with copies of /proc and /sys, or what one of
+    /// dmidecode, hwinfo, lscpu, lshw -json, lstopo --of xml and numactl -H printed. Where sources
+    /// in it contradict each other, that is said
+    #[arg(long, value_name = "PATH", group = "source")]
     root: Option<PathBuf>,
     /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU
     /// (hwloc-gather-cpuid)
@@ -141,13 +145,6 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
     };
     if let Some(path) = &args.dmi {
         snapshot.entries.extend(dmi_entries(&dmi_file(path)?)?);
-    } else if let Some(root) = &args.root
-        && snapshot.get(machine::TABLES).is_none()
-        && let Some(path) = printout_below(root)
-        && let Ok(entries) = dmi_entries(&path)
-    {
-        // What a sosreport holds of its machine beside /proc and /sys.
-        snapshot.entries.extend(entries);
     }
     snapshot.blank();
     Ok(snapshot)
@@ -224,19 +221,12 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
     if let Some(path) = &args.from {
         return saved_snapshot(path);
     }
-    let folder = args.root.as_deref().or(args.cpuid.as_deref());
-    if let Some(folder) = folder {
+    if let Some(folder) = args.cpuid.as_deref() {
         std::fs::read_dir(folder)
             .with_context(|| format!("{} cannot be read as a folder", folder.display()))?;
     }
     Ok(match (&args.root, &args.cpuid) {
-        (Some(root), _) => {
-            let mut snapshot = snapshot::read(root);
-            if let Some(text) = disk::of_tree(root) {
-                disk::store(&mut snapshot, text);
-            }
-            snapshot
-        }
+        (Some(root), _) => archive::read(root).map_err(anyhow::Error::msg)?,
         (_, Some(dump)) => snapshot::read_cpuid(dump),
         _ => {
             let mut snapshot = live_snapshot(Path::new("/"));
@@ -305,7 +295,7 @@ fn nothing_read(args: &Args) -> String {
             "no memory slot is told of there: give all that dmidecode prints (without -t)".to_string()
         }
         (Some(root), ..) => format!(
-            "nothing about a machine was found below {}: it should hold copies of /proc and /sys",
+            "nothing about a machine was found in {}: it should hold copies of /proc and /sys, or an archive of support",
             root.display()
         ),
         (_, Some(dump), _) => format!(

@@ -59,7 +59,8 @@ const DEEP_US: u64 = 100;
 
 /// All that disturbs, the gravest first.
 pub fn lines(machine: &Machine) -> Vec<FindingLine> {
-    let mut all: Vec<FindingLine> = [
+    let mut all = sources(machine);
+    let found = [
         quota(machine),
         busy(machine),
         unseen(machine),
@@ -83,10 +84,8 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
         mitigations(machine),
         sleeping(machine),
         offline(machine),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    ];
+    all.extend(found.into_iter().flatten());
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all
 }
@@ -272,6 +271,13 @@ fn contradictions(machine: &Machine) -> Option<FindingLine> {
     let text = format!("{}.", capital(first.trim_end_matches('.')));
     let more = machine.remarks.len() - 1;
     Some(FindingLine { more, ..line(Severity::Note, "kernel files", None, text) })
+}
+
+/// Where what an archive holds is of two minds, or of two machines.
+fn sources(machine: &Machine) -> Vec<FindingLine> {
+    let all = machine.archive.iter().flat_map(|archive| &archive.contradictions);
+    let one = |text: &String| line(Severity::Note, "sources", None, format!("{}.", capital(text)));
+    all.map(one).collect()
 }
 
 /// The one that moves figures, or else the innermost.

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod archive;
 mod arm;
 mod caches;
 pub mod cgroup;
@@ -46,6 +47,7 @@ use serde::Serialize;
 
 use model::{CpuSet, Snapshot};
 
+pub use archive::Archive;
 pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
@@ -109,6 +111,9 @@ pub struct Machine {
     pub network: Option<NetworkPath>,
     /// Network interfaces by name; empty where the kernel tells of none.
     pub interfaces: Vec<Interface>,
+    /// The archive of support that it was read from; a live machine and a plain tree have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<Archive>,
     /// Contradictions and oddities met while reading, as sentences.
     pub remarks: Vec<String>,
 }
@@ -129,8 +134,10 @@ impl From<&Snapshot> for Machine {
         let dmi = dmi::parse(snapshot).or(&tables.dmi);
         let clock = kernel::clocksource(snapshot, &info);
         let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
+        let sockets =
+            tables.processors.iter().filter(|one| one.populated == Some(true) && !one.is_disabled).count();
         let (dimms, population) = dimm::judge(tables, cpus.name().as_deref(), &hypervisor);
-        Machine {
+        let mut machine = Machine {
             host: text::words(snapshot, "/proc/sys/kernel/hostname")
                 .or_else(|| text::words(snapshot, "/etc/hostname")),
             kernel: kernel::parse(snapshot),
@@ -153,8 +160,11 @@ impl From<&Snapshot> for Machine {
             limits,
             hypervisor,
             dmi,
+            archive: None,
             remarks,
-        }
+        };
+        machine.archive = archive::parse(snapshot, &machine, sockets);
+        machine
     }
 }
 

@@ -102,8 +102,14 @@ const DEEPEST: usize = 16;
 /// Everything about the disk below a directory, or about a device; of any tree that holds /sys and
 /// a mount table. What cannot be read is left out.
 pub fn describe(root: &Path, subject: &Subject) -> String {
-    let Ok(tree) = Tree::open(root) else { return String::new() };
-    let mut walk = Walk { root, tree, text: String::new(), seen: BTreeSet::new() };
+    match Tree::open(root) {
+        Ok(tree) => described(tree, subject),
+        Err(_) => String::new(),
+    }
+}
+
+fn described(tree: Tree, subject: &Subject) -> String {
+    let mut walk = Walk { tree, text: String::new(), seen: BTreeSet::new() };
     match subject {
         Subject::Directory { path, number } => {
             walk.line("path", path);
@@ -122,8 +128,8 @@ pub fn describe(root: &Path, subject: &Subject) -> String {
 }
 
 /// The directory whose disk stands for a captured tree: its root, if it has a mount table.
-pub fn of_tree(root: &Path) -> Option<String> {
-    let text = describe(root, &Subject::Directory { path: "/", number: None });
+pub(super) fn of_tree(tree: Tree) -> Option<String> {
+    let text = described(tree, &Subject::Directory { path: "/", number: None });
     text.lines().any(|line| line.starts_with("mount ")).then_some(text)
 }
 
@@ -132,14 +138,13 @@ pub fn store(snapshot: &mut Snapshot, text: String) {
     snapshot.entries.insert(model::vocabulary::disk::probe::DISK.to_string(), Entry::Text(text));
 }
 
-struct Walk<'a> {
-    root: &'a Path,
+struct Walk {
     tree: Tree,
     text: String,
     seen: BTreeSet<String>,
 }
 
-impl Walk<'_> {
+impl Walk {
     /// Adds a line; a value of several lines as one.
     fn line(&mut self, name: &str, value: &str) {
         let value: Vec<&str> =
@@ -159,17 +164,9 @@ impl Walk<'_> {
         (!text.is_empty()).then(|| text.to_string())
     }
 
-    /// The path that links lead to, as seen from the root.
-    fn real(&self, path: &str) -> Option<String> {
-        let root = fs::canonicalize(self.root).ok()?;
-        let full = fs::canonicalize(root.join(path.trim_start_matches('/'))).ok()?;
-        let inner = full.strip_prefix(&root).ok()?;
-        Some(format!("/{}", inner.to_str()?))
-    }
-
     /// The room on a live filesystem.
     fn room(&mut self, path: &str) {
-        if self.root != Path::new("/") {
+        if !self.tree.is_live() {
             return;
         }
         let Ok(room) = rustix::fs::statvfs(path) else { return };
@@ -198,7 +195,7 @@ impl Walk<'_> {
             let upper = unescaped(upper);
             // A container's overlay names folders of the host, which are not to be seen from
             // inside.
-            if self.root == Path::new("/") && !Path::new(&upper).is_dir() {
+            if self.tree.is_live() && !Path::new(&upper).is_dir() {
                 return;
             }
             self.line("upper", &upper);
@@ -252,7 +249,8 @@ impl Walk<'_> {
     /// A device's name by its number.
     fn name_of(&self, number: &str) -> Option<String> {
         let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
-        let place = self.real(&format!("/sys/dev/block/{number}")).filter(|_| plain && !number.is_empty())?;
+        let place =
+            self.tree.real(&format!("/sys/dev/block/{number}")).filter(|_| plain && !number.is_empty())?;
         let name = place.rsplit('/').next()?.to_string();
         // A tree of plain copies has the folder under its number.
         if name != number {
@@ -268,7 +266,7 @@ impl Walk<'_> {
         }
         let found = ["/sys/class/block/", "/sys/block/"]
             .iter()
-            .find_map(|folder| self.real(&format!("{folder}{name}")));
+            .find_map(|folder| self.tree.real(&format!("{folder}{name}")));
         let Some(place) = found else { return };
         self.line("block", name);
         self.line("sysfs", &place);
@@ -314,7 +312,7 @@ impl Walk<'_> {
 
     fn driver(&mut self, place: &str) {
         let folders = ["device/driver", "device/device/driver"];
-        let driver = folders.iter().find_map(|folder| self.real(&format!("{place}/{folder}")));
+        let driver = folders.iter().find_map(|folder| self.tree.real(&format!("{place}/{folder}")));
         let Some(driver) = driver.as_deref().and_then(|path| path.rsplit('/').next()) else { return };
         self.line("driver", driver);
         let module = POLLED.iter().find(|(known, _)| *known == driver);

@@ -1,5 +1,5 @@
-//! Reads what a machine says of itself: the live one, or any captured tree (a sosreport, a
-//! container's root, a hand-made fixture) under its own root.
+//! Reads what a machine says of itself: the live one, any captured tree (a container's root, a
+//! hand-made fixture) under its own root, or what tools of support collected of it (`archive`).
 //!
 //! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the
 //! current frequency wakes every CPU) or has side effects. Some files hold what identifies the
@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod compact;
 pub mod disk;
 pub mod in_use;
@@ -99,18 +100,23 @@ const FILES: &[&str] = &[
 /// `probe:affinity` a list of CPUs, `probe:architecture` as `uname -m` says it, `probe:page_bytes`
 /// a number, `probe:cpuid/N` the leaves of CPU N (see `machine::cpuid` for the form).
 pub fn read(root: &Path) -> Snapshot {
-    let root = captured_root(root);
-    let Ok(mut tree) = Tree::open(&root) else { return Snapshot::default() };
+    match Tree::open(&captured_root(root)) {
+        Ok(mut tree) => read_tree(&mut tree),
+        Err(_) => Snapshot::default(),
+    }
+}
+
+fn read_tree(tree: &mut Tree) -> Snapshot {
     for pattern in FILES {
-        for path in expand(&tree, pattern) {
+        for path in expand(tree, pattern) {
             tree.take(&path);
         }
     }
-    shortened(&mut tree);
-    enclosures(&mut tree);
-    control_groups(&mut tree);
-    cpus(&mut tree);
-    nodes(&mut tree);
+    shortened(tree);
+    enclosures(tree);
+    control_groups(tree);
+    cpus(tree);
+    nodes(tree);
     let mut snapshot = tree.finish();
     snapshot.blank();
     snapshot
@@ -130,17 +136,11 @@ pub fn group_folders(root: &Path) -> [Vec<String>; 2] {
     })
 }
 
-/// A sosreport and most archives keep /proc and /sys under a folder of their own.
+/// Most captured trees keep /proc and /sys under a folder of their own.
 fn captured_root(root: &Path) -> PathBuf {
-    let holds = |folder: &Path| folder.join("proc").is_dir() || folder.join("sys").is_dir();
-    if holds(root) {
-        return root.to_path_buf();
-    }
-    let inner = std::fs::read_dir(root).into_iter().flatten().take(1000).flatten().map(|entry| entry.path());
-    let mut inner: Vec<PathBuf> = inner.filter(|path| !path.is_symlink() && holds(path)).collect();
-    match inner.len() {
-        1 => inner.remove(0),
-        _ => root.to_path_buf(),
+    match Tree::open(root) {
+        Ok(tree) => root.join(archive::root_of(&tree).trim_start_matches('/')),
+        Err(_) => root.to_path_buf(),
     }
 }
 

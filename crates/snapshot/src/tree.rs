@@ -1,5 +1,5 @@
-//! A tree of files under any root, read without ever leaving it, blocking on it, or filling memory
-//! with it.
+//! A tree of files under any root, or of those in an archive, read without ever leaving it,
+//! blocking on it, or filling memory with it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::archive::Files;
 use model::{Entry, Snapshot};
 
 /// Files larger than this are stored as errno `EFBIG`: sysfs attributes end at 4 KiB, /proc files
@@ -24,15 +25,24 @@ const NAMES_LIMIT: usize = 1 << 17;
 const EFBIG: i32 = 27;
 
 pub(super) struct Tree {
+    source: Source,
+    stored: usize,
+    entries: BTreeMap<String, Entry>,
+    /// Content of folders stored so far, to the first folder with it.
+    folders: BTreeMap<String, String>,
+}
+
+enum Source {
+    Folder(Folder),
+    Files(Files),
+}
+
+struct Folder {
     root: OwnedFd,
     path: PathBuf,
     /// The running system itself: its kernel's own folders need no guard against links that lead
     /// out.
     live: bool,
-    stored: usize,
-    entries: BTreeMap<String, Entry>,
-    /// Content of folders stored so far, to the first folder with it.
-    folders: BTreeMap<String, String>,
 }
 
 impl Tree {
@@ -40,12 +50,33 @@ impl Tree {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
         let live = path == Path::new("/");
-        let path = path.to_path_buf();
-        Ok(Tree { root, path, live, stored: 0, entries: BTreeMap::new(), folders: BTreeMap::new() })
+        Ok(Tree::of(Source::Folder(Folder { root, path: path.to_path_buf(), live })))
     }
 
-    pub fn finish(self) -> Snapshot {
-        Snapshot { entries: self.entries }
+    pub fn of_files(files: Files) -> Tree {
+        Tree::of(Source::Files(files))
+    }
+
+    /// The same with a folder of it as root.
+    pub fn below(self, folder: &str) -> io::Result<Tree> {
+        match self.source {
+            Source::Folder(tree) => Tree::open(&tree.path.join(folder.trim_start_matches('/'))),
+            Source::Files(files) => Ok(Tree::of_files(files.below(folder))),
+        }
+    }
+
+    fn of(source: Source) -> Tree {
+        Tree { source, stored: 0, entries: BTreeMap::new(), folders: BTreeMap::new() }
+    }
+
+    /// Whether it is the running system itself.
+    pub fn is_live(&self) -> bool {
+        matches!(&self.source, Source::Folder(folder) if folder.live)
+    }
+
+    /// All that was stored; the tree can go on reading.
+    pub fn finish(&mut self) -> Snapshot {
+        Snapshot { entries: std::mem::take(&mut self.entries) }
     }
 
     /// What was stored so far, for parsers that decide what else to read.
@@ -74,80 +105,34 @@ impl Tree {
     }
 
     fn bytes(&self, path: &str, limit: usize) -> Result<Vec<u8>, Errno> {
-        // NONBLOCK: a pipe or a terminal must not hold us up.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        if !self.live {
-            // Opening a device can do things (a watchdog, a tape); so look before opening for
-            // reading.
-            let look = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
-            if !is_file(&look)? {
-                return Err(Errno::ISDIR);
-            }
-        }
-        let file = self.resolve(path, flags)?;
-        if !is_file(&file)? {
-            return Err(Errno::ISDIR);
-        }
-        let mut bytes = Vec::with_capacity(4096);
-        let mut chunk = [0u8; 16 << 10];
-        loop {
-            match rustix::io::read(&file, &mut chunk) {
-                Ok(0) => return Ok(bytes),
-                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-            if bytes.len() > limit {
-                return Err(Errno::FBIG);
-            }
+        match &self.source {
+            Source::Folder(folder) => folder.bytes(path, limit),
+            Source::Files(files) => files.bytes(path, limit),
         }
     }
 
-    /// Opens a path inside the root: absolute links are relative to it, `..` stops at it.
-    fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let relative = path.trim_start_matches('/');
-        let relative = if relative.is_empty() { "." } else { relative };
-        if self.live {
-            return rustix::fs::openat(&self.root, relative, flags, Mode::empty());
+    /// The path that links lead to, as seen from the root.
+    pub fn real(&self, path: &str) -> Option<String> {
+        match &self.source {
+            Source::Folder(folder) => folder.real(path),
+            Source::Files(files) => files.real(path),
         }
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(&self.root, relative, flags, Mode::empty(), resolve) {
-            // Kernels before 5.6 and some sandboxes: links that lead out are then not followed at
-            // all.
-            Err(Errno::NOSYS | Errno::PERM) => self.resolve_by_name(relative, flags),
-            other => other,
-        }
-    }
-
-    fn resolve_by_name(&self, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::NOENT);
-        let root = self.path.canonicalize().map_err(errno)?;
-        let full = root.join(relative).canonicalize().map_err(errno)?;
-        if !full.starts_with(&root) {
-            return Err(Errno::XDEV);
-        }
-        rustix::fs::open(&full, flags, Mode::empty())
     }
 
     /// Where a link leads by its own text; `None` for what is no link.
     pub fn link(&self, path: &str) -> Option<String> {
-        let (folder, name) = path.rsplit_once('/')?;
-        let folder = self.resolve(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).ok()?;
-        rustix::fs::readlinkat(folder, name, Vec::new()).ok()?.into_string().ok()
+        match &self.source {
+            Source::Folder(folder) => folder.link(path),
+            Source::Files(files) => files.link(path),
+        }
     }
 
     /// Names in a folder, sorted; none where there is no such folder.
     pub fn names(&self, folder: &str) -> Vec<String> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(directory) = self.resolve(folder, flags).and_then(Dir::new) else { return Vec::new() };
-        let mut names: Vec<String> = directory
-            .take(NAMES_LIMIT)
-            .map_while(Result::ok)
-            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_string))
-            .filter(|name| name != "." && name != "..")
-            .collect();
-        names.sort_unstable();
-        names
+        match &self.source {
+            Source::Folder(tree) => tree.names(folder),
+            Source::Files(files) => files.names(folder),
+        }
     }
 
     /// Numbers N of the names `prefixN` in a folder.
@@ -207,6 +192,90 @@ impl Tree {
     }
 }
 
+impl Folder {
+    fn bytes(&self, path: &str, limit: usize) -> Result<Vec<u8>, Errno> {
+        // NONBLOCK: a pipe or a terminal must not hold us up.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        if !self.live {
+            // Opening a device can do things (a watchdog, a tape); so look before opening for
+            // reading.
+            let look = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
+            if !is_file(&look)? {
+                return Err(Errno::ISDIR);
+            }
+        }
+        let file = self.resolve(path, flags)?;
+        if !is_file(&file)? {
+            return Err(Errno::ISDIR);
+        }
+        let mut bytes = Vec::with_capacity(4096);
+        let mut chunk = [0u8; 16 << 10];
+        loop {
+            match rustix::io::read(&file, &mut chunk) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            if bytes.len() > limit {
+                return Err(Errno::FBIG);
+            }
+        }
+    }
+
+    /// Opens a path inside the root: absolute links are relative to it, `..` stops at it.
+    fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let relative = path.trim_start_matches('/');
+        let relative = if relative.is_empty() { "." } else { relative };
+        if self.live {
+            return rustix::fs::openat(&self.root, relative, flags, Mode::empty());
+        }
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(&self.root, relative, flags, Mode::empty(), resolve) {
+            // Kernels before 5.6 and some sandboxes: links that lead out are then not followed at
+            // all.
+            Err(Errno::NOSYS | Errno::PERM) => self.resolve_by_name(relative, flags),
+            other => other,
+        }
+    }
+
+    fn resolve_by_name(&self, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::NOENT);
+        let root = self.path.canonicalize().map_err(errno)?;
+        let full = root.join(relative).canonicalize().map_err(errno)?;
+        if !full.starts_with(&root) {
+            return Err(Errno::XDEV);
+        }
+        rustix::fs::open(&full, flags, Mode::empty())
+    }
+
+    fn link(&self, path: &str) -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let folder = self.resolve(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).ok()?;
+        rustix::fs::readlinkat(folder, name, Vec::new()).ok()?.into_string().ok()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(directory) = self.resolve(folder, flags).and_then(Dir::new) else { return Vec::new() };
+        let mut names: Vec<String> = directory
+            .take(NAMES_LIMIT)
+            .map_while(Result::ok)
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_string))
+            .filter(|name| name != "." && name != "..")
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn real(&self, path: &str) -> Option<String> {
+        let root = self.path.canonicalize().ok()?;
+        let full = root.join(path.trim_start_matches('/')).canonicalize().ok()?;
+        let inner = full.strip_prefix(&root).ok()?;
+        Some(format!("/{}", inner.to_str()?))
+    }
+}
+
 fn is_file(file: &OwnedFd) -> Result<bool, Errno> {
     let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
     Ok(kind == FileType::RegularFile)
@@ -237,16 +306,17 @@ mod tests {
         symlink("../../../../../../../etc/hostname", folder.path().join("sys/d")).expect("links");
         symlink("e", folder.path().join("sys/e")).expect("links");
         // Where the kernel has no openat2, links with absolute targets are not followed.
+        let Source::Folder(inner) = &tree.source else { panic!("a folder was opened") };
         let known =
-            rustix::fs::openat2(&tree.root, "sys", OFlags::RDONLY, Mode::empty(), ResolveFlags::IN_ROOT);
+            rustix::fs::openat2(&inner.root, "sys", OFlags::RDONLY, Mode::empty(), ResolveFlags::IN_ROOT);
         let inside = known.is_ok().then(|| Entry::Text("in".into()));
         assert_eq!(tree.read("/sys/b/file"), inside);
         for path in ["/sys/c", "/sys/d", "/sys/e", "/sys/none", "/sys/a", "/sys/a/file/x"] {
             assert_eq!(tree.read(path), None, "{path}");
         }
-        let by_name = tree.resolve_by_name("sys/c", OFlags::RDONLY);
+        let by_name = inner.resolve_by_name("sys/c", OFlags::RDONLY);
         assert_eq!(by_name.err(), Some(Errno::XDEV));
-        assert!(tree.resolve_by_name("sys/a/file", OFlags::RDONLY).is_ok());
+        assert!(inner.resolve_by_name("sys/a/file", OFlags::RDONLY).is_ok());
     }
 
     #[test]

@@ -116,6 +116,7 @@ pub mod probe {
         DMIDECODE = "probe:dmidecode",
         DMIDECODE_SIGNS = "probe:dmidecode_signs",
         BLANKED = "probe:blanked",
+        ARCHIVE = "probe:archive",
         FOLDERS_CPU = "probe:folders/cpu",
         FOLDERS_NODE = "probe:folders/node",
     }

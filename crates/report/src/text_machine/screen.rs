@@ -9,11 +9,14 @@ use crate::screen::{HostPart, Screen, Tone};
 use crate::sections::screen::about;
 use diagnose::readiness::{self, Readiness};
 use diagnose::words::{capital, counted, listed, number_word};
-use machine::{Cache, CacheKind, Machine};
+use machine::{Archive, Cache, CacheKind, Machine};
 use model::Severity;
 
 /// Columns of a fact: one line of a terminal of 80.
 const FACT: usize = 63;
+
+/// Longer than any fact's line.
+const LONGEST: usize = 200;
 
 /// Lines of findings.
 const FINDINGS: usize = 6;
@@ -44,7 +47,9 @@ pub fn screen(machine: &Machine) -> Screen {
     };
     let clean = readiness::clean(machine);
     let clean = (!clean.is_empty()).then(|| format!("{}.", capital(&clean.join(", "))));
-    findings.truncate(FINDINGS);
+    // Each contradiction of sources has a line, beside the others.
+    let apart = machine.archive.as_ref().map_or(0, |archive| archive.contradictions.len());
+    findings.truncate(FINDINGS + apart);
     Screen {
         host: host(machine),
         word: verdict.words().into(),
@@ -89,6 +94,9 @@ fn table(machine: &Machine) -> Table {
         ("disk", disk(machine)),
         ("network", network::interfaces(machine)),
         ("load", facts::load(machine)),
+        ("read from", read_from(machine)),
+        ("only counted", archived(machine, |archive| &archive.counted)),
+        ("not in it", archived(machine, |archive| &archive.absent)),
     ];
     let row = |(name, fact): (&str, Option<String>)| {
         let fact = fitting(&fact?)?;
@@ -100,6 +108,33 @@ fn table(machine: &Machine) -> Table {
         rows: facts.into_iter().filter_map(row).collect(),
         folded: false,
     }
+}
+
+/// `sosreport: dmidecode, lscpu`: the tools whose words were understood.
+fn read_from(machine: &Machine) -> Option<String> {
+    let archive = machine.archive.as_ref()?;
+    let tool = |source: &String| source.split(' ').next().unwrap_or(source).to_string();
+    let mut tools: Vec<String> = archive.sources.iter().map(tool).collect();
+    tools.dedup();
+    match archive.sources.iter().any(|source| source.contains(' ')) {
+        true => Some(plain(&format!("{}: its files, {}", archive.kind, tools.join(", ")), LONGEST)),
+        false if archive.sources.is_empty() => Some(plain(&format!("{}: its files", archive.kind), LONGEST)),
+        false => Some(plain(&format!("what {} printed", archive.kind), LONGEST)),
+    }
+}
+
+/// A list of an archive's, which says in its last part how many had no room.
+fn archived(machine: &Machine, list: impl Fn(&Archive) -> &Vec<String>) -> Option<String> {
+    let all = list(machine.archive.as_ref()?);
+    let mut kept = all.len();
+    let text = |kept: usize| match all.len() - kept {
+        0 => all.join(", "),
+        more => format!("{} and {more} more (--json)", all[..kept].join(", ")),
+    };
+    while kept > 0 && text(kept).chars().count() > FACT {
+        kept -= 1;
+    }
+    (!all.is_empty()).then(|| plain(&text(kept), LONGEST))
 }
 
 /// As many of a fact's parts as its line has room for; what was cut elsewhere is left out.

@@ -143,7 +143,11 @@ fn nvme_below_a_partition_and_lvm() {
     assert_eq!(disk.trim_timer.as_deref(), Some("/etc/systemd/system/timers.target.wants/fstrim.timer"));
     assert_eq!(disk.name(), "xfs on /dev/dm-0");
     // The volume's own identity is nobody's business.
-    assert!(!reader::of_tree(tree.0.path()).expect("a mount table").contains("abcdefghijkl"));
+    assert!(
+        !reader::of_tree(crate::tree::Tree::open(tree.0.path()).expect("opens"))
+            .expect("a mount table")
+            .contains("abcdefghijkl")
+    );
 }
 
 #[test]
@@ -270,10 +274,11 @@ fn btrfs_on_several_devices() {
 fn trees_with_an_old_mount_table_only() {
     let tree = Tree::new("");
     fs::remove_file(tree.path("/proc/self/mountinfo")).expect("there");
-    assert_eq!(reader::of_tree(tree.0.path()), None);
+    assert_eq!(reader::of_tree(crate::tree::Tree::open(tree.0.path()).expect("opens")), None);
     tree.file("/proc/mounts", "/dev/sda / ext4 rw,relatime 0 0\n");
     tree.block(SATA, "8:0", &[]);
-    let text = reader::of_tree(tree.0.path()).expect("a mount table");
+    let text =
+        reader::of_tree(crate::tree::Tree::open(tree.0.path()).expect("opens")).expect("a mount table");
     assert!(text.contains("block sda\n"), "{text}");
 }
 

@@ -1,0 +1,156 @@
+//! Archives that were damaged, or made to harm.
+
+use super::*;
+
+const SMALL: tar::Limits = tar::Limits { unpacked: 1 << 20, file: 4096, kept: 64 << 10, entries: 100 };
+
+fn refused(bytes: &[u8]) -> String {
+    bounded(bytes, SMALL).expect_err("it is refused")
+}
+
+#[test]
+fn what_is_nothing_of_ours_is_told_what_can_be_read() {
+    let readable = [
+        "sosreport",
+        "insights",
+        "supportconfig",
+        "lstopo --of xml",
+        "lshw -json",
+        "hwinfo",
+        "lscpu",
+        "numactl --hardware",
+        "dmidecode",
+    ];
+    let others: [&[u8]; 9] = [
+        b"",
+        b"hello",
+        b"{}",
+        b"[1]",
+        b"<html></html>",
+        &[0; 4096],
+        b"\x1f\x8b\x08",
+        b"BZh9",
+        b"\xfd7zXZ\0\0\0",
+    ];
+    for bytes in others {
+        let why = refused(bytes);
+        for word in readable {
+            assert!(why.contains(word), "{bytes:?}: {why}");
+        }
+    }
+    let mut other = Made::default();
+    let why = refused(&other.file("photos/cat.txt", "meow").done());
+    assert!(why.contains("holds nothing of a machine"), "{why}");
+}
+
+#[test]
+fn bombs_end_at_their_limit() {
+    // A file of zeros that is not wanted is read, and not kept.
+    let mut made = Made::default();
+    made.entry("x/var/log/zeros", b'0', "", &vec![0; 2 << 20]);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(&made.done()).expect("packs");
+    let packed = gzip.finish().expect("packs");
+    assert!(packed.len() < 10_000);
+    assert!(refused(&packed).contains("unpacked it is larger"), "{}", refused(&packed));
+    let mut xz = Vec::new();
+    lzma_rs::xz_compress(&mut made.done().as_slice(), &mut xz).expect("packs");
+    assert!(refused(&xz).contains("unpacked it is larger"));
+    // Many small ones.
+    let mut many = Made::default();
+    for at in 0..101 {
+        many.file(&format!("x/etc/{at}"), "");
+    }
+    assert!(refused(&many.done()).contains("more entries"));
+    let mut large = Made::default();
+    for at in 0..30 {
+        large.file(&format!("x/proc/{at}"), &"y".repeat(4000));
+    }
+    assert!(refused(&large.done()).contains("larger than any machine"));
+    // A text that is none, without end.
+    assert!(refused(&[b'x'; 5000]).contains("no archive"));
+}
+
+#[test]
+fn a_damaged_archive_is_an_error() {
+    let whole = sosreport(&modules(2, 16)).done();
+    for length in [600, 5000, whole.len() / 2, whole.len() - 1100] {
+        let cut = read_bytes(&whole[..length]).expect_err("it is cut");
+        assert!(cut.contains("cut short"), "{length}: {cut}");
+    }
+    let mut broken = whole;
+    broken[512 + 3] ^= 0x40;
+    assert!(read_bytes(&broken).expect_err("damaged").contains("a header in it is damaged"));
+    // A size that would end nowhere.
+    let mut endless = Made::default();
+    endless.sized("x/proc/meminfo", b'0', "", (1 << 33) - 1, b"");
+    assert!(refused(&endless.done()).contains("cut short"));
+}
+
+#[test]
+fn names_lead_nowhere_else() {
+    let memory = "MemTotal: 1024 kB\n";
+    let mut made = Made::default();
+    made.file("x/proc/version", "Linux version 6.1 (x) #1");
+    made.file("../../proc/meminfo", memory).file("x/../../proc/meminfo", memory);
+    // A link first, and a file through it.
+    made.entry("x/sys", b'2', "/etc", b"").file("x/sys/devices/system/cpu/online", "0-3");
+    made.entry("x/proc/loadavg", b'2', "../../../../../../proc/loadavg", b"");
+    made.entry("x/proc/uptime", b'2', "/etc/hostname", b"");
+    made.entry("x/etc/hostname", b'1', "/etc/hostname", b"");
+    made.entry("x/proc/stat", b'2', "stat", b"");
+    made.entry("x/proc/cmdline", b'3', "", b"").entry("x/proc/swaps", b'6', "", b"");
+    let snapshot = read_bytes(&made.done()).expect("an archive");
+    let names: Vec<&str> = snapshot.entries.keys().map(String::as_str).collect();
+    assert_eq!(names, ["/proc/version"]);
+}
+
+/// A record of a pax header, which begins with its own length.
+fn record(key: &str, value: &str) -> String {
+    let rest = format!(" {key}={value}\n");
+    let length = (rest.len()..).find(|length| length.to_string().len() + rest.len() == *length);
+    format!("{}{rest}", length.expect("a length"))
+}
+
+#[test]
+fn long_names_hard_links_and_old_headers() {
+    let deep = format!("{}/proc/meminfo", "long".repeat(40));
+    let memory = "MemTotal: 1024 kB\n";
+    let mut gnu = Made::default();
+    gnu.entry("././@LongLink", b'L', "", format!("{deep}\0").as_bytes()).file("cut", memory);
+    let mut pax = Made::default();
+    pax.entry("pax", b'x', "", record("path", &deep).as_bytes()).file("cut", memory);
+    let mut hard = Made::default();
+    hard.file("x/proc/version", memory).entry("x/proc/meminfo", b'1', "x/proc/version", b"");
+    let mut early = Made::default();
+    early.entry("x/proc/meminfo", 0, "", memory.as_bytes());
+    for archive in [gnu, pax, hard, early] {
+        let snapshot = read_bytes(&archive.done()).expect("an archive");
+        assert_eq!(snapshot.text("/proc/meminfo"), Some("MemTotal: 1024 kB"));
+    }
+    // Names longer than any, and a pax header that says nonsense of its length.
+    let mut long = Made::default();
+    long.sized("././@LongLink", b'L', "", 2 << 20, b"");
+    assert!(read_bytes(&long.done()).expect_err("refused").contains("too long"));
+    for records in ["999 path=x\n", "0 path=x\n", "x y\n", "3 \n", " "] {
+        let mut odd = Made::default();
+        odd.entry("pax", b'x', "", records.as_bytes()).file("x/proc/meminfo", memory);
+        let snapshot = read_bytes(&odd.done()).expect("an archive");
+        assert_eq!(snapshot.text("/proc/meminfo"), Some("MemTotal: 1024 kB"), "{records:?}");
+    }
+}
+
+/// Files in pieces and too large ones are there, and not read.
+#[test]
+fn files_with_holes_and_large_ones_are_left_out() {
+    let mut made = Made::default();
+    made.entry("pax", b'x', "", record("GNU.sparse.major", "1").as_bytes());
+    made.file("x/proc/meminfo", "MemTotal: 1024 kB\n");
+    made.entry("x/proc/version", b'S', "", b"Linux").file("x/proc/loadavg", &"0".repeat(5000));
+    made.file("x/proc/uptime", "1 1");
+    let snapshot = bounded(made.done().as_slice(), SMALL).expect("an archive");
+    for path in ["/proc/meminfo", "/proc/version", "/proc/loadavg"] {
+        assert_eq!(snapshot.get(path), Some(&Entry::Failed(27)), "{path}");
+    }
+    assert_eq!(snapshot.text("/proc/uptime"), Some("1 1"));
+}
