@@ -225,8 +225,8 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
 }
 
 /// The reports in a text: what stands before a title is of the report above it, but for the lines
-/// that say whether the next one is valid. A table without a title, as logs have them, and a raw
-/// file are reports of their own.
+/// that say whether the next one is valid. A table without a title, as logs have them, a raw file
+/// and a page are reports of their own.
 fn reports(text: &str) -> Vec<&str> {
     let mut begins: Vec<usize> = Vec::new();
     // Where the lines before a title begin that belong to it.
@@ -240,8 +240,7 @@ fn reports(text: &str) -> Vec<&str> {
         let has_title = title(line).is_some();
         let is_untitled = lines::heads_table(word) && !std::mem::take(&mut titled);
         titled |= has_title;
-        let field = raw::field_name(line);
-        let is_raw = field.is_some() && field == *first_field.get_or_insert(field);
+        let is_raw = raw::field_name(line).is_some_and(|name| name == *first_field.get_or_insert(name));
         match (has_title || is_untitled || is_raw, before) {
             (true, _) => begins.push(own.take().unwrap_or(at)),
             (false, true) => own = own.or(Some(at)),
@@ -249,6 +248,9 @@ fn reports(text: &str) -> Vec<&str> {
             (false, false) => own = None,
         }
         at += line.len();
+    }
+    if page::is_one(text) {
+        begins = text.match_indices("<html").map(|(at, _)| at).collect();
     }
     begins.truncate(MOST_REPORTS);
     match begins.first_mut() {

@@ -96,7 +96,7 @@ fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
         sheet.left_out += 1;
         return;
     }
-    let mut chosen = [Cell::default(), Cell::default()];
+    let (mut chosen, mut ran) = ([Cell::default(), Cell::default()], [false; 2]);
     for (tune, column) in Tune::BOTH.into_iter().zip(["basecol", "peakcol"]) {
         let own = |mark: &'static str| {
             row.iter().filter(move |cell| cell.marks.contains(&column) && cell.marks.contains(&mark))
@@ -117,6 +117,7 @@ fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
             if cell.is_empty() {
                 continue;
             }
+            ran[tune as usize] = true;
             let mut cells = [Cell::default(), Cell::default()];
             cells[tune as usize] = cell.clone();
             sheet.rows.push(Row { name: name.to_string(), selected_table: false, cells });
@@ -125,11 +126,10 @@ fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
             }
         }
     }
-    let cells = chosen.map(|cell| match cell.is_empty() {
-        true => Cell { status: "NR".to_string(), ..Cell::default() },
-        false => cell,
-    });
-    sheet.rows.push(Row { name: name.to_string(), selected_table: true, cells });
+    for (cell, ran) in chosen.iter_mut().zip(ran) {
+        cell.status = if ran { "" } else { "NR" }.to_string();
+    }
+    sheet.rows.push(Row { name: name.to_string(), selected_table: true, cells: chosen });
 }
 
 /// A row of another table: a headline, or fields of the machine.

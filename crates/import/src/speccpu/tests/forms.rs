@@ -89,6 +89,7 @@ fn raw_files_behind_each_other_are_results_of_their_own() {
     assert_eq!(fact(&found[1], "product"), Some("Server 2"));
     assert_eq!(figures(&found[1]), figures(&one(&second)));
     assert_eq!(read(format!("{first}{second}{first}").as_bytes()).expect("two").len(), 2);
+    assert_eq!(read(format!("before:\n{first}after:\n{second}").as_bytes()).expect("two").len(), 2);
 }
 
 #[test]
@@ -158,6 +159,10 @@ fn a_page_says_what_its_text_says_and_is_not_concluded_from() {
     assert!(from_page.index[0].agrees(), "{:?}", from_page.index);
     let kinds = from_page.figures.iter().map(|figure| figure.judged.analysis.verdict.kind);
     assert!(kinds.into_iter().all(|kind| kind == VerdictKind::Rejected));
+    let other = page.replace("\"value\">", "\"value\">1").replace("64</td>", "32</td>");
+    assert_eq!(read(format!("{page}{other}").as_bytes()).expect("two").len(), 2);
+    let unmarked = page.replace("selected", "other");
+    assert!(reason(&one(&unmarked), "speccpu.505.mcf_r@free?tune=base#score").starts_with("no row of it"));
     let wrong = page_and_text(&rates, "17.9").0;
     assert!(one(&wrong).findings.iter().any(|finding| finding.rule == HEADLINE_DIFFERS));
 }
