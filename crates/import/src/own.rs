@@ -11,6 +11,7 @@ pub const INTERRUPTED: &str = "interrupted-result";
 pub const GENERATOR_BOUND: &str = "imported-generator-bound";
 
 pub const DOCUMENTED: &str = "documented-format";
+pub const THROTTLED: &str = "imported-throttled";
 
 /// Facts of one kind that are quoted.
 const QUOTED: usize = 5;
@@ -70,6 +71,14 @@ pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
+pub const THROTTLED_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "The tool that measured says that heat or power held the machine back while it did. The figures are of a machine in that room,          with that cooler, after so long a time, and the order of the tests decides which of them are lower.",
+    ),
+    ("When it fires", "The result says so itself: sbc-bench's `After at ...°C (throttled)`."),
+];
+
 pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
@@ -107,6 +116,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         INTERRUPTED => "interrupted",
         GENERATOR_BOUND => "CPU-bound",
         DOCUMENTED => "format",
+        THROTTLED => "throttled",
         doubts::NO_CPUS | doubts::CAPPED => "copies",
         doubts::CPU_TIME => "CPU time",
         doubts::EIGHT => "index",
@@ -126,6 +136,7 @@ pub struct Against {
     interrupted: Vec<Fact>,
     bound: Vec<Fact>,
     invalid: Vec<Fact>,
+    throttled: Vec<Fact>,
 }
 
 impl Against {
@@ -152,6 +163,12 @@ impl Against {
     pub fn invalid(&mut self, text: &str) {
         if self.invalid.len() < QUOTED {
             self.invalid.push(Fact::new("says", short(text), "the file"));
+        }
+    }
+
+    pub fn throttled(&mut self, text: &str) {
+        if self.throttled.len() < QUOTED {
+            self.throttled.push(Fact::new("says", short(text), "the file"));
         }
     }
 
@@ -207,6 +224,14 @@ impl Against {
                 "What it computed is wrong, what it asked for failed, or it did not keep to its own rules.",
                 "Look for the cause, and run it again: a faulty or overclocked machine, a miscompiled program, too small a size, a server that answers with errors.",
                 self.invalid,
+            ),
+            finding(
+                THROTTLED,
+                Severity::Warning,
+                "The machine was throttled while it was measured. Its figures are those of its cooling, too.",
+                "Its clock was lowered by heat or by power, as the tool says.",
+                "Cool it, or give it more power, and measure again before comparing it.",
+                self.throttled,
             ),
         ];
         findings.into_iter().flatten().collect()
