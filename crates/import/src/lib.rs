@@ -109,6 +109,7 @@ tools! {
     multichase
     core_to_core
     bw_mem
+    sbc_bench
     pub lmbench
 }
 

@@ -12,6 +12,7 @@ pub const GENERATOR_BOUND: &str = "imported-generator-bound";
 
 pub const DOCUMENTED: &str = "documented-format";
 pub const UNSURE: &str = "confidence-not-reached";
+pub const THROTTLED: &str = "imported-throttled";
 
 /// Facts of one kind that are quoted.
 const QUOTED: usize = 5;
@@ -71,6 +72,14 @@ pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
+pub const THROTTLED_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "The tool that measured says that heat or power held the machine back while it did. The figures are of a machine in that room,          with that cooler, after so long a time, and the order of the tests decides which of them are lower.",
+    ),
+    ("When it fires", "The result says so itself: sbc-bench's `After at ...°C (throttled)`."),
+];
+
 pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
@@ -122,6 +131,7 @@ pub fn topic(rule: &str) -> Option<&'static str> {
         GENERATOR_BOUND => "CPU-bound",
         DOCUMENTED => "format",
         UNSURE => "confidence",
+        THROTTLED => "throttled",
         doubts::NO_CPUS | doubts::CAPPED => "copies",
         doubts::CPU_TIME => "CPU time",
         doubts::EIGHT => "index",
@@ -142,6 +152,7 @@ pub struct Against {
     bound: Vec<Fact>,
     invalid: Vec<Fact>,
     unsure: Vec<Fact>,
+    throttled: Vec<Fact>,
 }
 
 impl Against {
@@ -175,6 +186,12 @@ impl Against {
     pub fn unsure(&mut self, text: &str) {
         if self.unsure.len() < QUOTED {
             self.unsure.push(Fact::new("says", short(text), "the file"));
+        }
+    }
+
+    pub fn throttled(&mut self, text: &str) {
+        if self.throttled.len() < QUOTED {
+            self.throttled.push(Fact::new("says", short(text), "the file"));
         }
     }
 
@@ -238,6 +255,14 @@ impl Against {
                 "Something beside the test changed from pass to pass: other load, the clock, placement, or the network.",
                 "Run it longer, with more passes, and on a quiet machine.",
                 self.unsure,
+            ),
+            finding(
+                THROTTLED,
+                Severity::Warning,
+                "The machine was throttled while it was measured. Its figures are those of its cooling, too.",
+                "Its clock was lowered by heat or by power, as the tool says.",
+                "Cool it, or give it more power, and measure again before comparing it.",
+                self.throttled,
             ),
         ];
         findings.into_iter().flatten().collect()

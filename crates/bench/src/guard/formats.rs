@@ -80,6 +80,32 @@ pub const FORMATS: &[Format] = &[
         "kB/s",
         By(r"^[A-Za-z][\w()/-]* +(?:[0-9.]+k +)*([0-9.]+)k *$"),
     ),
+    tool("bw_mem", "bw_mem bandwidth", "MB/s", By(r"^[0-9]+\.[0-9]+ ([0-9]+\.[0-9]+)\r?$")),
+    Format {
+        better: Lower,
+        ..tool(
+            "multichase",
+            "multichase latency",
+            "ns",
+            By(r"^(?:[0-9]{10}\.[0-9]{6})? *([0-9]+\.[0-9]+)\r?$"),
+        )
+    },
+    tool(
+        "multiload",
+        "multiload bandwidth",
+        "MiB/s",
+        By(r"^[0-9]+\s*,(?:\s*[0-9.]+\s*,){7}\s*([1-9][0-9]*)\s*,"),
+    ),
+    Format {
+        better: Lower,
+        ..tool(
+            "core-to-core-latency",
+            "core-to-core latency, mean of pairs",
+            "ns",
+            By(r"^ *Mean latency: (?:\x1b\[[0-9;]*m)*([0-9.]+)"),
+        )
+    },
+    tool("mlc", "MLC bandwidth, all reads", "MB/s", By(r"^ALL Reads *: *\s*([0-9.]+)")),
 ];
 
 const fn tool(name: &'static str, title: &'static str, unit: &'static str, find: Find) -> Format {
@@ -292,6 +318,16 @@ mod tests {
                 "type             16 bytes     64 bytes\nmd5              74114.08k   200160.70k\n",
                 200_160.7,
             ),
+            ("bw_mem", "8.39 5403.78\n", 5403.78),
+            ("multichase", "chase = simple\n  126.3  avg=126.3\n 126.3\n", 126.3),
+            ("multichase", "1795971822.097855 19.821\n", 19.821),
+            (
+                "multiload",
+                "Samples\t, Byte/thd\t, LdAvgMibs\n3     \t, 67108864   \t, 0       \t, 0.000   \t, 0       \t, 0.000   \t, 2       \t, 13798   \t, 12809   \t, 0.170   \t, --------\t, memcpy-libc\n",
+                12_809.0,
+            ),
+            ("core-to-core-latency", "    Mean latency: \u{1b}[1;37m125.4\u{1b}[0mns\n", 125.4),
+            ("mlc", "ALL Reads        :\t158811.2\n3:1 Reads-Writes :\t150602.4\n", 158_811.2),
         ] {
             assert_eq!(read(tool, text), Ok(value), "{tool}");
         }

@@ -188,6 +188,13 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/own.rs",
     },
     Topic {
+        id: own::THROTTLED,
+        also: &[],
+        title: "an imported result of a machine that was throttled",
+        sections: || fixed(own::THROTTLED_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
         id: own::DOCUMENTED,
         also: &[],
         title: "an imported result of a format that nobody here saw in use",

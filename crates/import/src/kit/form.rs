@@ -140,6 +140,16 @@ impl Said<'_> {
         self.against.interrupted(text);
     }
 
+    /// Figures that contradict each other.
+    pub fn disagree(&mut self, what: &str, text: &str) {
+        self.against.disagree(what, text.to_string(), "the file");
+    }
+
+    /// The tool itself says that heat or power held the machine back.
+    pub fn throttled(&mut self, text: &str) {
+        self.against.throttled(text);
+    }
+
     /// A rate that is not its amount over its time; all three as printed, in units that fit.
     pub fn rate(&mut self, what: &str, rate: Option<Number>, amount: Option<Number>, time: Option<Number>) {
         if let (Some(rate), Some(amount), Some(time)) = (rate, amount, time)

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use crate::kit::Table;
 use crate::kit::form::Form;
 use crate::{
-    Imported, coremark, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, stream, stress_ng, wrk,
+    Imported, coremark, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench, stream,
+    stress_ng, wrk,
 };
 
-const FORMS: [&Form; 11] = [
+const FORMS: [&Form; 12] = [
     &coremark::FORM,
     &hpcg::FORM,
     &hpl::FORM,
@@ -17,6 +18,7 @@ const FORMS: [&Form; 11] = [
     &npb::FORM,
     &openssl::FORM,
     &perf_bench::FORM,
+    &sbc_bench::FORM,
     &stream::FORM,
     &stress_ng::FORM,
     &wrk::FORM,
@@ -97,6 +99,7 @@ Initialised 2 threads in 0 ms.
  Initialization time =      0.0114
 stress-ng: fail:  [71] vm: detected 2 bit errors while stressing memory
 stress-ng: info:  [71] skipped: 1: rdrand (1)
+ATTENTION: Throttling might have occured on CPUs 4-5. Check the log for details.
   Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
 ";
     let cases = super::foreign::cases();

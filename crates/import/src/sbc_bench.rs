@@ -1,0 +1,142 @@
+//! sbc-bench by Thomas Kaiser: what its summary says of tinymembench, ramlat, 7-zip and OpenSSL, and
+//! whether the machine was throttled.
+
+use crate::Format;
+use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
+use crate::kit::{Does, Run, line};
+use model::Better;
+
+pub(crate) const FORM: Form = Form {
+    format: Format("sbc-bench summary"),
+    program: "sbc-bench.sh",
+    remark: "sbc-bench sets governors to performance while it measures, so that its figures are not those of the machine as it is used; it \
+             builds some of its programs on the machine, with that machine's compiler",
+    documented: false,
+    signs: &["sbc-bench v"],
+    marks: &["begin"],
+    lines: &[
+        line("begin", Does::Begins, r"(?:Tested with )?sbc-bench v(?<value>[\d.]+)(?: on .*)?"),
+        line(
+            "memory",
+            Does::Adds,
+            r"\* (?:(?<cpu>cpu\d+)(?: \((?<core>[^()]+)\))?: )?memcpy: (?<copy>[\d.]+) MB/s(?:, memchr: (?<search>[\d.]+) MB/s)?, memset: (?<set>[\d.]+) MB/s",
+        ),
+        line("copied", Does::Once, r"memcpy: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
+        line("set", Does::Once, r"memset: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
+        line(
+            "latency",
+            Does::Adds,
+            r"\* (?:(?<cpu>cpu\d+)(?: \((?<core>[^()]+)\))? )?(?<size>\d+)(?<size_unit>M) latency: (?<a>[\d.]+) (?<b>[\d.]+) (?<c>[\d.]+) (?<d>[\d.]+) (?<e>[\d.]+) (?<f>[\d.]+) (?<g>[\d.]+) (?<h>[\d.]+)",
+        ),
+        line(
+            "zip",
+            Does::Once,
+            r"\* 7-zip MIPS \(3 consecutive runs\): (?<a>\d+), (?<b>\d+), (?<c>\d+) \((?<mean>[\d.]+) avg\)(?:, single-threaded: (?<alone>\d+))?",
+        ),
+        line(
+            "zip",
+            Does::Once,
+            r"7-zip total scores \(3 consecutive runs\): (?<a>\d+), ?(?<b>\d+), ?(?<c>\d+)(?:, .*)?",
+        ),
+        line(
+            "cipher",
+            Does::Adds,
+            r"\* `(?<cipher>aes-\d+-cbc) +(?<a>[\d.]+)k +(?<b>[\d.]+)k +(?<c>[\d.]+)k +(?<d>[\d.]+)k +(?<e>[\d.]+)k +(?<f>[\d.]+)k(?: \((?<core>[^()]+)\))?`",
+        ),
+        line("throttled", Does::Adds, r"(?<value>After(?: at [\d.]+°C)? \(throttled\)):"),
+        line("throttled", Does::Adds, r"(?<value>ATTENTION: (?:.* )?[Tt]hrottling .*)"),
+        line("kernel", Does::Once, r"\* Kernel (?<value>\S+) / CONFIG_HZ=\d+"),
+        line("compiler", Does::Once, r"\* Compiler: (?<value>.+)"),
+        line(
+            "rest",
+            Does::Nothing,
+            r"(?:Before|After)(?: at [\d.]+°C)?:|It seems neither throttling nor .*|Memory performance:",
+        ),
+    ],
+    facts: &[("sbc-bench", "begin"), ("kernel", "kernel"), ("compiler", "compiler")],
+    told: &[],
+    flags: &["-c"],
+    settings: &[],
+    figures: &[
+        memory("memory.copy", "memcpy"),
+        memory("memory.search", "memchr"),
+        memory("memory.set", "memset"),
+        memory("copied", "memcpy"),
+        memory("set", "memset"),
+        latency("latency.a", "latency_1x32"),
+        latency("latency.b", "latency_2x32"),
+        latency("latency.c", "latency_1x64"),
+        latency("latency.d", "latency_2x64"),
+        latency("latency.e", "latency_1xptr"),
+        latency("latency.f", "latency_2xptr"),
+        latency("latency.g", "latency_4xptr"),
+        latency("latency.h", "latency_8xptr"),
+        zip("zip.a", "mips"),
+        zip("zip.b", "mips"),
+        zip("zip.c", "mips"),
+        zip("zip.alone", "mips_single_threaded"),
+        cipher("cipher.a", "bandwidth_16"),
+        cipher("cipher.b", "bandwidth_64"),
+        cipher("cipher.c", "bandwidth_256"),
+        cipher("cipher.d", "bandwidth_1024"),
+        cipher("cipher.e", "bandwidth_8192"),
+        cipher("cipher.f", "bandwidth_16384"),
+    ],
+    headlines: &["mips", "memcpy"],
+    check,
+};
+
+tool!(FORM, "summaries of sbc-bench");
+
+const CORE: &[Setting] = &[param("core", "core"), param("cpu", "cpu")];
+const SIZED: &[Setting] = &[param("core", "core"), param("cpu", "cpu"), point("bytes", "latency.size")];
+const CIPHER: &[Setting] = &[param("cipher", "cipher"), param("core", "core")];
+
+/// Of tinymembench, in millions of bytes.
+const fn memory(place: &'static str, metric: &'static str) -> Row {
+    Row {
+        unit: "GB/s",
+        scale: Scale::By(1e-3),
+        settings: CORE,
+        ..Row::rate(place, "sbc-bench.tinymembench", metric)
+    }
+}
+
+/// Of ramlat, by its columns: how many loads at once, and how wide.
+const fn latency(place: &'static str, metric: &'static str) -> Row {
+    Row { unit: "ns", better: Better::Lower, settings: SIZED, ..Row::rate(place, "sbc-bench.ramlat", metric) }
+}
+
+const fn zip(place: &'static str, metric: &'static str) -> Row {
+    Row { unit: "MIPS", ..Row::rate(place, "sbc-bench.7-zip", metric) }
+}
+
+/// Thousands of bytes a second, of blocks of so many bytes.
+const fn cipher(place: &'static str, metric: &'static str) -> Row {
+    Row {
+        unit: "GB/s",
+        scale: Scale::By(1e-6),
+        settings: CIPHER,
+        ..Row::rate(place, "sbc-bench.openssl", metric)
+    }
+}
+
+fn check(run: &Run, said: &mut Said) {
+    run.all("throttled").filter_map(|hit| hit.text("value")).for_each(|text| said.throttled(text));
+    if run.hit("cipher").is_some() {
+        said.remark("what OpenSSL did is of one CPU each; two lines of one kind of core are not told apart");
+    }
+    if let Some(zip) = run.hit("zip")
+        && let (Some(mean), Some(a), Some(b), Some(c)) =
+            (zip.number("mean"), zip.number("a"), zip.number("b"), zip.number("c"))
+    {
+        // It rounds the mean to tens.
+        let own = (a.value + b.value + c.value) / 3.0;
+        if (own - mean.value).abs() > 0.02 * own {
+            said.disagree(
+                "7-zip MIPS",
+                &format!("it says {} on average; its runs give {own:.0}", mean.value),
+            );
+        }
+    }
+}
