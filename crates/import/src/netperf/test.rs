@@ -37,7 +37,11 @@ pub struct Test {
 impl Test {
     pub fn of(run: &Run, values: &Values) -> Test {
         let banner = run.hit("begin");
-        let asked = run.asked.as_ref();
+        // Without its banner a run is of the command above only where that asked for none.
+        let is_its = |asked: &&Asked| {
+            banner.is_some() || run.hit("died").is_some() || asked.value(&["-P"]) == Some("0")
+        };
+        let asked = run.asked.as_ref().filter(is_its);
         let told = |name: &str| values.get(name).copied();
         let asked_test = asked.map(|asked| asked.value(&["-t"]).unwrap_or("TCP_STREAM"));
         let named = banner.and_then(|hit| hit.text("test"));

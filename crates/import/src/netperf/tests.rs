@@ -104,6 +104,15 @@ fn what_nothing_tells_is_no_figure() {
     assert_eq!(values(&asked, key), [9.41425]);
     let megabytes = format!("$ netperf -H h -f M -P 0\n{row}");
     assert_eq!(values(&megabytes, key), [rounded(9414.25 * 8.0 * 1_048_576.0 / 1e9)]);
+    // Another program's row, below a command that would have printed a banner.
+    let others = crate::read(format!("$ netperf -H h\n$ other\n{row}").as_bytes());
+    assert!(
+        others.iter().flatten().flat_map(|one| &one.figures).all(|one| one
+            .judged
+            .analysis
+            .estimate
+            .is_none())
+    );
     // Neither the test nor the unit is told.
     let bare = format!("of netperf\nnetperf said\n{row}");
     let all = crate::read(bare.as_bytes()).map(|all| all.len());
