@@ -68,6 +68,7 @@ macro_rules! replayed {
 }
 
 replayed! {
+    archive
     cpuid
     cpuset
     dmidecode_text
