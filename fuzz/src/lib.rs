@@ -2,6 +2,7 @@
 //! must hold of the answer. `crates/cli/tests/it/corpus.rs` includes this file and replays the
 //! committed corpus, without libFuzzer.
 
+mod archive;
 mod cpuid;
 mod cpuset;
 mod dmidecode_text;
@@ -16,6 +17,7 @@ pub mod tree;
 mod visible;
 mod visits;
 
+pub use archive::archive;
 pub use cpuid::cpuid;
 pub use cpuset::cpuset;
 pub use dmidecode_text::dmidecode_text;
@@ -32,7 +34,8 @@ pub use visits::visits;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its program and of its corpus folder.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
+    ("archive", archive),
     ("cpuid", cpuid),
     ("cpuset", cpuset),
     ("dmidecode_text", dmidecode_text),

@@ -27,9 +27,8 @@ use snapshot::{archive, disk};
 Examples:
   assay machine                          this host, and what of it will disturb a measurement
   assay machine --all                    drawn, with every fact
-  assay machine --root sosreport-db7.tar.xz  another machine by what was collected of it: sosreport,
-                                         supportconfig, insights, lstopo's XML, lshw, hwinfo, lscpu, or
-                                         a folder with copies of /proc and /sys
+  assay machine --root sos-db7.tar.xz    another machine by what was collected of it: sosreport, supportconfig,
+                                         insights, lstopo's XML, lshw, hwinfo, lscpu, or copies of /proc and /sys
   assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
   assay machine --from db7.json.gz --json

@@ -189,6 +189,8 @@ fn is_wanted(name: &str) -> bool {
         ["sys", rest @ ..] => rest.first().is_none_or(|first| SYS.contains(first)),
         ["etc", rest @ ..] => rest.is_empty() || rest == ["hostname"],
         ["run", rest @ ..] => rest.len() < 3,
+        // Old systems mount control groups there.
+        ["dev", rest @ ..] => rest.is_empty() || rest[0].starts_with("c") || rest == ["kvm"],
         [".dockerenv"] => true,
         [folder, rest @ ..] if LAYOUTS.iter().any(|layout| layout.sign == *folder) => {
             rest.last().is_none_or(|file| is_of_tool(file))

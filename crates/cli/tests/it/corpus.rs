@@ -72,6 +72,7 @@ macro_rules! replayed {
 }
 
 replayed! {
+    archive
     cpuid
     cpuset
     dmidecode_text

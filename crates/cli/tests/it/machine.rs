@@ -1,6 +1,7 @@
 //! `assay machine` against real machines with known answers, and against trees that no machine
 //! would show.
 
+mod archives;
 mod dimms;
 mod enclosed;
 mod fixtures;

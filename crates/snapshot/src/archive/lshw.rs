@@ -41,7 +41,7 @@ fn read(bytes: &[u8], told: &mut Told) {
         node => flatten(node, 0, &mut nodes),
     }
     let mut printout = Printout::default();
-    let (mut modules, mut sockets) = (0usize, 0usize);
+    let (mut modules, mut sockets, mut installed) = (0usize, 0usize, 0u64);
     for node in nodes {
         let text = |name: &str| node[name].as_str();
         let id = text("id").unwrap_or("");
@@ -51,7 +51,7 @@ fn read(bytes: &[u8], told: &mut Told) {
                 let system = printout.structure(1, "System Information");
                 system.field("Manufacturer", vendor).field("Product Name", text("product"));
                 system.field("Version", text("version"));
-                told.claim(Subject::Host, id);
+                told.host(id);
             }
             "memory" if id == "firmware" => {
                 let firmware = printout.structure(0, "BIOS Information");
@@ -73,10 +73,10 @@ fn read(bytes: &[u8], told: &mut Told) {
                 processor.field("Version", product.or(text("version")));
             }
             "memory" if id == "memory" || id.starts_with("memory:") => {
-                let bytes = node["size"].as_u64();
-                if let Some(bytes) = bytes.filter(|_| text("description").is_some_and(is_system)) {
-                    told.claim(Subject::Installed, bytes);
-                }
+                // Some firmware has an array for each processor, and a node each.
+                let is_system = text("description").is_some_and(is_system);
+                let bytes = node["size"].as_u64().filter(|_| is_system).unwrap_or(0);
+                installed = installed.saturating_add(bytes);
             }
             "memory" if id == "bank" || id.starts_with("bank:") => {
                 modules += 1;
@@ -84,6 +84,9 @@ fn read(bytes: &[u8], told: &mut Told) {
             }
             _ => {}
         }
+    }
+    if installed > 0 {
+        told.claim(Subject::Installed, installed);
     }
     if sockets > 0 {
         told.claim(Subject::Sockets, sockets);

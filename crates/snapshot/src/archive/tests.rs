@@ -314,6 +314,24 @@ fn a_supportconfig_is_cut_into_its_sections() {
 }
 
 #[test]
+fn what_is_kept_of_an_archive() {
+    for path in [
+        "x/proc/stat",
+        "x/dev/cpuset/a/cpus",
+        "x/data/sys/block/sda/size",
+        "x/sos_commands/a/lscpu",
+        "x/hardware.txt",
+    ] {
+        assert!(is_wanted(path), "{path}");
+    }
+    for path in
+        ["x/var/log/messages", "x/proc/4711/maps", "x/sos_commands/a/dmesg", "x/etc/passwd", "x/../proc/stat"]
+    {
+        assert!(!is_wanted(path), "{path}");
+    }
+}
+
+#[test]
 fn a_plain_tree_in_an_archive_is_the_tree() {
     let (folder, live) = in_folder(&made());
     for root in ["", "somewhere", "./somewhere"] {
