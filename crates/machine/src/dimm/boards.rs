@@ -101,10 +101,10 @@ pub(super) const RULES: &[Rule] = &[
         "Dell PowerEdge, Xeon E's boards with a desktop's processor",
         Layout::Round,
         "rasdaemon's labels by the kernel's EDAC for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
-         channel 1",
+         channel 1; R340 manual: the same of R240's generation",
     )
     .by(&["dell"])
-    .named(&["r230", "r330", "t130", "t330"])
+    .named(&["r230", "r330", "t130", "t330", "r240", "r340"])
     .of(&[Core])
     .locators(DELL_NAMES),
     rule(
@@ -233,10 +233,10 @@ pub(super) const RULES: &[Rule] = &[
         Layout::RowsGoOn,
         "Lenovo Storage DX8200 (System x3650 M5) documentation, DIMM installation sequence: 1, 4, 9, 12, 2, 5, 8, \
          11, 3, 6, 7, 10; the next processor counts on from 13. System x3550 M5 installation and service guide, \
-         table 28: the same",
+         table 28: the same; an inventory of Flex System x240 M5 fills 1, 4, 9, 12, 13, 16, 21, 24",
     )
     .by(&["lenovo", "ibm"])
-    .named(&["x3650 m5", "x3550 m5"])
+    .named(&["x3650 m5", "x3550 m5", "x240 m5"])
     .of(FOUR_CHANNELS)
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])

@@ -273,3 +273,14 @@ pub(super) const ORACLE_EIGHT: &[(u32, u32)] =
 
 pub(super) const ORACLE_TWELVE: &[(u32, u32)] =
     &[(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)];
+
+/// HPE_TWELVE without the second slots of the outer channels.
+pub(super) const HPE_EIGHT: &[(u32, u32)] = &[(5, 0), (4, 0), (3, 0), (3, 1), (0, 1), (0, 0), (1, 0), (2, 0)];
+
+/// HP_NINE without the third channel's third slot.
+pub(super) const IBM_EIGHT: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 1), (2, 0)];
+
+/// Two channels of three slots, of which the last is filled first.
+pub(super) const HP_SIX_OF_TWO: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)];
+
+pub(super) const TWO: &[(u32, u32)] = &[(0, 0), (1, 0)];

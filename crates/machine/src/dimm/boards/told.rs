@@ -5,14 +5,15 @@
 //! model's inventories (linuxhw/DMI) must fill its slots as such channels are filled.
 
 use super::super::cpus::Family::{
-    Core, EmeraldRapids, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Nehalem, Opteron6000, SandyBridgeEn,
-    SandyBridgeEp, SapphireRapids,
+    Core, EmeraldRapids, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Nehalem, Opteron4000, Opteron6000,
+    SandyBridgeEn, SandyBridgeEp, SapphireRapids, XeonE,
 };
 use super::super::platforms::{Layout, Rule, rule};
 use super::slots::{
-    DELL_TOWER_SIX, DELL_TOWER_TWELVE, HP_NINE, HP_OPTERON_EIGHT, HP_OPTERON_TWELVE, HP_SIX_UP,
-    ICE_LAKE_TURNED, LENOVO_SIX, LENOVO_SIXTEEN_BACK, LENOVO_TOWER_V2, LENOVO_WORKSTATION_EIGHT,
-    LENOVO_WORKSTATION_SIX, ORACLE_EIGHT, ORACLE_TWELVE, ROWS_SIX, ROWS_TWELVE,
+    DELL_TOWER_SIX, DELL_TOWER_TWELVE, HP_NINE, HP_OPTERON_EIGHT, HP_OPTERON_TWELVE, HP_SIX_OF_TWO,
+    HP_SIX_UP, HPE_EIGHT, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX, LENOVO_SIXTEEN_BACK,
+    LENOVO_TOWER_V2, LENOVO_TWELVE, LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ORACLE_EIGHT,
+    ORACLE_TWELVE, ROWS_SIX, ROWS_TWELVE, TWO,
 };
 use super::{DELL_NAMES, SKYLAKE_BOARDS};
 
@@ -207,4 +208,101 @@ pub(in super::super) const RULES: &[Rule] = &[
     .locators(&["dimm{number}"])
     .alone()
     .unordered(),
+    rule(
+        "HPE ProLiant Gen10 with eight slots a processor (Xeon Scalable)",
+        Layout::Lists(&[HPE_EIGHT]),
+        "HPE white paper \"Population rules for DIMMs in HPE Gen10 servers with Intel Xeon Scalable processors\": order of \
+         the channels on boards with twelve; DL160 Gen10 fills 1, 2, 3 with three modules, BL460c Gen10 3 with one; \
+         second slots on the inner channels, as on Lenovo SR570",
+    )
+    .by(&["hp"])
+    .named(&["bl460c gen10", "dl160 gen10"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["proc {socket} dimm {number}"])
+    .counting_from_one(),
+    rule(
+        "HP Z6 and Z8 G4 (Xeon Scalable)",
+        Layout::Lists(&[LENOVO_SIX, LENOVO_TWELVE]),
+        "the kernel's EDAC on a Z8 G4 (grondo/edac-utils, request 22): CPU0-DIMM3 is channel 1, slot 0 of controller 0; \
+         single modules fill 1, 3, 5, 8, 10, 12, as on Lenovo SN550, whose slots run likewise from the outer channels to \
+         the inner ones and out; three on one controller fill 1, 2, 3 of a Z6 G4",
+    )
+    .by(&["hp"])
+    .named(&["z6 g4", "z8 g4"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["cpu{socket}-dimm{number}"]),
+    rule(
+        "Dell PowerEdge, Opteron",
+        Layout::Round,
+        "Dell R815 technical guide, memory: four channels of two slots, filled in the order of their numbers, the first of \
+         each channel first; Dell's manuals of EPYC go on from there: channel n = slots A(n) and A(n) + channels",
+    )
+    .by(&["dell"])
+    .named(&["poweredge r815", "poweredge r715", "poweredge r515"])
+    .of(&[Opteron4000, Opteron6000])
+    .locators(DELL_NAMES),
+    rule(
+        "HP ProLiant DL120 G6 (Xeon 3400)",
+        Layout::Lists(&[HP_SIX_OF_TWO]),
+        "the letters of its names (3A 2C 1E, 6B 5D 4F) are the order of filling, two channels in turns",
+    )
+    .by(&["hp"])
+    .named(&["dl120 g6"])
+    .of(&[Core])
+    .locators(&["dimm{number}{any-letter}"])
+    .alone(),
+    rule(
+        "HPE ProLiant MicroServer Gen10",
+        Layout::Lists(&[TWO]),
+        "the banks of the same board with other firmware: DIMM 1 = CHANNEL A, DIMM 2 = CHANNEL B",
+    )
+    .by(&["hp"])
+    .named(&["microserver gen10"])
+    .locators(&["dimm {number}"])
+    .banks(&[""])
+    .alone(),
+    rule(
+        "IBM System x M2 and x3400 M3 (Xeon 5500/5600)",
+        Layout::Lists(&[IBM_EIGHT]),
+        "IBM System x3550 M3 (type 7944) guide for nine slots; one module a channel fills 3, 6, 8 of x3550 M2, two 2, 3, 5, \
+         6, 8 of x3400 M3",
+    )
+    .by(&["ibm"])
+    .named(&["x3550 m2", "x3650 m2", "system x -[7946", "x3400 m3"])
+    .of(&[Nehalem])
+    .locators(&["dimm{number}"])
+    .each(8),
+    rule(
+        "IBM System x M4 (Xeon E5-2400)",
+        Layout::Lists(&[HP_SIX_UP]),
+        "IBM System x3630 M4 guide: three channels of two slots; one module a channel fills 1, 3, 5 of x220, two of unlike \
+         size a channel 1 to 4 of x3300 M4",
+    )
+    .by(&["ibm"])
+    .named(&["x3300 m4", "system x220"])
+    .of(&[SandyBridgeEn, IvyBridgeEn])
+    .locators(&["dimm {number}"])
+    .each(6),
+    rule(
+        "IBM iDataPlex dx360 M4 (Xeon E5)",
+        Layout::RowsGoOn,
+        "IBM System x3550 M4 guide: channels in rows, the outer slots first; four modules a processor fill 1, 3, 6, 8, 9, \
+         11, 14, 16",
+    )
+    .by(&["ibm"])
+    .named(&["dx360 m4"])
+    .of(&[SandyBridgeEp, IvyBridgeEp])
+    .locators(&["dimm {number}"])
+    .each(8),
+    rule(
+        "IBM and Lenovo System x3250 (Xeon E3)",
+        Layout::Lists(&[LENOVO_FOUR]),
+        "Lenovo System x3250 M4 guide: pairs on two channels are connectors 1 and 3, 2 and 4; its firmware lists 4, 3, 2, 1, as \
+         that of SR250 does",
+    )
+    .by(&["ibm", "lenovo"])
+    .named(&["x3250 m4", "x3250 m6"])
+    .of(&[XeonE])
+    .locators(&["dimm{number}", "dimm {number}"])
+    .alone(),
 ];

@@ -40,8 +40,8 @@ fn system_x_counts_on_over_its_processors() {
         .flat_map(|cpu| (0..3).flat_map(move |slot| (0..3).map(move |channel| (cpu, channel, slot))))
         .collect();
     assert_eq!(places, expected);
-    // M2 has eight slots a processor, and no document here.
-    let places = filled("IBM", "System x3550 M2 -[794622V]-", &[X5660; 2], &names[..16], &[1, 9]);
+    // x3500 M2 has eight slots a processor, and no document here.
+    let places = filled("IBM", "System x3500 M2 -[783922V]-", &[X5660; 2], &names[..16], &[1, 9]);
     assert_eq!(places, [(99, 99, 99); 2]);
     // x3550 M5 guide, table 28: two processors, sets of a channel's first slots.
     let names = numbered("Dimm #", 1..=24);

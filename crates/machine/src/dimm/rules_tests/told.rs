@@ -211,3 +211,68 @@ fn chipsets_and_nodes_by_number() {
     let places = placed("FUJITSU", "PRIMERGY TX2540 M1", &[xeon; 2], &with_bank(&names, ""));
     assert_eq!(firsts(&places, &[1, 3, 5]), [0, 1, 2]);
 }
+
+#[test]
+fn boards_of_hp_by_their_inventories() {
+    // BL460c and DL160 Gen10: one module in 3; three on one controller in 1, 2, 3.
+    let names = of_two("PROC @ DIMM #", 1, 1..=8);
+    let places = placed("HPE", "ProLiant DL160 Gen10", &[GOLD; 2], &with_bank(&names, ""));
+    assert_eq!(firsts(&places, &[3, 2, 1]), [3, 4, 5]);
+    assert_eq!(firsts(&places, &[6, 7, 8]), [0, 1, 2]);
+    assert_eq!((places[3], places[4]), ((0, 3, 1), (0, 0, 1)));
+    // Z8 G4: four modules, 1, 3, 10, 12, and six.
+    let names = of_two("CPU@-DIMM#", 0, 1..=12);
+    let places = placed("HP", "HP Z8 G4 Workstation", &[GOLD; 2], &with_bank(&names, "CPU0"));
+    for modules in [&[1, 3, 10, 12][..], &[1, 3, 5, 8, 10, 12]] {
+        assert!(is_even(firsts(&places, modules), 3, 2), "{modules:?}");
+    }
+    // Z6 G4: two, 1 and 6, four, 1, 2, 5, 6 or 1, 3, 4, 6, or three on one controller.
+    let names = of_two("CPU@-DIMM#", 0, 1..=6);
+    let places = placed("HP", "HP Z6 G4 Workstation", &[GOLD; 2], &with_bank(&names, "CPU0"));
+    for modules in [&[1, 6][..], &[1, 2, 5, 6], &[1, 3, 4, 6], &[1, 2, 3, 4, 5, 6]] {
+        assert!(is_even(firsts(&places, modules), 3, 2), "{modules:?}");
+    }
+    assert!(firsts(&places, &[1, 2, 3]).iter().all(|channel| *channel < 3));
+    // DL120 G6: two modules, A and B.
+    let names = ["3A", "2C", "1E", "6B", "5D", "4F"].map(|name| format!("DIMM{name}"));
+    let places = placed("HP", "ProLiant DL120 G6", &[X3470], &with_bank(&names, ""));
+    assert_eq!(places, [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1), (0, 1, 2)]);
+    // MicroServer Gen10 with banks and without.
+    let cpu = "AMD Opteron(tm) X3216 APU";
+    let with = [("DIMM 1", "CHANNEL A"), ("DIMM 2", "CHANNEL B")];
+    let without = [("DIMM 1", ""), ("DIMM 2", "")];
+    let place = |slots: &[(&str, &str)]| placed("HPE", "ProLiant MicroServer Gen10", &[cpu], slots);
+    assert_eq!((place(&with), place(&without)), (vec![(0, 0, 0), (0, 1, 0)], vec![(0, 0, 0), (0, 1, 0)]));
+}
+
+#[test]
+fn boards_of_dell_and_ibm_by_their_inventories() {
+    // R815: 8 GB in 1 to 4, 4 GB in 5 to 8 of each processor.
+    let names: Vec<String> =
+        ["A", "B", "C", "D"].iter().flat_map(|cpu| numbered(&format!("DIMM_{cpu}#"), 1..=8)).collect();
+    let places = placed("Dell Inc.", "PowerEdge R815", &[OPTERON; 4], &with_bank(&names, ""));
+    assert!(is_even(firsts(&places, &[25, 26, 27, 28]), 1, 4));
+    assert!((28..32).all(|at| places[at] == (3, places[at - 4].1, 1)));
+    // x3550 M2: one module a channel, 3, 6, 8; x3400 M3: 2, 3, 5, 6, 8 of the other processor.
+    let names: Vec<String> = (1..=16).map(|number| format!("DIMM{number:02}")).collect();
+    let places = placed("IBM", "System x3550 M2 -[794644M]-", &[X5660; 2], &with_bank(&names, ""));
+    assert_eq!(firsts(&places, &[3, 6, 8]), [0, 1, 2]);
+    assert_eq!(
+        (firsts(&places, &[11, 14, 16]), places[9], places[12]),
+        (vec![0, 1, 2], (1, 0, 1), (1, 1, 1))
+    );
+    // x3300 M4: 8 GB in 1 and 3, 4 GB in 2 and 4; the other processor's 7 to 10.
+    let names = numbered("DIMM #", 1..=16);
+    let xeon = "Intel(R) Xeon(R) CPU E5-2420 0 @ 1.90GHz";
+    let places = placed("IBM", "System x3300 M4 -[7382E4G]-", &[xeon; 2], &with_bank(&names[..12], "Bank 1"));
+    assert_eq!(firsts(&places, &[1, 3, 7, 9]), [0, 1, 0, 1]);
+    assert_eq!([places[1], places[3], places[7]], [(0, 0, 1), (0, 1, 1), (1, 0, 1)]);
+    // dx360 M4: 1, 3, 6, 8, and 9, 11, 14, 16.
+    let places = placed("IBM", "IBM System X iDataPlex dx360 M4", &[E5; 2], &with_bank(&names, "Bank 1"));
+    assert_eq!(firsts(&places, &[1, 3, 6, 8, 9, 11, 14, 16]), [0, 1, 2, 3, 0, 1, 2, 3]);
+    // x3250 M4 and M6: pairs are 1 and 3, 2 and 4.
+    let xeon = "Intel(R) Xeon(R) CPU E3-1270 v6 @ 3.80GHz";
+    let places = placed("LENOVO", "LENOVO System x3250 M6", &[xeon], &with_bank(&names[..4], "CPU 1"));
+    assert!(is_even(firsts(&places, &[1, 3]), 1, 2));
+    assert_eq!((places[1].2, places[3].2), (1, 1));
+}
