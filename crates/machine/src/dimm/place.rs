@@ -224,6 +224,8 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let of_controller =
         read.iter().flatten().filter_map(|fields| fields.channel.or(fields.channel_letter)).max();
     let of_controller = of_controller.map_or(1, |highest| highest + 1);
+    let numbers = read.iter().flatten().filter_map(|fields| fields.number).max();
+    let goes_on = |own: u32| numbers >= Some(rule.first_number + own);
     let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
         let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
         let slots = *slots.get(socket)?;
@@ -244,6 +246,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
             Layout::Board(list) => {
                 let number = number()? as usize;
                 let own = list.len() / 2;
+                let number = if goes_on(own as u32) { number } else { number + own * *socket as usize };
                 *list.get(number).filter(|_| number / own == *socket as usize && slots == own)?
             }
             Layout::Rows => row(number()?, slots as u32, facts?.channels)?,

@@ -126,7 +126,8 @@ pub enum Layout {
     /// A list for each number of slots that a socket may have: channel and slot of its first
     /// number, the second one, ...
     Lists(&'static [&'static [(u32, u32)]]),
-    /// Channel and slot of number 1, 2, ... over both processors of a board.
+    /// Channel and slot of number 1, 2, ... over both processors of a board, where the second one's
+    /// numbers go on or begin anew.
     Board(&'static [(u32, u32)]),
     /// Each channel has numbers in a row; in the upper half of the channels the highest is filled
     /// first.
@@ -145,5 +146,5 @@ pub enum Layout {
 
 /// All rules in the order in which they are tried.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    boards::RULES.iter().chain(boards::TOLD).chain(spoken::RULES)
+    boards::TOLD.iter().chain(boards::RULES).chain(spoken::RULES)
 }

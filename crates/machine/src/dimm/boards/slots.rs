@@ -274,9 +274,6 @@ pub(super) const ORACLE_EIGHT: &[(u32, u32)] =
 pub(super) const ORACLE_TWELVE: &[(u32, u32)] =
     &[(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)];
 
-/// HPE_TWELVE without the second slots of the outer channels.
-pub(super) const HPE_EIGHT: &[(u32, u32)] = &[(5, 0), (4, 0), (3, 0), (3, 1), (0, 1), (0, 0), (1, 0), (2, 0)];
-
 /// HP_NINE without the third channel's third slot.
 pub(super) const IBM_EIGHT: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 1), (2, 0)];
 
@@ -284,3 +281,31 @@ pub(super) const IBM_EIGHT: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1
 pub(super) const HP_SIX_OF_TWO: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)];
 
 pub(super) const TWO: &[(u32, u32)] = &[(0, 0), (1, 0)];
+
+/// HPE_TWELVE, and the second processor turned round.
+pub(super) const HPE_BLADE: &[(u32, u32)] = &[
+    (5, 0),
+    (5, 1),
+    (4, 0),
+    (4, 1),
+    (3, 0),
+    (3, 1),
+    (0, 1),
+    (0, 0),
+    (1, 1),
+    (1, 0),
+    (2, 1),
+    (2, 0),
+    (2, 0),
+    (2, 1),
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (3, 1),
+    (3, 0),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+];

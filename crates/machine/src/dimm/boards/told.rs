@@ -11,9 +11,9 @@ use super::super::cpus::Family::{
 use super::super::platforms::{Layout, Rule, rule};
 use super::slots::{
     DELL_TOWER_SIX, DELL_TOWER_TWELVE, HP_NINE, HP_OPTERON_EIGHT, HP_OPTERON_TWELVE, HP_SIX_OF_TWO,
-    HP_SIX_UP, HPE_EIGHT, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX, LENOVO_SIXTEEN_BACK,
-    LENOVO_TOWER_V2, LENOVO_TWELVE, LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ORACLE_EIGHT,
-    ORACLE_TWELVE, ROWS_SIX, ROWS_TWELVE, TWO,
+    HP_SIX_UP, HPE_BLADE, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX, LENOVO_TOWER_V2,
+    LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ORACLE_EIGHT, ORACLE_TWELVE, ROWS_SIX, ROWS_TWELVE,
+    TWO,
 };
 use super::{DELL_NAMES, SKYLAKE_BOARDS};
 
@@ -21,6 +21,17 @@ const SUN: &[&str] = &["oracle", "sun microsystems"];
 const SUN_BANK: &[&str] = &["/sys/mb/p{socket}"];
 
 pub(in super::super) const RULES: &[Rule] = &[
+    rule(
+        "HPE Synergy 480 Gen10 (Xeon Scalable)",
+        Layout::Board(HPE_BLADE),
+        "Redfish of a Synergy 480 Gen10 (test data of HPE OneView, MemoryLocation): PROC 1 as on other servers of this \
+         generation, PROC 2 turned round: DIMM 1, 2 = channel 3, 3, 4 = 2, 5, 6 = 1, 7, 8 = 4, 9, 10 = 5, 11, 12 = 6",
+    )
+    .by(&["hp"])
+    .named(&["synergy 480 gen10"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["proc {socket} dimm {number}"])
+    .counting_from_one(),
     rule(
         "HPE ProLiant DL360 Gen10 Plus (Xeon Scalable)",
         Layout::Lists(&[ICE_LAKE_TURNED]),
@@ -30,17 +41,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .by(&["hp"])
     .named(&["dl360 gen10 plus"])
     .of(&[IceLake])
-    .locators(&["proc {socket} dimm {number}"])
-    .counting_from_one(),
-    rule(
-        "HPE ProLiant DL380 Gen11 (Xeon Scalable)",
-        Layout::Lists(&[LENOVO_SIXTEEN_BACK]),
-        "Redfish of a DL380 Gen11 (hshwang1994/server-exporter, MemoryLocation): PROC 1 DIMM 1, 2 = channel 8, 3, 4 \
-         = 7, 5 = 6; one a channel fills 1, 3, 5, 7, 10, 12, 14, 16: the row of Lenovo SR680a V3's user guide",
-    )
-    .by(&["hp"])
-    .named(&["dl380 gen11"])
-    .of(&[SapphireRapids, EmeraldRapids])
     .locators(&["proc {socket} dimm {number}"])
     .counting_from_one(),
     rule(
@@ -208,29 +208,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .locators(&["dimm{number}"])
     .alone()
     .unordered(),
-    rule(
-        "HPE ProLiant Gen10 with eight slots a processor (Xeon Scalable)",
-        Layout::Lists(&[HPE_EIGHT]),
-        "HPE white paper \"Population rules for DIMMs in HPE Gen10 servers with Intel Xeon Scalable processors\": order of \
-         the channels on boards with twelve; DL160 Gen10 fills 1, 2, 3 with three modules, BL460c Gen10 3 with one; \
-         second slots on the inner channels, as on Lenovo SR570",
-    )
-    .by(&["hp"])
-    .named(&["bl460c gen10", "dl160 gen10"])
-    .of(SKYLAKE_BOARDS)
-    .locators(&["proc {socket} dimm {number}"])
-    .counting_from_one(),
-    rule(
-        "HP Z6 and Z8 G4 (Xeon Scalable)",
-        Layout::Lists(&[LENOVO_SIX, LENOVO_TWELVE]),
-        "the kernel's EDAC on a Z8 G4 (grondo/edac-utils, request 22): CPU0-DIMM3 is channel 1, slot 0 of controller 0; \
-         single modules fill 1, 3, 5, 8, 10, 12, as on Lenovo SN550, whose slots run likewise from the outer channels to \
-         the inner ones and out; three on one controller fill 1, 2, 3 of a Z6 G4",
-    )
-    .by(&["hp"])
-    .named(&["z6 g4", "z8 g4"])
-    .of(SKYLAKE_BOARDS)
-    .locators(&["cpu{socket}-dimm{number}"]),
     rule(
         "Dell PowerEdge, Opteron",
         Layout::Round,

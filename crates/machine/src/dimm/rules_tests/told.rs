@@ -48,11 +48,14 @@ fn redfish_of_hpe() {
     // DL380 Gen10 Plus has no resource here.
     let places = placed("HPE", "ProLiant DL380 Gen10 Plus", &[SILVER_4; 2], &with_bank(&names, ""));
     assert!(places.iter().all(|place| *place == (99, 99, 99)));
-    // DL380 Gen11, inventories of four and eight modules a processor.
-    let places = placed("HPE", "ProLiant DL380 Gen11", &[GOLD_5; 2], &with_bank(&names, ""));
-    assert!(is_even(firsts(&places, &[3, 7, 10, 14]), 2, 4));
-    assert!(is_even(firsts(&places, &[1, 3, 5, 7, 10, 12, 14, 16]), 2, 4));
-    assert_eq!([places[16], places[18], places[20]], [(1, 7, 0), (1, 6, 0), (1, 5, 0)]);
+    // Synergy 480 Gen10: the same list of channels, from the other end on the other processor.
+    let names = of_two("PROC @ DIMM #", 1, 1..=12);
+    let places = placed("HPE", "Synergy 480 Gen10", &[GOLD; 2], &with_bank(&names, ""));
+    let rack = placed("HPE", "ProLiant DL380 Gen10", &[GOLD; 2], &with_bank(&names, ""));
+    assert_eq!(places[..12], rack[..12]);
+    let turned = |at: usize| (1, places[11 - at].1, places[11 - at].2);
+    assert!((0..12).all(|at| places[12 + at] == turned(at)));
+    assert_eq!([places[12], places[18], places[23]], [(1, 2, 0), (1, 3, 1), (1, 5, 0)]);
 }
 
 #[test]
@@ -214,25 +217,6 @@ fn chipsets_and_nodes_by_number() {
 
 #[test]
 fn boards_of_hp_by_their_inventories() {
-    // BL460c and DL160 Gen10: one module in 3; three on one controller in 1, 2, 3.
-    let names = of_two("PROC @ DIMM #", 1, 1..=8);
-    let places = placed("HPE", "ProLiant DL160 Gen10", &[GOLD; 2], &with_bank(&names, ""));
-    assert_eq!(firsts(&places, &[3, 2, 1]), [3, 4, 5]);
-    assert_eq!(firsts(&places, &[6, 7, 8]), [0, 1, 2]);
-    assert_eq!((places[3], places[4]), ((0, 3, 1), (0, 0, 1)));
-    // Z8 G4: four modules, 1, 3, 10, 12, and six.
-    let names = of_two("CPU@-DIMM#", 0, 1..=12);
-    let places = placed("HP", "HP Z8 G4 Workstation", &[GOLD; 2], &with_bank(&names, "CPU0"));
-    for modules in [&[1, 3, 10, 12][..], &[1, 3, 5, 8, 10, 12]] {
-        assert!(is_even(firsts(&places, modules), 3, 2), "{modules:?}");
-    }
-    // Z6 G4: two, 1 and 6, four, 1, 2, 5, 6 or 1, 3, 4, 6, or three on one controller.
-    let names = of_two("CPU@-DIMM#", 0, 1..=6);
-    let places = placed("HP", "HP Z6 G4 Workstation", &[GOLD; 2], &with_bank(&names, "CPU0"));
-    for modules in [&[1, 6][..], &[1, 2, 5, 6], &[1, 3, 4, 6], &[1, 2, 3, 4, 5, 6]] {
-        assert!(is_even(firsts(&places, modules), 3, 2), "{modules:?}");
-    }
-    assert!(firsts(&places, &[1, 2, 3]).iter().all(|channel| *channel < 3));
     // DL120 G6: two modules, A and B.
     let names = ["3A", "2C", "1E", "6B", "5D", "4F"].map(|name| format!("DIMM{name}"));
     let places = placed("HP", "ProLiant DL120 G6", &[X3470], &with_bank(&names, ""));
