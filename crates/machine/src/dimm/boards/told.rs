@@ -1,7 +1,7 @@
 //! Slots by number as firmware itself tells them: in Redfish's memory locations, in the letters of
 //! names and banks, or by the order in which it lists its slots where that is no order of their
-//! numbers. That order is controller, channel, slot on the boards of the same makers whose manuals
-//! or EDAC labels are known (ThinkSystem SR650 and SR650 V2, ThinkStation P920). The modules of a
+//! numbers. That order is controller, channel, slot on all such boards whose manuals or EDAC labels
+//! are known (PowerEdge R220, ThinkSystem SR650 and SR650 V2, ThinkStation P920). The modules of a
 //! model's inventories (linuxhw/DMI) must fill its slots as such channels are filled.
 
 use super::super::cpus::Family::{
