@@ -184,6 +184,7 @@ pub(in super::super) const RULES: &[Rule] = &[
          each third slot has another size; two modules fill 0, 6 of RX300 S8",
     )
     .by(&["fujitsu"])
+    .named(&["rx300 s7", "rx300 s8", "tx2540 m1"])
     .of(&[SandyBridgeEn, IvyBridgeEn, SandyBridgeEp, IvyBridgeEp])
     .locators(&["node{socket}_dimm{number}"])
     .numbers_from_zero(),
