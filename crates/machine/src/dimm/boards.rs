@@ -2,6 +2,7 @@
 //! boards.
 
 mod slots;
+mod told;
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
@@ -15,6 +16,8 @@ use slots::{
     LENOVO_FOUR, LENOVO_NODE, LENOVO_NODE_V2, LENOVO_SIENA, LENOVO_SIXTEEN, LENOVO_SIXTEEN_BACK,
     LENOVO_SIXTEEN_V2, LENOVO_TWELVE, LENOVO_WORKSTATION,
 };
+
+pub(super) use told::RULES as TOLD;
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
@@ -98,10 +101,10 @@ pub(super) const RULES: &[Rule] = &[
         "Dell PowerEdge, Xeon E's boards with a desktop's processor",
         Layout::Round,
         "rasdaemon's labels by the kernel's EDAC for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
-         channel 1",
+         channel 1; R340 manual: the same of R240's generation",
     )
     .by(&["dell"])
-    .named(&["r230", "r330", "t130", "t330"])
+    .named(&["r230", "r330", "t130", "t330", "r240", "r340"])
     .of(&[Core])
     .locators(DELL_NAMES),
     rule(
@@ -159,10 +162,10 @@ pub(super) const RULES: &[Rule] = &[
         "Lenovo ThinkSystem with eight slots a processor (Xeon Scalable)",
         Layout::Lists(&[LENOVO_EIGHT]),
         "Lenovo SR570 maintenance manual, memory module installation rules: iMC0 = DIMM 1 (CH2), 2 (CH1), 3+4 \
-         (CH0), iMC1 = 6+5 (CH0), 7 (CH1), 8 (CH2)",
+         (CH0), iMC1 = 6+5 (CH0), 7 (CH1), 8 (CH2); the firmware of SR590 lists its slots in this order",
     )
     .by(&["lenovo"])
-    .named(&["sr570"])
+    .named(&["sr570", "sr590"])
     .of(SKYLAKE_BOARDS)
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
@@ -230,10 +233,10 @@ pub(super) const RULES: &[Rule] = &[
         Layout::RowsGoOn,
         "Lenovo Storage DX8200 (System x3650 M5) documentation, DIMM installation sequence: 1, 4, 9, 12, 2, 5, 8, \
          11, 3, 6, 7, 10; the next processor counts on from 13. System x3550 M5 installation and service guide, \
-         table 28: the same",
+         table 28: the same; an inventory of Flex System x240 M5 fills 1, 4, 9, 12, 13, 16, 21, 24",
     )
     .by(&["lenovo", "ibm"])
-    .named(&["x3650 m5", "x3550 m5"])
+    .named(&["x3650 m5", "x3550 m5", "x240 m5"])
     .of(FOUR_CHANNELS)
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
@@ -265,10 +268,10 @@ pub(super) const RULES: &[Rule] = &[
         "Lenovo ThinkSystem V2 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_SIXTEEN_V2]),
         "Lenovo SR650 V2 maintenance manual, memory slot and channel identification: slots 16 to 1 = F0 F1 E0 E1 H0 H1 \
-         G0 G1 C1 C0 D1 D0 A1 A0 B1 B0",
+         G0 G1 C1 C0 D1 D0 A1 A0 B1 B0; the firmware of SR630 V2 lists its slots in the same order as that of SR650 V2",
     )
     .by(&["lenovo"])
-    .named(&["sr650 v2"])
+    .named(&["sr650 v2", "sr630 v2"])
     .of(&[IceLake])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
@@ -312,10 +315,11 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "Lenovo ThinkSystem ST50 V3 (Xeon E)",
         Layout::Lists(&[LENOVO_FOUR]),
-        "Lenovo ST50 V3 user guide, memory modules and processors layout: channel A = slots 4 and 3, B = 2 and 1",
+        "Lenovo ST50 V3 user guide, memory modules and processors layout: channel A = slots 4 and 3, B = 2 and 1; the \
+         firmware of SR250 and SR250 V2 lists its slots in this order",
     )
     .by(&["lenovo"])
-    .named(&["st50 v3"])
+    .named(&["st50 v3", "sr250"])
     .of(&[XeonE])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
@@ -337,7 +341,7 @@ pub(super) const RULES: &[Rule] = &[
         "Dell PowerEdge 2950 hardware owner's manual, system memory: channel 0 = DIMM 1, 5; 1 = 2, 6; 2 = 3, 7; 3 = 4, 8",
     )
     .by(&["dell"])
-    .named(&["poweredge 2950", "poweredge 1955"])
+    .named(&["poweredge 2950", "poweredge 1955", "poweredge 1950"])
     .locators(&["dimm{number}"])
     .of_chipset(),
     rule(

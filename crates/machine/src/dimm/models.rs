@@ -173,6 +173,9 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
             return Some((Core, number));
         }
     }
+    if let Some(number) = first_core(words) {
+        return Some((Core, number));
+    }
     let is_small =
         |begin: &str| words.iter().any(|word| number(word.strip_prefix(begin).unwrap_or("")).is_some());
     if (name.contains("pentium") || name.contains("celeron")) && is_small("g") {
@@ -189,6 +192,15 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
         (true, true) => words.contains(&"pro").then_some((ThreadripperPro, 0)),
         _ => None,
     }
+}
+
+/// `i3 CPU 540`, `i5 CPU 750`, `i7 CPU 870`: those before numbers of four digits, two channels each; `i7
+/// CPU 920` and after have three.
+fn first_core(words: &[&str]) -> Option<u32> {
+    let at = words.iter().position(|word| matches!(*word, "i3" | "i5" | "i7"))?;
+    let [kind, "cpu", number] = words.get(at..at + 3)? else { return None };
+    let number: u32 = number.parse().ok()?;
+    matches!((*kind, number / 100), ("i3", 5) | ("i5", 6 | 7) | ("i7", 8)).then_some(number)
 }
 
 /// `X5570`, `E5620`, `L5640`, `W5590`.
@@ -223,6 +235,8 @@ mod tests {
             ("Intel(R) Xeon(R) CPU           X3430  @ 2.40GHz", Core, None),
             ("Intel(R) Core(TM) i7-6700TE CPU @ 2.40GHz", Core, None),
             ("13th Gen Intel(R) Core(TM) i9-13900H", Core, None),
+            ("Intel(R) Core(TM) i3 CPU         540  @ 3.07GHz", Core, None),
+            ("Intel(R) Core(TM) i7 CPU         870  @ 2.93GHz", Core, None),
             ("Intel(R) Pentium(R) CPU G4400 @ 3.30GHz", Core, None),
             ("AMD Ryzen 9 7900X 12-Core Processor", Ryzen, None),
             ("AMD Ryzen Threadripper PRO 5975WX 32-Cores", ThreadripperPro, None),
@@ -262,6 +276,8 @@ mod tests {
             "Intel(R) Core(TM) i9-7900X CPU @ 3.30GHz",
             "Intel(R) Core(TM) i7-5820K CPU @ 3.30GHz",
             "Intel(R) Core(TM) i7 CPU 920 @ 2.67GHz",
+            "Intel(R) Core(TM) i7 CPU       Q 820  @ 1.73GHz",
+            "Intel(R) Core(TM) i5 CPU",
             "AMD Ryzen Threadripper 3990X 64-Core Processor",
             "AmpereOne(R) A192",
             "Intel(R) Xeon(R) 6787P+",

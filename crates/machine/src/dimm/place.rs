@@ -132,7 +132,7 @@ fn is_dells_part(board: &str) -> bool {
 
 /// The socket of a slot that is counted over all of them.
 fn by_number(rule: &Rule, fields: &Fields) -> Option<u32> {
-    Some(fields.number?.checked_sub(1)? / rule.each?)
+    Some(fields.number?.checked_sub(rule.first_number)? / rule.each?)
 }
 
 /// What both names of a slot say by a rule.
@@ -224,30 +224,34 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     let of_controller =
         read.iter().flatten().filter_map(|fields| fields.channel.or(fields.channel_letter)).max();
     let of_controller = of_controller.map_or(1, |highest| highest + 1);
+    let numbers = read.iter().flatten().filter_map(|fields| fields.number).max();
+    let goes_on = |own: u32| numbers >= Some(rule.first_number + own);
     let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
         let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
         let slots = *slots.get(socket)?;
         if rule.each.is_some_and(|each| slots != each as usize) {
             return None;
         }
+        let number = || fields.number?.checked_sub(rule.first_number);
         let (channel, slot) = match &rule.layout {
             Layout::Round => {
-                let number = fields.number?.checked_sub(1)?;
+                let number = number()?;
                 (number % facts?.channels, number / facts?.channels)
             }
             Layout::Lists(lists) => {
                 let list = lists.iter().find(|list| list.len() == slots)?;
-                let number = fields.number?.checked_sub(1)? as usize;
+                let number = number()? as usize;
                 *list.get(number % list.len())?
             }
             Layout::Board(list) => {
-                let number = fields.number?.checked_sub(1)? as usize;
+                let number = number()? as usize;
                 let own = list.len() / 2;
+                let number = if goes_on(own as u32) { number } else { number + own * *socket as usize };
                 *list.get(number).filter(|_| number / own == *socket as usize && slots == own)?
             }
-            Layout::Rows => row(fields.number?.checked_sub(1)?, slots as u32, facts?.channels)?,
+            Layout::Rows => row(number()?, slots as u32, facts?.channels)?,
             Layout::RowsGoOn => {
-                let number = fields.number?.checked_sub(1 + socket * slots as u32)?;
+                let number = number()?.checked_sub(socket * slots as u32)?;
                 row(number, slots as u32, facts?.channels)?
             }
             Layout::Named | Layout::Nodes | Layout::Halves => {
@@ -261,8 +265,8 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
                         }
                     }
                 };
-                let number = || fields.channel?.checked_sub(rule.first_channel);
-                let channel = if fields.channel.is_some() { number() } else { letter() }
+                let numbered = || fields.channel?.checked_sub(rule.first_channel);
+                let channel = if fields.channel.is_some() { numbered() } else { letter() }
                     .or(fields.controller.map(|_| 0))?;
                 let channel = channel + fields.controller.unwrap_or(0) * of_controller;
                 let slot = match fields.slot {

@@ -26,6 +26,8 @@ pub struct Rule {
     pub is_zero_last: bool,
     /// The number of the first channel.
     pub first_channel: u32,
+    /// The number of a processor's first slot.
+    pub first_number: u32,
     /// For boards of one processor: names have no socket.
     pub is_alone: bool,
     /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
@@ -51,6 +53,7 @@ pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static 
         first_socket: 0,
         is_zero_last: false,
         first_channel: 0,
+        first_number: 1,
         is_alone: false,
         each: None,
         is_chipsets: false,
@@ -93,6 +96,10 @@ impl Rule {
         Rule { first_channel: 1, ..self }
     }
 
+    pub(super) const fn numbers_from_zero(self) -> Rule {
+        Rule { first_number: 0, ..self }
+    }
+
     pub(super) const fn alone(self) -> Rule {
         Rule { is_alone: true, ..self }
     }
@@ -114,11 +121,13 @@ impl Rule {
 /// From what a name says to channel and slot.
 #[derive(Debug)]
 pub enum Layout {
-    /// Numbers from 1 go round the channels: the first slots of all, then the second ones.
+    /// Numbers go round the channels: the first slots of all, then the second ones.
     Round,
-    /// A list for each number of slots that a socket may have: channel and slot of number 1, 2, ...
+    /// A list for each number of slots that a socket may have: channel and slot of its first
+    /// number, the second one, ...
     Lists(&'static [&'static [(u32, u32)]]),
-    /// Channel and slot of number 1, 2, ... over both processors of a board.
+    /// Channel and slot of number 1, 2, ... over both processors of a board, where the second one's
+    /// numbers go on or begin anew.
     Board(&'static [(u32, u32)]),
     /// Each channel has numbers in a row; in the upper half of the channels the highest is filled
     /// first.
@@ -137,5 +146,5 @@ pub enum Layout {
 
 /// All rules in the order in which they are tried.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    boards::RULES.iter().chain(spoken::RULES)
+    boards::TOLD.iter().chain(boards::RULES).chain(spoken::RULES)
 }

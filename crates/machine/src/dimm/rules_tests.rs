@@ -5,6 +5,7 @@ use super::*;
 
 mod makers;
 mod names;
+mod told;
 
 /// Where slots sit by their names: locator and bank, all filled.
 fn placed(vendor: &str, product: &str, cpus: &[&str], slots: &[(&str, &str)]) -> Vec<(u32, u32, u32)> {

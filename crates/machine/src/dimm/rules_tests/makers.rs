@@ -40,8 +40,8 @@ fn system_x_counts_on_over_its_processors() {
         .flat_map(|cpu| (0..3).flat_map(move |slot| (0..3).map(move |channel| (cpu, channel, slot))))
         .collect();
     assert_eq!(places, expected);
-    // M2 has eight slots a processor, and no document here.
-    let places = filled("IBM", "System x3550 M2 -[794622V]-", &[X5660; 2], &names[..16], &[1, 9]);
+    // x3500 M2 has eight slots a processor, and no document here.
+    let places = filled("IBM", "System x3500 M2 -[783922V]-", &[X5660; 2], &names[..16], &[1, 9]);
     assert_eq!(places, [(99, 99, 99); 2]);
     // x3550 M5 guide, table 28: two processors, sets of a channel's first slots.
     let names = numbered("Dimm #", 1..=24);
@@ -68,9 +68,11 @@ fn lenovo_v2_and_boards_of_one_processor() {
         .collect();
     assert_eq!(row.join(" "), "F0 F1 E0 E1 H0 H1 G0 G1 C1 C0 D1 D0 A1 A0 B1 B0");
     assert!(places[16..].iter().all(|place| place.0 == 1));
-    // ST650 V2 has its first processor turned round, and no document here.
-    let places = placed("Lenovo", "ThinkSystem ST650 V2", &[gold; 2], &slots);
-    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+    // ST650 V2 has its first processor turned round, the other one not.
+    let tower = placed("Lenovo", "ThinkSystem ST650 V2", &[gold; 2], &slots);
+    let channels = |places: &[(u32, u32, u32)]| places.iter().map(|place| place.1).collect::<Vec<_>>();
+    let turned: Vec<u32> = channels(&places[..16]).iter().map(|channel| (channel + 4) % 8).collect();
+    assert_eq!((channels(&tower[..16]), &tower[16..]), (turned, &places[16..]));
     // SD630 V2: a slot a channel, and the second processor's slots from the other end.
     let mut node = with_bank(&names[..8], "CPU 1");
     node.extend(with_bank(&names[8..16], "CPU 2"));
@@ -114,7 +116,7 @@ fn a_board_that_is_known_by_its_own_name() {
     assert_eq!(place(&dimms[8 + 1]), (Some(1), Some(1), Some(5), Some(0)));
     assert_eq!(place(&dimms[8 + 4]), (Some(1), Some(0), Some(1), Some(0)));
     assert_eq!(place(&dimms[8 + 7]), (Some(1), Some(1), Some(3), Some(1)));
-    // P720 has a board of its own, and no document here.
+    // P720 has a board of its own, of six slots a processor.
     assert!(of_board("1037").iter().all(|dimm| dimm.channel.is_none()));
 }
 
@@ -131,8 +133,8 @@ fn dell_of_one_processor_and_under_other_names() {
     let core = "Intel(R) Core(TM) i3-6100 CPU @ 3.70GHz";
     let places = placed("Dell Inc.", "PowerEdge T330", &[core], &with_bank(&names, ""));
     assert_eq!(places, [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)]);
-    // T110 has such processors, too, and no document here.
-    assert_eq!(placed("Dell Inc.", "PowerEdge T110", &[core], &with_bank(&names, "")), [(99, 99, 99); 4]);
+    // T40 has such processors, too, and no document here.
+    assert_eq!(placed("Dell Inc.", "PowerEdge T40", &[core], &with_bank(&names, "")), [(99, 99, 99); 4]);
     // FC640, the other processor: B7 is MC 2, channel 0, B8 is MC 3, channel 0.
     let names: Vec<String> = ["A", "B"].iter().flat_map(|cpu| numbered(&format!("{cpu}#"), 1..=8)).collect();
     let places = placed("Dell Inc.", "PowerEdge FC640", &[GOLD; 2], &with_bank(&names, ""));
