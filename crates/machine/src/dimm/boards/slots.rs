@@ -201,42 +201,6 @@ pub(super) const ICE_LAKE_TURNED: &[(u32, u32)] = &[
     (1, 0),
 ];
 
-/// The first processor's row is turned round.
-pub(super) const LENOVO_TOWER_V2: &[(u32, u32)] = &[
-    (5, 0),
-    (5, 1),
-    (4, 0),
-    (4, 1),
-    (7, 0),
-    (7, 1),
-    (6, 0),
-    (6, 1),
-    (2, 1),
-    (2, 0),
-    (3, 1),
-    (3, 0),
-    (0, 1),
-    (0, 0),
-    (1, 1),
-    (1, 0),
-    (1, 0),
-    (1, 1),
-    (0, 0),
-    (0, 1),
-    (3, 0),
-    (3, 1),
-    (2, 0),
-    (2, 1),
-    (6, 1),
-    (6, 0),
-    (7, 1),
-    (7, 0),
-    (4, 1),
-    (4, 0),
-    (5, 1),
-    (5, 0),
-];
-
 /// A slot a channel: 1 to 3 belong to the first controller.
 pub(super) const LENOVO_SIX: &[(u32, u32)] = &[(2, 0), (1, 0), (0, 0), (3, 0), (4, 0), (5, 0)];
 
@@ -247,38 +211,11 @@ pub(super) const LENOVO_WORKSTATION_SIX: &[(u32, u32)] = &[(2, 0), (5, 0), (0, 0
 pub(super) const LENOVO_WORKSTATION_EIGHT: &[(u32, u32)] =
     &[(3, 0), (2, 0), (1, 0), (0, 0), (4, 0), (5, 0), (6, 0), (7, 0)];
 
-/// Odd numbers belong to the first controller, even ones to the second, from the outer channels to the inner ones.
-pub(super) const DELL_TOWER_SIX: &[(u32, u32)] = &[(2, 0), (5, 0), (1, 0), (4, 0), (0, 0), (3, 0)];
-
-/// The same with second slots.
-pub(super) const DELL_TOWER_TWELVE: &[(u32, u32)] =
-    &[(2, 0), (5, 0), (1, 0), (4, 0), (0, 0), (3, 0), (2, 1), (5, 1), (1, 1), (4, 1), (0, 1), (3, 1)];
-
-/// Four channels of two or three slots in a row, of which the letters behind the numbers tell the order.
-pub(super) const HP_OPTERON_EIGHT: &[(u32, u32)] =
-    &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)];
-
-pub(super) const HP_OPTERON_TWELVE: &[(u32, u32)] =
-    &[(0, 0), (0, 2), (0, 1), (1, 0), (1, 2), (1, 1), (2, 0), (2, 2), (2, 1), (3, 0), (3, 2), (3, 1)];
-
-/// Channels of three slots in a row.
-pub(super) const ROWS_SIX: &[(u32, u32)] = &[(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
-
 pub(super) const ROWS_TWELVE: &[(u32, u32)] =
     &[(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)];
 
-/// D0, D1, ...: the last two channels count outwards from the processor, the first two towards it.
-pub(super) const ORACLE_EIGHT: &[(u32, u32)] =
-    &[(2, 0), (2, 1), (3, 0), (3, 1), (1, 1), (1, 0), (0, 1), (0, 0)];
-
-pub(super) const ORACLE_TWELVE: &[(u32, u32)] =
-    &[(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)];
-
 /// HP_NINE without the third channel's third slot.
 pub(super) const IBM_EIGHT: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 1), (2, 0)];
-
-/// Two channels of three slots, of which the last is filled first.
-pub(super) const HP_SIX_OF_TWO: &[(u32, u32)] = &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)];
 
 pub(super) const TWO: &[(u32, u32)] = &[(0, 0), (1, 0)];
 

@@ -5,15 +5,13 @@
 //! model's inventories (linuxhw/DMI) must fill its slots as such channels are filled.
 
 use super::super::cpus::Family::{
-    Core, EmeraldRapids, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp, Nehalem, Opteron4000, Opteron6000,
-    SandyBridgeEn, SandyBridgeEp, SapphireRapids, XeonE,
+    Core, EmeraldRapids, IceLake, IvyBridgeEn, IvyBridgeEp, Nehalem, Opteron4000, Opteron6000, SandyBridgeEn,
+    SandyBridgeEp, SapphireRapids, XeonE,
 };
 use super::super::platforms::{Layout, Rule, rule};
 use super::slots::{
-    DELL_TOWER_SIX, DELL_TOWER_TWELVE, HP_NINE, HP_OPTERON_EIGHT, HP_OPTERON_TWELVE, HP_SIX_OF_TWO,
-    HP_SIX_UP, HPE_BLADE, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX, LENOVO_TOWER_V2,
-    LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ORACLE_EIGHT, ORACLE_TWELVE, ROWS_SIX, ROWS_TWELVE,
-    TWO,
+    HP_NINE, HP_SIX_UP, HPE_BLADE, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX,
+    LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ROWS_TWELVE, TWO,
 };
 use super::{DELL_NAMES, SKYLAKE_BOARDS};
 
@@ -44,16 +42,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .locators(&["proc {socket} dimm {number}"])
     .counting_from_one(),
     rule(
-        "Dell Precision 7820 and 7920 Tower (Xeon Scalable)",
-        Layout::Lists(&[DELL_TOWER_SIX, DELL_TOWER_TWELVE]),
-        "the order in which its firmware lists DIMM 5, 11, 3, 9, 1, 7, 6, 12, 4, 10, 2, 8; in 33 inventories 2, 4, 6 and \
-         8 modules fill 1 to 2, 4, 6 and 8, and persistent memory stands beside 3 to 6",
-    )
-    .by(&["dell"])
-    .named(&["precision 7820 tower", "precision 7920 tower"])
-    .of(SKYLAKE_BOARDS)
-    .locators(&["dimm{number}_cpu{socket}"]),
-    rule(
         "Dell PowerEdge of two channels (Xeon 3400)",
         Layout::Round,
         "Dell R220 owner's manual, memory channels: 1 = sockets 1 and 3, 2 = 2 and 4; T310 technical guide: two channels, \
@@ -63,16 +51,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .named(&["poweredge r210", "poweredge t110", "poweredge r310", "poweredge t310"])
     .of(&[Core])
     .locators(DELL_NAMES),
-    rule(
-        "HP ProLiant G5, fully buffered memory",
-        Layout::Lists(&[HP_OPTERON_EIGHT]),
-        "the letters of its names are pairs on two channels: 1 and 3, 5 and 7, 2 and 4, 6 and 8, as in IBM System x3550 \
-         (type 7978) installation guide, which has two channels in 1 to 4, two in 5 to 8",
-    )
-    .by(&["hp"])
-    .named(&["dl360 g5", "dl380 g5"])
-    .locators(&["dimm {number}{any-letter}"])
-    .of_chipset(),
     rule(
         "HP ProLiant DL165 G7 (Opteron 6000)",
         Layout::Named,
@@ -86,17 +64,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .counting_from_one()
     .unordered(),
     rule(
-        "HP ProLiant, 7th and 8th generation (Opteron 6000)",
-        Layout::Lists(&[HP_OPTERON_EIGHT, HP_OPTERON_TWELVE]),
-        "the letters of its names (1A 2I 3E, 4C 5K 6G, 7B 8J 9F, 10D 11L 12H) are the order of filling, four channels \
-         in turns; DL165 G7 names the channels of 1 to 3, 4 to 6, 7 to 9, 10 to 12 in its banks",
-    )
-    .by(&["hp"])
-    .named(&["dl385 g7", "dl385p gen8", "dl585 g7", "bl685c g7"])
-    .of(&[Opteron6000])
-    .locators(&["proc {socket} dimm {number}{any-letter}"])
-    .counting_from_one(),
-    rule(
         "Lenovo ThinkSystem SR530 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_SIX]),
         "the order in which its firmware lists DIMM 3, 2, 1, 4, 5, 6, as Lenovo SR570 maintenance manual has channels 0, \
@@ -105,18 +72,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .by(&["lenovo"])
     .named(&["sr530"])
     .of(SKYLAKE_BOARDS)
-    .locators(&["dimm {number}"])
-    .banks(&["cpu {socket}"])
-    .counting_from_one(),
-    rule(
-        "Lenovo ThinkSystem ST650 V2 (Xeon Scalable)",
-        Layout::Board(LENOVO_TOWER_V2),
-        "the order in which its firmware lists DIMM 14, 13, 16, 15, 10, 9, 12, 11, 3, 4, 1, 2, 7, 8, 5, 6 of processor \
-         1; those of processor 2 as on SR650 V2",
-    )
-    .by(&["lenovo"])
-    .named(&["st650 v2"])
-    .of(&[IceLake])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
     .counting_from_one(),
@@ -154,18 +109,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .banks(SUN_BANK)
     .numbers_from_zero(),
     rule(
-        "Sun and Oracle servers (Xeon E5)",
-        Layout::Lists(&[ORACLE_EIGHT, ORACLE_TWELVE]),
-        "the order in which the firmware of X4170 M3 and X4-2 lists D7, D6, D5, D4, D0, D1, D2, D3, and that of X5-2 D11 to \
-         D6, D0 to D5; four modules fill D7, D5, D0, D2",
-    )
-    .by(SUN)
-    .named(&["x4170 m3", "x4270 m3", "server x4-2", "server x5-2"])
-    .of(&[SandyBridgeEp, IvyBridgeEp, HaswellEp])
-    .locators(&["d{number}"])
-    .banks(SUN_BANK)
-    .numbers_from_zero(),
-    rule(
         "Oracle Server X9-2 (Xeon Scalable)",
         Layout::Lists(&[ICE_LAKE_TURNED]),
         "Oracle Server X9-2L service manual, DIMM and processor physical layout: channels 0 to 7 = D13+D12, D15+D14, \
@@ -178,17 +121,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .banks(SUN_BANK)
     .numbers_from_zero(),
     rule(
-        "Fujitsu PRIMERGY, Node and Dimm (Xeon E5)",
-        Layout::Lists(&[HP_SIX_UP, ROWS_TWELVE]),
-        "the order in which its firmware lists its slots by number: three modules fill 0, 2, 4 of TX2540 M1; on RX300 S7 \
-         each third slot has another size; two modules fill 0, 6 of RX300 S8",
-    )
-    .by(&["fujitsu"])
-    .named(&["rx300 s7", "rx300 s8", "tx2540 m1"])
-    .of(&[SandyBridgeEn, IvyBridgeEn, SandyBridgeEp, IvyBridgeEp])
-    .locators(&["node{socket}_dimm{number}"])
-    .numbers_from_zero(),
-    rule(
         "IBM System x3650 (type 7979), fully buffered memory",
         Layout::Lists(&[ROWS_TWELVE]),
         "its banks are pairs on two channels: DIMM 1+4, 7+10, 2+5, 8+11, 3+6, 9+12; IBM System x3400 (type 7975) guide: a \
@@ -199,17 +131,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .locators(&["dimm {number}"])
     .of_chipset(),
     rule(
-        "IBM System x3250 M3 (Xeon 3400)",
-        Layout::Lists(&[ROWS_SIX]),
-        "the firmware of boards without third slots lists DIMM 1, 2, 4, 5; four modules fill these of six",
-    )
-    .by(&["ibm"])
-    .named(&["x3250 m3"])
-    .of(&[Core])
-    .locators(&["dimm{number}"])
-    .alone()
-    .unordered(),
-    rule(
         "Dell PowerEdge, Opteron",
         Layout::Round,
         "Dell R815 technical guide, memory: four channels of two slots, filled in the order of their numbers, the first of \
@@ -219,16 +140,6 @@ pub(in super::super) const RULES: &[Rule] = &[
     .named(&["poweredge r815", "poweredge r715", "poweredge r515"])
     .of(&[Opteron4000, Opteron6000])
     .locators(DELL_NAMES),
-    rule(
-        "HP ProLiant DL120 G6 (Xeon 3400)",
-        Layout::Lists(&[HP_SIX_OF_TWO]),
-        "the letters of its names (3A 2C 1E, 6B 5D 4F) are the order of filling, two channels in turns",
-    )
-    .by(&["hp"])
-    .named(&["dl120 g6"])
-    .of(&[Core])
-    .locators(&["dimm{number}{any-letter}"])
-    .alone(),
     rule(
         "HPE ProLiant MicroServer Gen10",
         Layout::Lists(&[TWO]),
@@ -279,7 +190,7 @@ pub(in super::super) const RULES: &[Rule] = &[
          that of SR250 does",
     )
     .by(&["ibm", "lenovo"])
-    .named(&["x3250 m4", "x3250 m6"])
+    .named(&["x3250 m4"])
     .of(&[XeonE])
     .locators(&["dimm{number}", "dimm {number}"])
     .alone(),
