@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::matching::{Match, unit_scale};
 use super::{Arm, Member};
-use model::figure;
+use diagnose::words;
 use model::vocabulary::{memory, network};
 
 /// How another tool calls work on memory that we know.
@@ -164,11 +164,15 @@ impl<'a> Counterpart<'a> {
             }
     }
 
-    /// Less than STREAM's own rule asks for, so that a cache is measured.
+    /// Less than STREAM's own rule asks for.
+    fn is_near(&self, llc: u64) -> bool {
+        self.kind == Kind::Memory && self.bytes.is_some_and(|bytes| bytes < llc.saturating_mul(BEYOND))
+    }
+
+    /// Too little for another tool, so that a cache is measured; ours are beyond it.
     fn in_cache(&self, llc_bytes: Option<u64>) -> Option<String> {
         let (bytes, llc) = (self.bytes?, llc_bytes?);
-        let own = !self.member.case.placement.seats.is_empty();
-        (self.kind == Kind::Memory && !own && bytes < llc.saturating_mul(BEYOND)).then(|| {
+        (self.is_near(llc) && self.member.case.placement.seats.is_empty()).then(|| {
             let [bytes, llc] = [bytes, llc].map(size);
             format!("worked on {bytes}, less than {BEYOND} times the last-level caches ({llc}): it measured a cache")
         })
@@ -186,7 +190,7 @@ fn counterparts(arm: &Arm) -> Vec<Counterpart<'_>> {
 }
 
 fn size(bytes: u64) -> String {
-    figure(bytes as f64, "B")
+    words::bytes(bytes as f64)
 }
 
 /// What differs between two that measure the same.
@@ -204,8 +208,12 @@ fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
             notes.push(format!("how much {} sent at once is not told", if one.is_none() { "A" } else { "B" }))
         }
     }
-    if x.kind == Kind::Memory && llc_bytes.is_none() {
-        notes.push("nothing tells whether a cache holds that".to_string());
+    match llc_bytes {
+        None if x.kind == Kind::Memory => notes.push("nothing tells whether a cache holds that".to_string()),
+        Some(llc) => notes.extend([("A", x), ("B", y)].into_iter().filter(|(_, one)| one.is_near(llc)).map(
+            |(side, _)| format!("the last-level caches ({}) may give a part of it in {side}", size(llc)),
+        )),
+        None => {}
     }
     notes.retain(|note| !note.is_empty());
     notes.join("; ")

@@ -76,7 +76,7 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
         // However far apart, nothing says that a machine is better.
         assert_eq!(metric.word, Word::Unverified, "{key}: {}", metric.words);
         assert!(
-            metric.note.contains("tells") && metric.note.contains("at once in A"),
+            metric.note.contains("tells") && metric.note.contains("128 MiB at once in A"),
             "{key}: {}",
             metric.note
         );
