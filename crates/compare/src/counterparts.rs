@@ -153,6 +153,21 @@ impl<'a> Counterpart<'a> {
         (self.kind, &self.op, self.tasks) == (other.kind, &other.op, other.tasks)
     }
 
+    /// Whether it is the same but for the size.
+    fn stands_where(&self, other: &Counterpart) -> bool {
+        let [own, theirs] = [self, other].map(|one| &one.member.case);
+        self.does_as(other) && (&own.bench, &own.placement.name) == (&theirs.bench, &theirs.placement.name)
+    }
+
+    /// How far apart the sizes are, a logarithm; where one is not told, the largest is nearest.
+    fn apart(&self, other: &Counterpart) -> f64 {
+        let [own, theirs] = [self, other].map(|one| one.bytes.map(|bytes| (bytes as f64).ln()));
+        match (own, theirs) {
+            (Some(own), Some(theirs)) => (own - theirs).abs(),
+            (one, other) => -one.or(other).unwrap_or(0.0),
+        }
+    }
+
     /// Whether another figure of the same result stands for it: of curves over blocks of memory the
     /// largest, of TCP what arrived.
     fn gives_way_to(&self, other: &Counterpart) -> bool {
@@ -230,12 +245,19 @@ pub fn pairs<'a>(
         return Vec::new();
     }
     let llc_bytes = [a.llc_bytes, b.llc_bytes].into_iter().flatten().max();
-    let of_b = counterparts(b);
+    let (of_a, of_b) = (counterparts(a), counterparts(b));
     let mut pairs = Vec::new();
-    for x in counterparts(a).iter().filter(|x| !taken.contains(&x.member.key)) {
+    for x in of_a.iter().filter(|x| !taken.contains(&x.member.key)) {
         // The same tool's own figures are matched by their keys.
         let is_other = |y: &&Counterpart| x.kind == Kind::Tcp || y.member.case.bench != x.member.case.bench;
         for y in of_b.iter().filter(|y| y.does_as(x)).filter(is_other) {
+            let nearest = |all: &[Counterpart], one: &Counterpart, other: &Counterpart| {
+                let rivals = all.iter().filter(|rival| rival.stands_where(one));
+                rivals.map(|rival| rival.apart(other)).fold(f64::INFINITY, f64::min)
+            };
+            if x.apart(y) > nearest(&of_a, x, y) || x.apart(y) > nearest(&of_b, y, x) {
+                continue;
+            }
             let Some(scale) = unit_scale(&x.member.metric.unit, &y.member.metric.unit) else { continue };
             let pair = Match {
                 a: x.member,

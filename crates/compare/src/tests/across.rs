@@ -135,7 +135,14 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
         let key = format!("network.tcp@{place}?direction=send/bytes=131072&streams=1#bandwidth");
         member(&key, "Gbit/s", Better::Higher, &around(28.0))
     };
-    let run = run(vec![ours("other-cpu"), ours("same-cpu")]);
+    // Ours of small messages is farther from theirs.
+    let small = member(
+        "network.tcp@other-cpu?direction=send/bytes=4096&streams=1#bandwidth",
+        "Gbit/s",
+        Better::Higher,
+        &around(11.0),
+    );
+    let run = run(vec![small, ours("other-cpu"), ours("same-cpu")]);
     // iperf3 tells what it wrote at once, iperf 2 does not, and its client counts what it sent.
     let iperf3 = [
         tcp("network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth"),
@@ -149,6 +156,8 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
     };
     let found = compare(&run, &foreign(iperf3.to_vec()), &Options::default());
     assert_eq!(note(&found), ["other-cpu in A, free in B", "same-cpu in A, free in B"]);
+    let found = compare(&run, &foreign(iperf2.to_vec()), &Options::default());
+    assert_eq!(note(&found).len(), 2, "of the largest messages: {:?}", words(&found));
     let found = compare(&foreign(iperf3.to_vec()), &foreign(iperf2.to_vec()), &Options::default());
     let wanted = "what was sent, and not what arrived; how much B sent at once is not told";
     assert_eq!(note(&found), [wanted]);
