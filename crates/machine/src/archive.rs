@@ -138,16 +138,16 @@ fn installed(machine: &Machine) -> Option<u64> {
 fn absent(machine: &Machine) -> Vec<String> {
     let cpus = &machine.cpus;
     let told = [
-        (machine.host.is_some(), "the host's name"),
-        (cpus.name().is_some(), "the processor"),
+        (machine.host.is_some(), "host name"),
+        (cpus.name().is_some(), "processor"),
         (!cpus.online.is_empty(), "CPUs"),
-        (cpus.cores.is_some(), "which CPUs form a core"),
-        (cpus.packages.is_some(), "which CPUs form a socket"),
+        (cpus.cores.is_some(), "cores"),
+        (cpus.packages.is_some(), "sockets"),
         (!machine.caches.is_empty(), "caches"),
         (!machine.nodes.is_empty(), "NUMA nodes"),
-        (machine.memory.total_bytes.is_some(), "the kernel's memory"),
+        (machine.memory.total_bytes.is_some(), "kernel memory"),
         (!machine.dimms.is_empty(), "memory modules"),
-        (machine.kernel.release.is_some(), "the kernel"),
+        (machine.kernel.release.is_some(), "kernel"),
     ];
     told.into_iter().filter(|(is_told, _)| !is_told).map(|(_, what)| what.to_string()).collect()
 }
