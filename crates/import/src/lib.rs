@@ -110,6 +110,7 @@ tools! {
     core_to_core
     bw_mem
     sbc_bench
+    geekbench
     pub lmbench
 }
 

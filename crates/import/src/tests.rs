@@ -6,6 +6,7 @@ use model::VerdictKind;
 mod apart;
 pub mod foreign;
 mod forms;
+mod geekbench;
 mod logs;
 mod memory_tools;
 mod mutated;

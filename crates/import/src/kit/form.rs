@@ -85,6 +85,8 @@ pub struct Row {
     pub settings: &'static [Setting],
     /// The place of the number of observations that a percentile is of.
     pub observations: &'static str,
+    /// Only lines behind one of this name.
+    pub behind: &'static str,
     /// Behind a line of this name the same lines mean something else.
     pub until: &'static str,
     /// The field has several numbers, each of that which stands above it at the first place, and
@@ -105,6 +107,7 @@ impl Row {
             better: Better::Higher,
             settings: &[],
             observations: "",
+            behind: "",
             until: "",
             across: ("", ""),
         }
@@ -247,8 +250,11 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
     let mut found = false;
     for row in form.figures {
         let (line, field) = row.place.split_once('.').unwrap_or((row.place, "value"));
-        let until = run.hits.iter().position(|hit| hit.name == row.until).unwrap_or(run.hits.len());
-        let places = (0..until).filter(|place| run.hits[*place].name == line);
+        let find = |name: &str, from: usize| (from..run.hits.len()).find(|at| run.hits[*at].name == name);
+        let from = if row.behind.is_empty() { Some(0) } else { find(row.behind, 0) };
+        let Some(from) = from else { continue };
+        let until = find(row.until, from).unwrap_or(run.hits.len());
+        let places = (from..until).filter(|place| run.hits[*place].name == line);
         for place in places {
             let Some(text) = run.hits[place].text(field) else { continue };
             let own = |name: &str| run.near(place, name);

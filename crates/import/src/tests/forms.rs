@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use crate::kit::Table;
 use crate::kit::form::Form;
 use crate::{
-    Imported, coremark, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench, stream,
+    Imported, coremark, geekbench, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench, stream,
     stress_ng, wrk,
 };
 
-const FORMS: [&Form; 12] = [
+const FORMS: [&Form; 13] = [
     &coremark::FORM,
+    &geekbench::FORM,
     &hpcg::FORM,
     &hpl::FORM,
     &likwid::FORM,

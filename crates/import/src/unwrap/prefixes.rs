@@ -66,11 +66,14 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
         let mut found = lines.iter().filter_map(|line| kind.captures(line)?.name("text"));
         found.any(|text| !text.as_str().trim().is_empty())
     };
-    let mut kinds = KINDS
-        .iter()
-        .filter(|kind| is_most(lines.iter().filter(|line| kind.is_match(line)).count()) && has_text(kind));
-    let Some(kind) = kinds.next() else {
-        let inner = numbered(&lines).or_else(|| framed(&lines));
+    let mut kinds = KINDS.iter().filter(|kind| {
+        is_most(lines.iter().filter(|line| kind.is_match(line)).count())
+            && has_text(kind)
+            && !is_clipped(kind, &lines)
+    });
+    let numbered = numbered(&lines);
+    let Some(kind) = kinds.next().filter(|_| numbered.is_none()) else {
+        let inner = numbered.or_else(|| framed(&lines));
         let inner = inner.map(|text| vec![Plain { source: String::new(), text }]);
         let Some(inner) = inner.or_else(|| hosts::of_pods(&lines)).or_else(|| hosts::of_hosts(&lines)) else {
             return vec![plain];
@@ -115,6 +118,17 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
         }
     }
     all
+}
+
+/// Whether blanks that a kind takes for its own are those of indented lines: other lines of the same
+/// source, as `grep -H` writes them, have none behind the colon.
+fn is_clipped(kind: &Regex, lines: &[&str]) -> bool {
+    let source = |line: &&str| Some(kind.captures(line)?.name("source")?.as_str().to_string());
+    let sources: BTreeSet<String> = lines.iter().filter_map(source).collect();
+    let others = lines.iter().filter(|line| !kind.is_match(line)).filter_map(|line| line.split_once(':'));
+    others.into_iter().any(|(source, rest)| {
+        sources.contains(source) && rest.starts_with(|first: char| !first.is_whitespace())
+    })
 }
 
 /// Processes of one program that wrote in turn with another of it, by source and number: what they
