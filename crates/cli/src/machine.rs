@@ -294,7 +294,8 @@ fn nothing_read(args: &Args) -> String {
             "no memory slot is told of there: give all that dmidecode prints (without -t)".to_string()
         }
         (Some(root), ..) => format!(
-            "nothing about a machine was found in {}: it should hold copies of /proc and /sys, or an archive of support",
+            "{} does not tell which CPUs the machine has: give copies of /proc and /sys, an archive of sosreport, supportconfig or \
+             insights, or what lscpu or lstopo printed there",
             root.display()
         ),
         (_, Some(dump), _) => format!(

@@ -210,7 +210,9 @@ fn size(bytes: u64) -> String {
 
 /// What differs between two that measure the same.
 fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
-    let mut notes: Vec<String> = [x, y].map(|one| one.differs.to_string()).to_vec();
+    // The line has A's name.
+    let mut notes = vec![format!("B is {}", y.member.title)];
+    notes.extend([x, y].map(|one| one.differs.to_string()));
     notes.dedup();
     let places = [x, y].map(|one| one.member.case.placement.name.as_ref());
     if x.kind == Kind::Tcp && places[0] != places[1] {

@@ -157,7 +157,7 @@ pub enum Word {
 /// One metric that both have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// The key in B, and in A where it is another.
+    /// The key in B, of what another tool measured in its own way A's; and the key in A.
     pub key: String,
     pub key_a: String,
     pub bench: String,
@@ -408,6 +408,8 @@ fn floor(a: &Member, options: &Options) -> Option<f64> {
 
 fn compared(found: &Found, p: f64, imported: bool) -> Compared {
     let (a, b) = (found.pair.a, found.pair.b);
+    // What other tools measured in their own ways stands in A's line, whoever they are.
+    let line = if found.pair.across { a } else { b };
     let (word, words) = words::conclude(found, p, imported);
     let interval = found.contrast.map(|contrast| contrast.interval);
     let edge = found.margins.last().map_or(0.0, |margin| margin.ln_1p());
@@ -416,11 +418,11 @@ fn compared(found: &Found, p: f64, imported: bool) -> Compared {
         contrast::more_runs(contrast.sameness.half_width(), edge, of_a.min(of_b))
     });
     Compared {
-        key: b.key.clone(),
+        key: line.key.clone(),
         key_a: a.key.clone(),
-        bench: b.case.bench.to_string(),
-        component: components::component(b),
-        title: b.title.clone(),
+        bench: line.case.bench.to_string(),
+        component: components::component(line),
+        title: line.title.clone(),
         unit: b.metric.unit.to_string(),
         better: b.metric.better,
         headline: found.pair.headline,

@@ -120,7 +120,7 @@ pub fn of_tools(all: &[Found]) -> Vec<String> {
     const SAID: usize = 3;
     let notes = all.iter().filter(|found| found.pair.across).filter_map(|found| found.pair.note.clone());
     let notes: BTreeSet<String> = notes.filter(|note| !note.is_empty()).collect();
-    notes.into_iter().take(SAID).map(|note| format!("different ways to measure: {note}")).collect()
+    notes.into_iter().take(SAID).map(|note| format!("measured in another way: {note}")).collect()
 }
 
 /// What is to be said of the clocks of the two, once: that time does not go with them, or that all

@@ -96,7 +96,7 @@ pub const UNSURE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
         "An imported result is the mean of several passes, and the tool itself says that these lie farther apart than was asked for. \
-         Only the mean is printed, so nothing but this warning tells how far.",
+         How wide its own interval is stands in the file.",
     ),
     (
         "When it fires",

@@ -81,7 +81,7 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
             metric.note
         );
         assert_eq!(found.alone, [3, 0], "{key}");
-        let said = format!("different ways to measure: {}", metric.note);
+        let said = format!("measured in another way: {}", metric.note);
         assert!(found.warnings.contains(&said), "{key}: {:?}", found.warnings);
     }
     // As A, too, and between two tools, where no cache is known.
@@ -155,11 +155,14 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
         found.metrics.iter().map(|one| one.note.clone()).collect()
     };
     let found = compare(&run, &foreign(iperf3.to_vec()), &Options::default());
-    assert_eq!(note(&found), ["other-cpu in A, free in B", "same-cpu in A, free in B"]);
+    assert_eq!(
+        note(&found),
+        ["other-cpu", "same-cpu"].map(|place| format!("B is Test; {place} in A, free in B"))
+    );
     let found = compare(&run, &foreign(iperf2.to_vec()), &Options::default());
     assert_eq!(note(&found).len(), 2, "of the largest messages: {:?}", words(&found));
     let found = compare(&foreign(iperf3.to_vec()), &foreign(iperf2.to_vec()), &Options::default());
-    let wanted = "what was sent, and not what arrived; how much B sent at once is not told";
+    let wanted = "B is Test; what was sent, and not what arrived; how much B sent at once is not told";
     assert_eq!(note(&found), [wanted]);
     // Other directions, numbers of connections and what else is asked for make other measurements.
     for other in

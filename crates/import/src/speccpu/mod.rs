@@ -29,7 +29,7 @@ use super::Imported;
 pub(crate) use page::is_one as is_page;
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html)",
+    files: "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html; html of both, raw and csv of CPU2006 from documentation, which concludes nothing)",
     json: &[],
     documented: false,
     is_one,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::kit::Table;
 use crate::kit::form::Form;
 use crate::{
-    Imported, coremark, geekbench, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench, stream,
-    stress_ng, wrk,
+    Imported, coremark, geekbench, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench,
+    stream, stress_ng, wrk,
 };
 
 const FORMS: [&Form; 13] = [

@@ -59,6 +59,9 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
     let (word, tone) = match (counts.with, counts.without, problems.is_empty()) {
         (0, ..) => ("NOTHING COMPLETE", Tone::Care),
         (_, _, false) => ("READ, BUT FAULTY", Tone::Bad),
+        _ if all().flat_map(|one| &one.figures).all(|figure| !figure.judged.analysis.verdict.usable()) => {
+            ("READ, NOT BELIEVED", Tone::Care)
+        }
         (_, 0, true) => ("READ WHOLE", Tone::Good),
         _ => ("READ IN PART", Tone::Care),
     };
@@ -162,28 +165,35 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         figures().map(|figure| (key_of(figure), figure)).collect();
     let used: BTreeSet<&str> =
         chosen.iter().filter(|(key, _)| key.is_some()).map(|(_, figure)| figure.wording.as_str()).collect();
-    // Of a curve its last point stands for all, of what runs in several copies the first.
-    let mut stands: BTreeMap<&str, &str> = BTreeMap::new();
+    // Of several that have one name the first stands for all, of its curve the last point: what is
+    // shown of one benchmark is of one case.
+    let mut stands: BTreeMap<&str, &Figure> = BTreeMap::new();
     for figure in figures() {
-        let key = figure.judged.series.key.as_str();
-        let place = stands.entry(figure.wording.as_str()).or_insert(key);
-        if size_of(figure).is_some() {
-            *place = key;
+        let place = stands.entry(figure.wording.as_str()).or_insert(figure);
+        if size_of(figure).is_some() && of_one_curve(place, figure) {
+            *place = figure;
         }
     }
     let several = |figure: &Figure| {
-        figures().filter(|other| other.wording == figure.wording && size_of(other).is_some()).count() > 1
+        let same = |other: &&Figure| other.wording == figure.wording && of_one_curve(other, figure);
+        figures().filter(same).filter(|other| size_of(other).is_some()).count() > 1
     };
-    let name = |figure: &Figure| match size_of(figure).filter(|_| several(figure)) {
-        Some(size) => format!("{}, {}", figure.wording, bytes_words(size)),
-        None => figure.wording.clone(),
+    let name = |figure: &Figure| {
+        let apart = figures()
+            .filter(|other| other.wording == figure.wording && !of_one_curve(other, figure))
+            .map(|other| what_differs(figure, other))
+            .max_by_key(String::len);
+        let size = size_of(figure).filter(|_| several(figure)).map(bytes_words);
+        let parts = [Some(figure.wording.clone()), apart.filter(|apart| !apart.is_empty()), size];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     };
     chosen.retain(|(key, figure)| {
         if key.is_none() && is_one_of_many(figure) {
             return false;
         }
         let wording = figure.wording.as_str();
-        let stands_for_all = stands.get(wording) == Some(&figure.judged.series.key.as_str());
+        let key_of = |figure: &&Figure| figure.judged.series.key.clone();
+        let stands_for_all = stands.get(wording).map(key_of) == Some(key_of(figure));
         key.is_some() || stands_for_all && !used.contains(wording)
     });
     chosen.sort_by_key(|(key, figure)| (key.is_none(), weight(figure), !figure.note.is_empty()));
@@ -217,6 +227,32 @@ fn rows(one: &Imported, references: &References) -> Vec<Row> {
         .collect();
     rows.sort_by_key(|row| Group::ALL.iter().position(|group| group.word() == row.group));
     rows
+}
+
+/// Whether two figures are of one case, and at other sizes at most.
+fn of_one_curve(one: &Figure, other: &Figure) -> bool {
+    let bare = |figure: &Figure| {
+        let series = &figure.judged.series;
+        let mut point = series.point.clone();
+        point.remove(BYTES);
+        series.case.series_key(&point, "")
+    };
+    bare(one) == bare(other)
+}
+
+/// What tells a figure from another of the same name: parameters that only it has, or of another
+/// value.
+fn what_differs(figure: &Figure, other: &Figure) -> String {
+    let [own, theirs] = [figure, other].map(|one| &one.judged.series);
+    let params = own.case.params.iter().chain(own.point.iter()).filter(|(name, _)| *name != BYTES.as_str());
+    let is_other = |name: &str, value: &model::Value| {
+        theirs.case.params.named(name).or_else(|| theirs.point.named(name)) != Some(value)
+    };
+    params
+        .filter(|(name, value)| is_other(name, value))
+        .map(|(name, value)| format!("{} {value}", name.replace('_', " ")))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// How much a figure matters: a score or a median, then its tail, then what stands behind it.

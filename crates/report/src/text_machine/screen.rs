@@ -43,6 +43,10 @@ pub fn screen(machine: &Machine) -> Screen {
             format!("{} Mend this first: every figure would show it.", disturb(&problems))
         }
         Readiness::WithCare => disturb(&warnings),
+        Readiness::Ready if machine.archive.is_some() => {
+            "In what was collected there, nothing would disturb a measurement; what it does now is not in it."
+                .to_string()
+        }
         Readiness::Ready => "Nothing was found that will disturb what is measured.".to_string(),
     };
     let clean = readiness::clean(machine);
@@ -52,7 +56,10 @@ pub fn screen(machine: &Machine) -> Screen {
     findings.truncate(FINDINGS + apart);
     Screen {
         host: host(machine),
-        word: verdict.words().into(),
+        word: match (verdict, &machine.archive) {
+            (Readiness::Ready, Some(_)) => "DESCRIBED".into(),
+            _ => verdict.words().into(),
+        },
         tone: match verdict {
             Readiness::CannotTell | Readiness::WithCare => Tone::Care,
             Readiness::NotReady => Tone::Bad,
@@ -96,7 +103,7 @@ fn table(machine: &Machine) -> Table {
         ("load", facts::load(machine)),
         ("read from", read_from(machine)),
         ("only counted", archived(machine, |archive| &archive.counted)),
-        ("not in it", archived(machine, |archive| &archive.absent)),
+        ("not told", archived(machine, |archive| &archive.absent)),
     ];
     let row = |(name, fact): (&str, Option<String>)| {
         let fact = fitting(&fact?)?;
@@ -104,7 +111,10 @@ fn table(machine: &Machine) -> Table {
     };
     let column = |title: &str| Column { title: title.to_string(), right: false };
     Table {
-        columns: vec![column("this host"), column("as the kernel and the firmware report it")],
+        columns: match machine.archive.is_some() {
+            true => vec![column("that host"), column("as it was collected")],
+            false => vec![column("this host"), column("as the kernel and the firmware report it")],
+        },
         rows: facts.into_iter().filter_map(row).collect(),
         folded: false,
     }

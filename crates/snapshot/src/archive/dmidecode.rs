@@ -8,8 +8,10 @@ use super::told::Told;
 pub(super) const TOOL: Tool =
     Tool { name: "dmidecode", file: "dmidecode (its printout or --dump-bin)", knows, read };
 
+/// A dump begins with its entry point: anything may hold bytes that look like tables.
 fn knows(bytes: &[u8]) -> bool {
-    machine::table_of(bytes).is_some() || machine::is_printout(&String::from_utf8_lossy(bytes))
+    bytes.starts_with(b"_SM") && machine::table_of(bytes).is_some()
+        || machine::is_printout(&String::from_utf8_lossy(bytes))
 }
 
 fn read(bytes: &[u8], told: &mut Told) {
