@@ -1,6 +1,6 @@
 //! Series of different tools that measure the same thing in their own ways: bandwidths of memory
-//! under names of their own, and TCP that was sent between other CPUs or in other pieces. They stand
-//! on one line with what differs, and nothing is concluded from it.
+//! under names of their own, and TCP that was sent between other CPUs or in other pieces. They
+//! stand on one line with what differs, and nothing is concluded from it.
 
 use std::collections::BTreeSet;
 
@@ -136,7 +136,7 @@ impl<'a> Counterpart<'a> {
 
     fn tcp(member: &'a Member) -> Option<Counterpart<'a>> {
         let arrived = member.metric.name == network::metric::BANDWIDTH;
-        if !arrived && member.metric.name != "sent" {
+        if !arrived && member.metric.name != network::metric::SENT {
             return None;
         }
         Some(Counterpart {

@@ -152,10 +152,8 @@ fn what_must_not_be_compared_is_refused_with_its_factor() {
             ("verdict", "rejected in B: wrong answer"),
         ]
     );
-    assert_eq!(
-        (found.metrics.len(), found.metrics[0].note.as_str()),
-        (1, "base pages against pages as the system gave them")
-    );
+    let note = found.metrics[0].note.as_str();
+    assert_eq!((found.metrics.len(), note), (1, "base pages against pages as the system gave them"));
     // Invented samples are compared with invented ones only.
     let mut pretended = new.clone();
     pretended.pretended = true;

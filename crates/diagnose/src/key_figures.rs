@@ -31,8 +31,8 @@ impl Group {
         }
     }
 
-    /// The group of a benchmark by the first part of its id, of sysbench's by the second; what talks
-    /// to the kernel is the OS's.
+    /// The group of a benchmark by the first part of its id, of sysbench's by the second; what
+    /// talks to the kernel is the OS's.
     pub fn of_bench(bench: &str) -> Group {
         match bench.strip_prefix("sysbench.").unwrap_or(bench).split('.').next().unwrap_or_default() {
             "cpu" | "lock" | "smt" | "rate" => Cpu,

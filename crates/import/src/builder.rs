@@ -31,6 +31,9 @@ impl Meaning {
     }
 }
 
+/// More repetitions of one figure are a mistake or an attack, and take long to be judged.
+const MOST_VALUES: usize = 2_000;
+
 /// Collects the figures of one host.
 pub struct Builder {
     pub format: Format,
@@ -105,7 +108,7 @@ impl Builder {
             }
         };
         let found = self.found.get_mut(place)?;
-        if found.values.len() >= MOST_FIGURES {
+        if found.values.len() >= MOST_VALUES {
             self.left_out += 1;
             return None;
         }
@@ -115,7 +118,9 @@ impl Builder {
     pub fn finish(self) -> Imported {
         let Builder { format, host, make_up, mut remarks, found, left_out, .. } = self;
         if left_out > 0 {
-            remarks.push(format!("{left_out} figures were left out: the file has more than {MOST_FIGURES}"));
+            remarks.push(format!(
+                "{left_out} figures were left out: the file has more than {MOST_FIGURES}, or {MOST_VALUES} of one"
+            ));
         }
         let mut catalogue: Vec<Title> = Vec::new();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();

@@ -152,8 +152,8 @@ fn read(text: &str) -> Vec<Imported> {
     results.finish(&log)
 }
 
-/// Runs with what belongs to them: a client that tests both ways listens, too, before it connects or
-/// when it has, and a connection may be told before the first line of its test.
+/// Runs with what belongs to them: a client that tests both ways listens, too, before it connects
+/// or when it has, and a connection may be told before the first line of its test.
 fn whole_tests<'t>(runs: Vec<Run<'t>>) -> Vec<Run<'t>> {
     let begins =
         |run: &Run, as_client: bool| run.all("begin").any(|begin| begin.text("to").is_some() == as_client);

@@ -10,6 +10,7 @@ use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, is_rate, line, 
 use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
+use model::vocabulary::network as ids;
 use model::{Better, Value};
 
 pub(crate) const TOOL: Tool = Tool {
@@ -163,7 +164,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
         None if whole.is_some() => told("packets").is_some(),
         None => asked.is_some_and(|asked| asked.has(&["-u"])),
     };
-    let bench = if is_udp { "network.udp" } else { "network.tcp" };
+    let bench = if is_udp { ids::UDP } else { ids::TCP };
     // The client's own end stands first.
     let direction = match (setup.and_then(|hit| hit.text("end")), asked) {
         (Some("t"), _) => "send",

@@ -10,6 +10,7 @@ use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log};
 use super::own::short;
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
+use model::vocabulary::network as ids;
 use model::{Better, Value};
 
 pub(crate) const TOOL: Tool =
@@ -55,7 +56,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line(
         "value",
         Does::Within,
-        r"(?<name>[a-z_]+) +=  +(?<value>[\d.,]+) ?(?<unit>[KMG]?i?(?:B|bytes)/sec|[KMG]?/sec|[nμum]?s|sec|sec/GB|ns/GB|[KMG]?i?B|bytes|% cpus|%)?(?: \((?<exact>[\d,]+)\))?",
+        r"(?<name>[a-z_]+) +=  +(?<value>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ?(?<unit>[KMG]?i?(?:B|bytes)/sec|[KMG]?/sec|[nμum]?s|sec|sec/GB|ns/GB|[KMG]?i?B|bytes|% cpus|%)?(?: \((?<exact>\d{1,3}(?:,\d{3})*|\d+)\))?",
     ),
     line("rest", Does::Nothing, r"warning: .*|server: *"),
     line("died", Does::Within, r"(?<value>failed to .*|\S+: failed to connect.*|-\w+: bad .*)"),
@@ -150,7 +151,7 @@ fn figures(run: &Run, builder: &mut Builder) {
     let is_socket = ["tcp", "udp"].contains(&protocol);
     let (bench, main) = match what {
         "bw" if is_socket => (format!("network.{protocol}"), "bandwidth"),
-        "lat" if is_socket => ("network.round-trip".to_string(), "latency_mean"),
+        "lat" if is_socket => (ids::ROUND_TRIP.to_string(), "latency_mean"),
         _ => (
             format!("qperf.{}", test.replace('_', "-")),
             if what.ends_with("lat") { "latency_mean" } else { "bandwidth" },

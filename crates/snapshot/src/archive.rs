@@ -280,6 +280,9 @@ fn joined(snapshot: Snapshot, kind: &str, outputs: Vec<Output>) -> Snapshot {
         for output in outputs.iter().filter(|one| one.command == tool.name && (tool.knows)(&one.bytes)) {
             let mut told = Told::default();
             (tool.read)(&output.bytes, &mut told);
+            if told.is_too_much() {
+                continue;
+            }
             let source = match output.source.is_empty() {
                 true => tool.name.to_string(),
                 false => format!("{} ({})", tool.name, output.source),

@@ -194,7 +194,8 @@ fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
     last_of_each(text, r"^Connecting to host|([0-9.]+) ([KMGT]?)bits/sec.*receiver")
 }
 
-/// Bits a second of each test, as the last of its lines says: that of all streams, or of the server.
+/// Bits a second of each test, as the last of its lines says: that of all streams, or of the
+/// server.
 fn iperf2(text: &str) -> anyhow::Result<Vec<f64>> {
     last_of_each(
         text,

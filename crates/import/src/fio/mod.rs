@@ -1,6 +1,6 @@
 //! Results of fio: its JSON (`json`, `json+`; `json.rs`), its text (`text.rs`) and its terse lines
-//! (`terse.rs`), with whatever stands around them (`complaints.rs`). All come to jobs, and from there to series
-//! (`figures.rs`).
+//! (`terse.rs`), with whatever stands around them (`complaints.rs`). All come to jobs, and from
+//! there to series (`figures.rs`).
 //!
 //! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the
 //! text each line names its own. A `k` in a size is 1024.

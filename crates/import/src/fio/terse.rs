@@ -142,8 +142,8 @@ fn side(values: &[&str]) -> Side {
     }
 }
 
-/// How a line is to an earlier one of the same name and group. Jobs that ran at once say the same of
-/// the devices.
+/// How a line is to an earlier one of the same name and group. Jobs that ran at once say the same
+/// of the devices.
 pub fn relation(earlier: &str, line: &str) -> Relation {
     let (Some(before), Some(after)) = (read(earlier), read(line)) else { return Relation::Another };
     if earlier.trim() == line.trim() {

@@ -1,5 +1,5 @@
-//! Geekbench: every score and rate as its line has it, found by the words of the line. The cases are
-//! written for these tests in exactly the shape of published ones, with numbers of their own.
+//! Geekbench: every score and rate as its line has it, found by the words of the line. The cases
+//! are written for these tests in exactly the shape of published ones, with numbers of their own.
 
 use std::collections::BTreeSet;
 

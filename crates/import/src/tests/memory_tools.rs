@@ -1,5 +1,5 @@
-//! Tools that measure memory and lines between CPUs: figures as their lines have them, found without
-//! a pattern.
+//! Tools that measure memory and lines between CPUs: figures as their lines have them, found
+//! without a pattern.
 
 use std::collections::BTreeSet;
 
@@ -74,8 +74,8 @@ fn pairs_keep_their_cpus() {
     assert_eq!(values(&all, "memory.core-to-core-latency@all?by=message/from=10&to=2#latency"), [172.0]);
 }
 
-/// A matrix of numbers that says nothing of itself is read where it has the form that the tool gives
-/// it, and else not.
+/// A matrix of numbers that says nothing of itself is read where it has the form that the tool
+/// gives it, and else not.
 #[test]
 fn csv_alone_is_a_matrix_without_an_upper_half() {
     let key = "memory.core-to-core-latency@all/from=1&to=2#latency";

@@ -151,3 +151,18 @@ fn the_last_report_of_a_run_of_schbench_counts() {
     assert_eq!(medians(&(report(10, 50, 7) + &report(20, 90, 6))), [[10.0, 20.0]]);
     assert_eq!(medians(&(report(10, 50, 7) + &report(10, 90, 8))), [[10.0, 10.0]]);
 }
+
+/// A comma stands between thousands; what has one elsewhere is of another language, and read by
+/// nobody.
+#[test]
+fn a_decimal_comma_is_no_comma_of_thousands() {
+    let text = |value: &str| format!("tcp_bw:\n    bw  =  {value} GB/sec\n");
+    let bandwidth = |value: &str| {
+        let all = crate::read(text(value).as_bytes()).unwrap_or_default();
+        let figures = all.iter().flat_map(|one| &one.figures);
+        figures.filter_map(|one| Some(one.judged.analysis.estimate.as_ref()?.median)).collect::<Vec<f64>>()
+    };
+    assert_eq!(bandwidth("1.25"), [10.0]);
+    assert_eq!(bandwidth("1,250"), [10_000.0]);
+    assert_eq!((bandwidth("1,25"), bandwidth("1250,5")), (vec![], vec![]));
+}

@@ -120,8 +120,8 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
     all
 }
 
-/// Whether blanks that a kind takes for its own are those of indented lines: other lines of the same
-/// source, as `grep -H` writes them, have none behind the colon.
+/// Whether blanks that a kind takes for its own are those of indented lines: other lines of the
+/// same source, as `grep -H` writes them, have none behind the colon.
 fn is_clipped(kind: &Regex, lines: &[&str]) -> bool {
     let source = |line: &&str| Some(kind.captures(line)?.name("source")?.as_str().to_string());
     let sources: BTreeSet<String> = lines.iter().filter_map(source).collect();

@@ -155,7 +155,8 @@ fn series(word: &str) -> Option<(Family, u32)> {
 }
 
 /// Desktop's processors and those with their controller: `i7-6700TE`, `Pentium G4400`, `X3430`,
-/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper without PRO, i7-3820 and after, `-X`.
+/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper without PRO, i7-3820 and
+/// after, `-X`.
 fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     let of_four = |number: u32, rest: &str| {
         rest.starts_with('x') || matches!(number, 3820 | 3930 | 4820 | 4930 | 5820 | 5930 | 6800 | 6850)
@@ -194,8 +195,8 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     }
 }
 
-/// `i3 CPU 540`, `i5 CPU 750`, `i7 CPU 870`: those before numbers of four digits, two channels each; `i7
-/// CPU 920` and after have three.
+/// `i3 CPU 540`, `i5 CPU 750`, `i7 CPU 870`: those before numbers of four digits, two channels
+/// each; `i7 CPU 920` and after have three.
 fn first_core(words: &[&str]) -> Option<u32> {
     let at = words.iter().position(|word| matches!(*word, "i3" | "i5" | "i7"))?;
     let [kind, "cpu", number] = words.get(at..at + 3)? else { return None };

@@ -244,11 +244,10 @@ fn of_one_curve(one: &Figure, other: &Figure) -> bool {
 /// value.
 fn what_differs(figure: &Figure, other: &Figure) -> String {
     let [own, theirs] = [figure, other].map(|one| &one.judged.series);
-    let params = own.case.params.iter().chain(own.point.iter()).filter(|(name, _)| *name != BYTES.as_str());
-    let is_other = |name: &str, value: &model::Value| {
-        theirs.case.params.named(name).or_else(|| theirs.point.named(name)) != Some(value)
-    };
-    params
+    let is_other = |name: &str, value: &model::Value| theirs.case.params.named(name) != Some(value);
+    own.case
+        .params
+        .iter()
         .filter(|(name, value)| is_other(name, value))
         .map(|(name, value)| format!("{} {value}", name.replace('_', " ")))
         .collect::<Vec<_>>()

@@ -68,7 +68,8 @@ fn read(bytes: &[u8], told: &mut Told) {
     told.claim(Subject::Processor, processor);
     let sockets = count("Socket(s)");
     let threads = count("Thread(s) per core");
-    let cores = count("Core(s) per socket").zip(sockets).map(|(cores, sockets)| cores * sockets);
+    let cores =
+        count("Core(s) per socket").zip(sockets).and_then(|(cores, sockets)| cores.checked_mul(sockets));
     for (subject, count) in [
         (Subject::Sockets, sockets),
         (Subject::Cores, cores),
@@ -146,7 +147,8 @@ fn vulnerabilities(lines: &Lines, told: &mut Told) {
 /// tell the size of one and no number.
 fn caches(lines: &Lines, online: &CpuSet, told: &mut Told) {
     let kinds = [("L1d", 1, "Data"), ("L1i", 1, "Instruction"), ("L2", 2, "Unified"), ("L3", 3, "Unified")];
-    let mut all: Vec<CacheTold> = Vec::new();
+    // Of each whether every CPU has its own.
+    let mut all: Vec<(CacheTold, bool)> = Vec::new();
     for (name, level, kind) in kinds {
         let Some(value) = lines.get(&format!("{name} cache")) else { continue };
         let Some((size, rest)) = value.split_once(" (") else { return };
@@ -156,17 +158,19 @@ fn caches(lines: &Lines, online: &CpuSet, told: &mut Told) {
         };
         let cache = CacheTold { level, kind, bytes: Some(bytes / instances), ..CacheTold::default() };
         match instances {
-            1 => all.push(CacheTold { cpus: online.clone(), ..cache }),
-            count if count == online.len() as u64 => {
-                all.extend(online.iter().map(|cpu| CacheTold { cpus: CpuSet::one(cpu), ..cache.clone() }));
-            }
+            1 => all.push((CacheTold { cpus: online.clone(), ..cache }, online.len() == 1)),
+            count if count == online.len() as u64 => all.push((cache, true)),
             // Some are shared, and by whom is not told: a part of the caches would look like all.
             _ => return,
         }
     }
     for cpu in online.iter() {
-        let own = all.iter().filter(|cache| cache.cpus.contains(cpu));
-        own.enumerate().for_each(|(index, cache)| told.cache(cpu, index, cache));
+        for (index, (cache, is_own)) in all.iter_mut().enumerate() {
+            if *is_own {
+                cache.cpus = CpuSet::one(cpu);
+            }
+            told.cache(cpu, index, cache);
+        }
     }
 }
 
@@ -211,7 +215,7 @@ fn table(text: &str) -> Vec<BTreeMap<String, String>> {
         let row = columns.iter().cloned().zip(cut(line));
         let row: BTreeMap<String, String> =
             row.filter(|(_, value)| !value.is_empty() && value != "-").collect();
-        if row.get("CPU").is_some_and(|cpu| cpu.parse::<u32>().is_ok()) {
+        if row.get("CPU").is_some_and(|cpu| CpuSet::parse_list(cpu).is_some_and(|cpus| cpus.len() == 1)) {
             rows.push(row);
         }
     }

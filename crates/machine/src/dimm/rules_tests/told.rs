@@ -1,5 +1,5 @@
-//! Boards whose firmware tells the places, or that a relative's document describes: modules of their
-//! inventories must stand as such channels are filled.
+//! Boards whose firmware tells the places, or that a relative's document describes: modules of
+//! their inventories must stand as such channels are filled.
 
 use super::*;
 
@@ -35,7 +35,8 @@ fn is_even(mut channels: Vec<u32>, each: u32, controllers: u32) -> bool {
 
 #[test]
 fn redfish_of_hpe() {
-    // The same processor's row in Oracle X9-2L's manual: D13 and D12 are of channel 0, D4 and D5 of 7.
+    // The same processor's row in Oracle X9-2L's manual: D13 and D12 are of channel 0, D4 and D5 of
+    // 7.
     let names = of_two("PROC @ DIMM #", 1, 1..=16);
     let places = placed("HPE", "ProLiant DL360 Gen10 Plus", &[SILVER_4; 2], &with_bank(&names, ""));
     let oracle: Vec<String> = (0..16).map(|number| format!("D{number}")).collect();
@@ -91,7 +92,8 @@ fn lenovo_by_the_order_of_its_list() {
     let xeon = "Intel(R) Xeon(R) E-2236 CPU @ 3.40GHz";
     let places = placed("Lenovo", "ThinkSystem SR250", &[xeon], &with_bank(&names[..4], "CPU 1"));
     assert!(is_even(firsts(&places, &[1, 3]), 1, 2));
-    // ThinkStation PX: the other processor's nodes 4 to 7 have 12 and 11, 10 and 9, 13 and 14, 15 and 16.
+    // ThinkStation PX: the other processor's nodes 4 to 7 have 12 and 11, 10 and 9, 13 and 14, 15
+    // and 16.
     let of_board = |board: &str, cpu: &str, slots: Vec<String>| {
         let mut text = format!("Base Board Information\n\tManufacturer: LENOVO\n\tProduct Name: {board}\n\n");
         let processor = format!("Processor Information\n\tType: Central Processor\n\tVersion: {cpu}\n\n");

@@ -154,3 +154,28 @@ fn files_with_holes_and_large_ones_are_left_out() {
     }
     assert_eq!(snapshot.text("/proc/uptime"), Some("1 1"));
 }
+
+#[test]
+fn a_short_printout_never_becomes_gigabytes() {
+    // All even CPUs form one core: the list of that core stands with each of them.
+    let mut table = "CPU NODE SOCKET CORE ONLINE\n".to_string();
+    (0..30_000).for_each(|cpu| table.push_str(&format!("{} 0 0 0 yes\n", 2 * cpu)));
+    let mut told = told::Told::default();
+    (lscpu::TABLE.read)(table.as_bytes(), &mut told);
+    assert!(told.is_too_much());
+    let told_bytes = |entry: &model::Entry| match entry {
+        model::Entry::Text(text) => text.len(),
+        _ => 0,
+    };
+    assert!(told.files.values().map(told_bytes).sum::<usize>() < 300 << 20);
+    // What is left out is no machine.
+    assert!(machine_of(table.as_bytes()).cpus.online.is_empty());
+    // Numbers of CPUs that no kernel has are none.
+    let table = "CPU NODE SOCKET CORE ONLINE\n0 0 0 0 yes\n4000000000 0 0 1 yes\n";
+    assert_eq!(machine_of(table.as_bytes()).cpus.online.len(), 1);
+    // Caches of their own for 8,000 CPUs are as many.
+    let text = "Architecture: x86_64\nCPU(s): 8000\nOn-line CPU(s) list: 0-7999\nSocket(s): 1\n\
+                Thread(s) per core: 1\nCore(s) per socket: 8000\nL1d cache: 250 MiB (8000 instances)\n\
+                L2 cache: 8000 MiB (8000 instances)\n";
+    assert_eq!(machine_of(text.as_bytes()).caches.len(), 16_000);
+}
