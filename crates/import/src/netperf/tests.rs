@@ -1,3 +1,5 @@
+//! netperf: classic tables and omni output as recorded, and what their passes say of themselves.
+
 /// The medians of a key's figures, in the text's order of results.
 fn values(text: &str, key: &str) -> Vec<f64> {
     let all = crate::read(text.as_bytes()).expect("a result");

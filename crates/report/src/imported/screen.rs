@@ -17,6 +17,7 @@ use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, names, topic, whole};
 use machine::Machine;
 use model::vocabulary::memory::param::BYTES;
+use model::vocabulary::unixbench::param::COPIES;
 use model::{Finding, Severity, Snapshot, percent};
 
 /// Lines of figures at most, and columns of a figure's name.
@@ -241,14 +242,14 @@ fn of_one_curve(one: &Figure, other: &Figure) -> bool {
 }
 
 /// What tells a figure from another of the same name: parameters that only it has, or of another
-/// value.
+/// value. Of copies the first number is meant.
 fn what_differs(figure: &Figure, other: &Figure) -> String {
     let [own, theirs] = [figure, other].map(|one| &one.judged.series);
     let is_other = |name: &str, value: &model::Value| theirs.case.params.named(name) != Some(value);
     own.case
         .params
         .iter()
-        .filter(|(name, value)| is_other(name, value))
+        .filter(|(name, value)| *name != COPIES.as_str() && is_other(name, value))
         .map(|(name, value)| format!("{} {value}", name.replace('_', " ")))
         .collect::<Vec<_>>()
         .join(", ")
