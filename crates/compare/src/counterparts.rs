@@ -68,7 +68,8 @@ struct Counterpart<'a> {
     op: String,
     /// Tasks, or connections.
     tasks: u64,
-    /// What all tasks together work on, or what is sent at once where that is told.
+    /// Bytes: the blocks of all tasks together, or one message over TCP; `None` if the tool does
+    /// not print it.
     bytes: Option<u64>,
     /// What the tool does otherwise than we do.
     differs: &'static str,
@@ -122,7 +123,7 @@ impl<'a> Counterpart<'a> {
         let count = |name: &str| Self::count(member, name);
         let tasks = count("threads")?;
         let bytes = match row.bench {
-            // Doubles; a key tells where they are not.
+            // Arrays of doubles: triad works on three, copy on two. The key tells other sizes.
             "memory.stream" => count("elements")?.checked_mul(if *op == "triad" { 24 } else { 16 })?,
             "sysbench.memory" if params.named("scope")?.to_string() == "local" => {
                 count("block")?.checked_mul(tasks)?

@@ -408,7 +408,7 @@ fn floor(a: &Member, options: &Options) -> Option<f64> {
 
 fn compared(found: &Found, p: f64, imported: bool) -> Compared {
     let (a, b) = (found.pair.a, found.pair.b);
-    // What other tools measured in their own ways stands in A's line, whoever they are.
+    // A figure of another tool is listed under A's name, so that several tools share A's line.
     let line = if found.pair.across { a } else { b };
     let (word, words) = words::conclude(found, p, imported);
     let interval = found.contrast.map(|contrast| contrast.interval);

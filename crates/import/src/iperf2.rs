@@ -186,7 +186,7 @@ impl Ports {
     }
 }
 
-/// What is told of a connection where it begins.
+/// A connection as its first line describes it.
 struct Connection<'r> {
     id: &'r str,
     /// Of this end and of the other.

@@ -23,7 +23,7 @@ pub struct Terse<'t> {
     pub fio: Option<&'t str>,
     pub job: Job,
     pub disks: Vec<Disk>,
-    /// What it says of devices, as it stands there; empty where it says nothing.
+    /// The fields of devices as printed; empty if there are none.
     devices: String,
 }
 

@@ -256,7 +256,7 @@ impl Reader {
         self.percentiles = None;
     }
 
-    /// Of a job that words are of, too, these are told.
+    /// Drops a job's terse lines if the text also reports that job in words.
     fn drop_terse(&mut self) {
         let is_terse: Vec<bool> = self.seen.iter().map(|seen| terse::is_line(&seen.process)).collect();
         let is_said = |job: &Job| {

@@ -1,8 +1,9 @@
-//! Slots by number as firmware itself tells them: in Redfish's memory locations, in the letters of
-//! names and banks, or by the order in which it lists its slots where that is no order of their
-//! numbers. That order is controller, channel, slot on all such boards whose manuals or EDAC labels
-//! are known (PowerEdge R220, ThinkSystem SR650 and SR650 V2, ThinkStation P920). The modules of a
-//! model's inventories (linuxhw/DMI) must fill its slots as such channels are filled.
+//! Slots by number on boards without a manual of their own: firmware gives the channels (Redfish's
+//! memory locations, letters of banks), or a related board's document does. Where a rule also rests
+//! on the order in which firmware lists the slots, its source says so: that order is controller,
+//! channel, slot on boards whose manuals or EDAC labels are known (PowerEdge R220, ThinkSystem
+//! SR650 and SR650 V2, ThinkStation P920). The modules of a model's inventories (linuxhw/DMI) must
+//! fill its slots as such channels are filled.
 
 use super::super::cpus::Family::{
     Core, EmeraldRapids, IceLake, IvyBridgeEn, IvyBridgeEp, Nehalem, Opteron4000, Opteron6000, SandyBridgeEn,
