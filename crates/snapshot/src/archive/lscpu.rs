@@ -80,7 +80,8 @@ fn read(bytes: &[u8], told: &mut Told) {
     }
     nodes(&lines, told);
     vulnerabilities(&lines, told);
-    let Some(online) = online.filter(|online| !online.is_empty()) else { return };
+    let is_real = |online: &CpuSet| (1..=MOST_CPUS).contains(&online.len());
+    let Some(online) = online.filter(is_real) else { return };
     told.online(&online);
     told.file("/proc/cpuinfo", cpuinfo(&lines, &online));
     if sockets == Some(1) && threads == Some(1) && cores == Some(online.len()) {
@@ -95,6 +96,9 @@ fn read(bytes: &[u8], told: &mut Told) {
     }
     caches(&lines, &online, told);
 }
+
+/// Linux is built for no more.
+const MOST_CPUS: usize = 8192;
 
 /// What lscpu took from there, in /proc/cpuinfo's words.
 fn cpuinfo(lines: &Lines, online: &CpuSet) -> String {

@@ -173,6 +173,9 @@ fn a_short_printout_never_becomes_gigabytes() {
     // Numbers of CPUs that no kernel has are none.
     let table = "CPU NODE SOCKET CORE ONLINE\n0 0 0 0 yes\n4000000000 0 0 1 yes\n";
     assert_eq!(machine_of(table.as_bytes()).cpus.online.len(), 1);
+    // More CPUs than Linux is built for are none, either.
+    let text = "Architecture: x86_64\nCPU(s): 65536\nOn-line CPU(s) list: 0-65535\n";
+    assert!(machine_of(text.as_bytes()).cpus.online.is_empty());
     // Caches of their own for 8,000 CPUs are as many.
     let text = "Architecture: x86_64\nCPU(s): 8000\nOn-line CPU(s) list: 0-7999\nSocket(s): 1\n\
                 Thread(s) per core: 1\nCore(s) per socket: 8000\nL1d cache: 250 MiB (8000 instances)\n\
