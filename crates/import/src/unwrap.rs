@@ -50,7 +50,12 @@ pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     }
     all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
     for _ in 0..DEEPEST {
-        all = all.into_iter().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        let inner: Vec<Plain> =
+            all.iter().cloned().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        if inner == all {
+            break;
+        }
+        all = inner;
     }
     let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
     Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
