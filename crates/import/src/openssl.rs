@@ -13,7 +13,7 @@ pub(crate) const FORM: Form = Form {
     marks: &["head", "key", "exchange", "machine", "made-head"],
     lines: &[
         // They stand before all that a run prints of itself.
-        line("asked", Does::Ends, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
+        line("asked", Does::Parts, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
         line("version", Does::Begins, r"version: (?<value>\S.*)"),
         // Before version 3 it says so in the words of `openssl version`.
         line(

@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log, said_again};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -220,7 +220,7 @@ impl Reader {
 
     pub fn read(&self, text: &str) -> Vec<Imported> {
         let form = self.form;
-        let log: Log = log(text, form.program, &self.table, |_, _, _| None);
+        let log: Log = log(text, form.program, &self.table, said_again);
         let mut results = Results::new(form.format, form.remark);
         for run in &log.runs {
             let facts = form.facts.iter();
