@@ -79,6 +79,16 @@ fn bare(text: &str) -> bool {
     false
 }
 
+/// Whether a text is nothing but a matrix that may be its own, or another's.
+pub(crate) fn may_be(text: &str) -> bool {
+    let lines = || text.trim().lines().map(str::trim);
+    let cpus = lines().count();
+    let is_first = |line: &str| line.len() + 1 == cpus && line.bytes().all(|byte| byte == b',');
+    (3..=MOST_CPUS).contains(&cpus)
+        && lines().next().is_some_and(is_first)
+        && is_lower(&lines().map(|row| row.split(',').collect()).collect::<Vec<_>>())
+}
+
 /// Fewer rows may be anything's; no machine that it measured has more CPUs.
 const LEAST_CPUS: usize = 4;
 const MOST_CPUS: usize = 4096;

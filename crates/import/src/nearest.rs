@@ -157,6 +157,11 @@ pub fn refusal(text: &str) -> String {
     if let Some(said) = not_run(text).or_else(|| of_perf(text)) {
         return said;
     }
+    if crate::core_to_core::may_be(text) {
+        return "it is a matrix of numbers below a diagonal, and nothing tells whose: if core-to-core-latency printed it, \
+                write that name in a line above it"
+            .to_string();
+    }
     let split = |shape: &'static Shape| -> [Vec<&'static str>; 2] {
         let (has, lacks): (Vec<_>, Vec<_>) =
             shape.parts.iter().partition(|(_, letters)| text.contains(letters));

@@ -93,6 +93,8 @@ fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
         assert!(found(text).is_empty(), "{text:?}");
     }
     for text in [typed, three] {
+        let error = read(text.as_bytes()).expect_err("refused").to_string();
+        assert!(error.contains("if core-to-core-latency printed it, write that name"), "{error}");
         assert_eq!(found(&format!("core-to-core-latency on the new host\n{text}")).len(), 1, "{text:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The first screen of imported results. Words: `READ WHOLE` (every figure that the files announce
-//! has a value), `READ IN PART`, `READ, BUT FAULTY` (the figures contradict each other, or what was
-//! measured failed), `NOTHING COMPLETE` (no figure has a value).
+//! has a value, and each line that looks like one is read), `READ IN PART`, `READ, BUT FAULTY` (the
+//! figures contradict each other, or what was measured failed), `NOTHING COMPLETE` (no figure has a
+//! value).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -481,6 +482,10 @@ mod tests {
         );
         assert_eq!(shown.word, "NOTHING COMPLETE");
         assert!(shown.rows.is_empty() && shown.findings.iter().any(|line| line.topic == "left out"));
+        // Nor one with a row that fits no table.
+        let matrix = "core-to-core-latency\n,,\n1.5,,\n2.5,3.5,\n";
+        let words = [of(matrix).word, of(&format!("{matrix}9.5,,1.5\n")).word];
+        assert_eq!(words, ["READ WHOLE", "READ IN PART"]);
     }
 
     #[test]
