@@ -158,6 +158,7 @@ impl Builder {
             figures,
             index: Vec::new(),
             remarks,
+            refused: 0,
             findings: Vec::new(),
         }
     }

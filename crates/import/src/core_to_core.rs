@@ -23,6 +23,8 @@ const REMARK: &str = "core-to-core-latency does not tell on which node its lines
 const BY_PLACE: &str =
     "the CSV does not tell which CPUs its rows are of: they are counted from 0, as all CPUs of a machine are";
 
+const BY_FORM: &str = "nothing but its form says that core-to-core-latency made it";
+
 pub(crate) const LINES: &[Pattern] = &[
     line("cpu", Does::Ahead, r"CPU: (?<value>\S.*)"),
     line("cores", Does::Begins, r"Num cores: (?<value>\d+)"),
@@ -43,29 +45,64 @@ pub(crate) const LINES: &[Pattern] = &[
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
 
-/// Whether a text says so, or is nothing but a matrix whose upper half is empty.
+/// Whether a text says so, or has a matrix that can be no other's.
 fn is_one(text: &str) -> bool {
+    is_named(text) || bare(text)
+}
+
+fn is_named(text: &str) -> bool {
     const SIGNS: [&str; 4] = [
         "core-to-core-latency",
         "CAS latency on a single shared cache line",
         "Single-writer single-reader latency",
         "Message passing. One writer and one reader",
     ];
-    // Fewer rows may be anything.
-    const LEAST: usize = 3;
-    let is_bare = || {
-        let rows: Vec<Vec<&str>> = text.trim().lines().map(|line| line.trim().split(',').collect()).collect();
-        rows.len() >= LEAST && is_lower(&rows)
-    };
-    SIGNS.iter().any(|sign| text.contains(sign)) || text.trim_start().starts_with(',') && is_bare()
+    SIGNS.iter().any(|sign| text.contains(sign))
+}
+
+/// Whether a matrix of CSV stands in a text of which nothing but its form tells whose it is.
+fn bare(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    while let Some(first) = lines.next() {
+        let cpus = first.len() + 1;
+        if !(LEAST_CPUS..=MOST_CPUS).contains(&cpus) || !first.bytes().all(|byte| byte == b',') {
+            continue;
+        }
+        let rows = std::iter::once(first).chain(lines.clone()).take(cpus);
+        let rows = rows.map(|row| row.split(',').collect::<Vec<&str>>()).enumerate();
+        let is_next = |(place, row): &(usize, Vec<&str>)| is_lower_row(*place, row);
+        let rows: Vec<Vec<&str>> = rows.take_while(is_next).map(|(_, row)| row).collect();
+        if is_own(&rows) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Fewer rows may be anything's; no machine that it measured has more CPUs.
+const LEAST_CPUS: usize = 4;
+const MOST_CPUS: usize = 4096;
+
+/// Whether a matrix of which nothing tells whose it is can be taken for its own: numbers below the
+/// diagonal alone, which are times between CPUs, and, as they are means of hundreds of samples, with
+/// decimals that nobody types.
+fn is_own(rows: &[Vec<&str>]) -> bool {
+    const NS: std::ops::RangeInclusive<f64> = 1.0..=10_000.0;
+    let cells: Vec<&str> = rows.iter().flatten().copied().filter(|cell| !cell.is_empty()).collect();
+    let is_mean = |cell: &&&str| cell.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 2);
+    rows.len() >= LEAST_CPUS
+        && is_lower(rows)
+        && cells.iter().all(|cell| cell.parse().is_ok_and(|ns| NS.contains(&ns)))
+        && 2 * cells.iter().filter(is_mean).count() >= cells.len()
 }
 
 /// Whether rows are as many as their columns, with numbers below the diagonal alone.
 fn is_lower(rows: &[Vec<&str>]) -> bool {
-    rows.iter().enumerate().all(|(place, row)| {
-        let is_right = |(at, one): (usize, &&str)| (at < place) == one.parse::<f64>().is_ok();
-        row.len() == rows.len() && row.iter().enumerate().all(is_right)
-    })
+    rows.iter().enumerate().all(|(place, row)| row.len() == rows.len() && is_lower_row(place, row))
+}
+
+fn is_lower_row(place: usize, row: &[&str]) -> bool {
+    row.iter().enumerate().all(|(at, one)| (at < place) == one.parse::<f64>().is_ok())
 }
 
 /// The same with numbers above it, too.
@@ -79,15 +116,19 @@ fn is_full(rows: &[Vec<&str>]) -> bool {
 fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "core-to-core-latency", &TABLE, |_, _, _| None);
     let mut results = Results::new(FORMAT, REMARK);
+    let is_named = is_named(text);
     for run in &log.runs {
         let fact = |name: &str| run.text(name).unwrap_or_default().to_string();
         let facts =
             vec![("cpu", fact("cpu")), ("iterations", fact("iterations")), ("samples", fact("samples"))];
-        let (matrices, csv) = (tables(run), csvs(run));
+        let (matrices, csv) = (tables(run), csvs(run, is_named));
         if run.hit("cores").is_none() && csv.is_empty() {
             continue;
         }
         if let Some((builder, against)) = results.of(run, facts, true) {
+            if !is_named {
+                builder.remarks.push(BY_FORM.to_string());
+            }
             figures(run, &matrices, &csv, builder, against);
         }
     }
@@ -124,7 +165,7 @@ fn table<'t>(hits: &[Hit<'t>]) -> Matrix<'t> {
         cpus.extend(head.text("cpu").into_iter().chain(values(head)));
     }
     let mut matrix = Matrix { bench, cells: Vec::new(), whole: false, cpus };
-    for (place, hit) in rows.enumerate().take(matrix.cpus.len()) {
+    for (place, hit) in rows.by_ref().enumerate().take(matrix.cpus.len()) {
         let values = values(hit);
         // What a message takes differs by its way, so that only its matrix is full.
         let columns: Vec<usize> = match bench {
@@ -132,26 +173,40 @@ fn table<'t>(hits: &[Hit<'t>]) -> Matrix<'t> {
             _ => (0..place).collect(),
         };
         if hit.text("cpu") != Some(matrix.cpus[place]) || values.len() != columns.len() {
+            hit.refuse();
             break;
         }
         matrix.whole = place + 1 == matrix.cpus.len();
         matrix.cells.extend(columns.into_iter().zip(values).map(|(column, value)| (place, column, value)));
     }
+    // Behind one that does not go on from the others nobody knows what they are of.
+    rows.for_each(Hit::refuse);
     matrix
 }
 
-/// The matrices of CSV of a run, by their rows.
-fn csvs<'t>(run: &Run<'t>) -> Vec<Vec<Vec<&'t str>>> {
-    let rows = run.all("csv").filter_map(|hit| hit.text("value"));
-    let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
+/// The matrices of CSV of a run, by their rows; where nobody says whose they are, those that can be
+/// no other's.
+fn csvs<'t>(run: &Run<'t>, is_named: bool) -> Vec<Vec<Vec<&'t str>>> {
+    let hits: Vec<&Hit> = run.all("csv").collect();
+    let rows: Vec<Vec<&str>> =
+        hits.iter().map(|hit| hit.text("value").unwrap_or_default().split(',').collect()).collect();
+    let is_one = |rows: &&[Vec<&str>]| match is_named {
+        true => is_lower(rows) || is_full(rows),
+        false => is_own(rows),
+    };
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(row) = rows.get(at) {
-        match rows.get(at..at + row.len()).filter(|rows| is_lower(rows) || is_full(rows)) {
+        match rows.get(at..at + row.len()).filter(is_one) {
             Some(rows) => {
                 at += rows.len();
                 found.push(rows.to_vec());
             }
-            None => at += 1,
+            None => {
+                if row.iter().any(|cell| !cell.is_empty()) {
+                    hits[at].refuse();
+                }
+                at += 1;
+            }
         }
     }
     found

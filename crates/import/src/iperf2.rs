@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Results, Run, Table, line, log};
+use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log};
 use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -44,18 +44,18 @@ pub(crate) const LINES: &[Pattern] = &[
     line(
         "bounce",
         Does::Adds,
-        r"\[ *(?<id>\d+)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +[\d.]+ [KMGT]?Bytes +[\d.]+ [KMGT]?bits/sec +(?<count>\d+)=(?<mean>[\d.]+)/(?<least>[\d.]+)/(?<most>[\d.]+)/[\d.]+ ms .*RPS=(?<rps>\d+)",
+        r"\[ *(?<id>\d+)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +(?<amount>[\d.]+) (?<amount_unit>[KMGT]?)Bytes +(?<rate>[\d.]+) (?<rate_unit>[KMGT]?)bits/sec +(?<count>\d+)=(?<mean>[\d.]+)/(?<least>[\d.]+)/(?<most>[\d.]+)/[\d.]+ ms .*RPS=(?<rps>\d+)",
     ),
     line("bounce-rest", Does::Nothing, r"\[ *\d+\] +\d+\.\d+- *\d+\.\d+ sec +BB8\(f\)-PDF: .*"),
     line(
         "row",
         Does::Adds,
-        r"\[ *(?<id>\*?\d+|SUM(?:-\d+)?)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +[\d.]+ [KMGT]?Bytes +(?<rate>[\d.]+) (?<rate_unit>[KMGT]?)bits/sec(?: +(?<jitter>[\d.]+) ms +(?<lost>\d+)/ *(?<total>\d+) \(.*| +.*)?",
+        r"\[ *(?<id>\*?\d+|SUM(?:-\d+)?)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +(?<amount>[\d.]+) (?<amount_unit>[KMGT]?)Bytes +(?<rate>[\d.]+) (?<rate_unit>[KMGT]?)bits/sec(?: +(?<jitter>[\d.]+) ms +(?<lost>\d+)/ *(?<total>\d+) \(.*| +.*)?",
     ),
     line(
         "csv",
         Does::Adds,
-        r"(?<time>\d{14})[\d.+:-]*,(?<local>[\da-fA-F.:]+),(?<port>\d+),(?<remote>[\da-fA-F.:]+),\d+,(?<id>-?\d+),(?<from>\d+\.\d+)-(?<to>\d+\.\d+),(?<bytes>\d+),(?<rate>\d+)(?:,[\d.,-]*)?",
+        r"(?<time>\d{14})[\d.+:-]*,(?<local>[\da-fA-F.:]+),(?<port>\d+),(?<remote>[\da-fA-F.:]+),\d+,(?<id>-?\d+),(?<from>\d+\.\d+)-(?<to>\d+\.\d+),(?<amount>\d+),(?<rate>\d+)(?:,[\d.,-]*)?",
     ),
     line("mixed", Does::Adds, r"\[ *(?:\*\d+\] local .*|FD\d+\] .*)"),
     line("congestion", Does::Adds, r"TCP congestion control (?:using|default|set to) (?<value>\S+)"),
@@ -293,7 +293,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
         return put(client, "bandwidth", "Gbit/s", Better::Higher, Err(why.to_string()));
     }
     if connections.iter().any(Connection::bounces) {
-        return bounced(run, &connections, builder);
+        return bounced(run, &connections, builder, against);
     }
     let mut found = false;
     for (sends, rows) in [(true, &sent), (false, &received)] {
@@ -301,11 +301,12 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
         // A sum of one row is one of several tests; one of both ways is none of either.
         let sums = own_rows.iter().filter(|row| is_sum(row) && !both && ids.len() != 1 && sends == client);
         let rows: Vec<&Hit> = rows.iter().copied().chain(sums.copied()).collect();
-        found |=
-            bandwidth(&rows, metric, &mut |name, unit, better, value| put(sends, name, unit, better, value));
+        found |= bandwidth(&rows, metric, against, &mut |name, unit, better, value| {
+            put(sends, name, unit, better, value);
+        });
     }
     // What the server reports has arrived there.
-    found |= bandwidth(&reported_rows, "bandwidth", &mut |name, unit, better, value| {
+    found |= bandwidth(&reported_rows, "bandwidth", against, &mut |name, unit, better, value| {
         put(client, name, unit, better, value);
     });
     let errors: Vec<&str> = run.all("error").filter_map(|hit| hit.text("value")).collect();
@@ -319,9 +320,10 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
 }
 
 /// The bandwidth of rows of one way and what UDP lost; whether there was one.
-fn bandwidth(rows: &[&Hit], metric: &str, put: &mut Put) -> bool {
+fn bandwidth(rows: &[&Hit], metric: &str, against: &mut Against, put: &mut Put) -> bool {
     let rate = |hit: &Hit| hit.scaled("rate", 1000.0).map(|rate| rate.value / 1e9);
     let whole = whole(rows);
+    whole.iter().for_each(|row| check(row, against));
     let sum = whole.iter().find(|row| is_sum(row));
     let one = sum.or(whole.first().filter(|_| whole.len() == 1)).copied();
     if let Some(rate) = one.and_then(rate) {
@@ -342,8 +344,20 @@ fn bandwidth(rows: &[&Hit], metric: &str, put: &mut Put) -> bool {
     !whole.is_empty()
 }
 
+/// Looks whether the rate of a row is its bytes over its time.
+fn check(row: &Hit, against: &mut Against) {
+    let time = row
+        .number("to")
+        .zip(row.number("from"))
+        .map(|(to, from)| Number { value: to.value - from.value, rounding: to.rounding + from.rounding });
+    let (rate, bytes) = (row.scaled("rate", 1000.0), row.scaled("amount", 1024.0));
+    against.rate("bandwidth", [rate, bytes.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
+        format!("it says {} Gbit/s; {:.0} bytes in {time:.4} s is another rate", rate / 1e9, bits / 8.0)
+    });
+}
+
 /// Messages that went to and fro, a few each second: no bandwidth.
-fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder) {
+fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against: &mut Against) {
     let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
         let Some(mut keyed) = keyed(&format!("network.iperf2-bounceback@free#{metric}")) else { return };
         let how = connections.iter().find_map(|one| one.how.split_once("req/reply/hold="));
@@ -366,6 +380,7 @@ fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder) {
         let why = "a client bounced messages off it: ask for the client's output";
         return put("latency_mean", "us", Better::Lower, Err(why.to_string()));
     };
+    check(row, against);
     let number = |name: &str| row.number(name).map(|number| number.value);
     for (metric, field) in [("latency_mean", "mean"), ("latency_min", "least"), ("latency_max", "most")] {
         if let Some(value) = number(field) {

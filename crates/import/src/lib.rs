@@ -130,6 +130,8 @@ pub struct Imported {
     pub index: Vec<Index>,
     /// What was met in the file and is no figure, as sentences.
     pub remarks: Vec<String>,
+    /// Lines that look like figures, and of which none could be read; a remark names them.
+    pub refused: usize,
     /// What its own figures say against it.
     pub findings: Vec<Finding>,
 }
@@ -260,6 +262,7 @@ fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
         }
         let found = (tool.read)(text).map(|mut found| {
             found.iter_mut().filter(|_| tool.documented).for_each(own::from_documentation);
+            found.iter_mut().for_each(kit::order::check);
             found
         });
         match found {

@@ -156,7 +156,11 @@ impl Reader {
                 "home" => self.home = hit.text("value").unwrap_or_default().to_string(),
                 "heads" => self.heads = words(hit, "value"),
                 "bound" => self.remark(builder, hit),
-                _ => found |= self.line(hit, builder),
+                "mix" | "load" | "local" | "each" | "row" => match self.line(hit, builder) {
+                    Some(count) => found |= count > 0,
+                    None => hit.refuse(),
+                },
+                _ => {}
             }
         }
         if !found && let Some(meaning) = self.untold() {
@@ -195,18 +199,15 @@ impl Reader {
         if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
     }
 
-    /// Whether a line is figures.
-    fn line(&self, hit: &Hit, builder: &mut Builder) -> bool {
+    /// How many figures a line has; `None` where it cannot be read as one of its section.
+    fn line(&self, hit: &Hit, builder: &mut Builder) -> Option<usize> {
         let access = self.access.unwrap_or_default();
         let mut put = |key: String, wording: &str, value: Option<f64>| {
             let is_rate = key.ends_with("#bandwidth");
             let (unit, better) = if is_rate { ("GB/s", Better::Higher) } else { ("ns", Better::Lower) };
             let value = value.map(|value| if is_rate { value / 1e3 } else { value });
-            let (Some(meaning), Some(value)) = (Meaning::of(&key, wording, unit, better), value) else {
-                return false;
-            };
-            builder.value(meaning, value);
-            true
+            builder.value(Meaning::of(&key, wording, unit, better)?, value?);
+            Some(1)
         };
         let number = |name: &str| hit.number(name).map(|number| number.value);
         match (hit.name, self.section) {
@@ -220,8 +221,10 @@ impl Reader {
                 let delay: u32 = hit.text("delay").and_then(|delay| delay.parse().ok()).unwrap_or_default();
                 let params = self.params(&[("access", access), ("traffic", &self.traffic)]);
                 let key = format!("memory.mlc-loaded@all{params}/delay={delay}#");
-                put(format!("{key}latency"), "loaded latency", number("latency"))
-                    | put(format!("{key}bandwidth"), "bandwidth of the load", number("bandwidth"))
+                let (latency, bandwidth) = (number("latency"), number("bandwidth"));
+                latency.zip(bandwidth)?;
+                put(format!("{key}latency"), "loaded latency", latency)?;
+                put(format!("{key}bandwidth"), "bandwidth of the load", bandwidth)
             }
             ("local", "caches") => {
                 let text = |name: &str| slug(hit.text(name).unwrap_or_default());
@@ -243,9 +246,9 @@ impl Reader {
             ("row", section) => {
                 let (values, node) = (words(hit, "value"), hit.text("node").unwrap_or_default());
                 if values.len() != self.heads.len() {
-                    return false;
+                    return None;
                 }
-                let mut found = false;
+                let mut found = 0;
                 for (head, value) in self.heads.iter().zip(values) {
                     let (key, wording) = match section {
                         "idle" => {
@@ -269,13 +272,13 @@ impl Reader {
                             let key = format!("memory.mlc-cache-to-cache@node{params}/{point}#latency");
                             (key, format!("cache to cache, {node} to {head}"))
                         }
-                        _ => return false,
+                        _ => return None,
                     };
-                    found |= put(key, &wording, value.parse().ok());
+                    found += put(key, &wording, value.parse().ok()).unwrap_or(0);
                 }
-                found
+                Some(found)
             }
-            _ => false,
+            _ => None,
         }
     }
 }

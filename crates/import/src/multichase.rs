@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, commands, line, log, scale};
+use super::kit::{Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, scale};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
@@ -215,7 +215,9 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
         // The first CPU has no column.
         let from = heads.iter().position(|head| *head == cpu).map_or(0, |place| place + 1);
         let to = heads.get(from..).unwrap_or_default();
-        if to.len() != values.len() {
+        let is_number = |value: &&str| *value == "inf" || Number::read(value).is_some();
+        if to.len() != values.len() || !values.iter().all(is_number) {
+            hit.refuse();
             continue;
         }
         rows += 1;
@@ -245,7 +247,8 @@ fn fairness(run: &Run, builder: &mut Builder) {
         }
         let (Some(kind), true) = (kind, hit.name == "times") else { continue };
         let values = columns(hit, "value");
-        if values.len() != cpus.len() {
+        if values.len() != cpus.len() || !values.iter().all(|value| Number::read(value).is_some()) {
+            hit.refuse();
             continue;
         }
         let of_cpus = cpus.iter().zip(values).map(|(cpu, value)| (format!("/cpu={cpu}#time"), Some(value)));

@@ -64,6 +64,7 @@ mod tests {
             figures: Vec::new(),
             index: Vec::new(),
             remarks: Vec::new(),
+            refused: 0,
             findings: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Log, Results, Run, Table, headlines, is_rate, line, log, scale};
+use super::kit::{Does, Log, Results, Run, Table, headlines, line, log, scale};
 use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -183,15 +183,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     }
     let amount = run.hit("amount").and_then(|hit| hit.number("value"));
     let time = run.hit("time").and_then(|hit| hit.number("value"));
-    if let (Some(rate), Some(amount), Some(time)) = (rate, amount, time)
-        && !is_rate(rate, amount.times(8.0), time)
-    {
-        let text = format!(
-            "it says {:.3} Gbit/s; {} bytes in {} s is another rate",
-            rate.value / 1e9,
-            amount.value,
-            time.value
-        );
-        against.disagree("throughput", text, "the file");
-    }
+    against.rate("throughput", [rate, amount.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
+        format!("it says {:.3} Gbit/s; {} bytes in {time} s is another rate", rate / 1e9, bits / 8.0)
+    });
 }

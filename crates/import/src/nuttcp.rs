@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, is_rate, line, log};
+use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log};
 use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -254,16 +254,11 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
         put("interval_bandwidth", "Gbit/s", Better::Higher, Ok(rate / 1e3));
     }
     for hit in run.hits.iter().filter(|hit| ["whole", "end"].contains(&hit.name)) {
-        if let (Some(rate), Some(amount), Some(time)) =
-            (hit.number("rate"), hit.number("amount"), hit.number("time"))
-            && !is_rate(rate, amount.times(8.0 * 1_048_576.0 / 1e6), time)
-        {
-            let text = format!(
-                "it says {} Mbps; {} MB in {} s is another rate",
-                rate.value, amount.value, time.value
-            );
-            against.disagree("Mbps", text, "the file");
-        }
+        const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
+        let amount = hit.number("amount").map(|amount| amount.times(MEGABITS));
+        against.rate("Mbps", [hit.number("rate"), amount, hit.number("time")], |rate, amount, time| {
+            format!("it says {rate} Mbps; {} MB in {time} s is another rate", amount / MEGABITS)
+        });
     }
     if let Some(died) = run.text("died").filter(|_| main.is_some()) {
         against.interrupted(died);

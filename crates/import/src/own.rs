@@ -1,6 +1,7 @@
 //! What the figures and words of an imported file say against it: rules that need no run. `assay
 //! explain` has their texts.
 
+use super::kit::{Number, is_rate};
 use super::unixbench::doubts;
 use super::{Figure, Imported, repeats, speccpu};
 use model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
@@ -34,14 +35,14 @@ pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
 pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "Figures of an imported file contradict each other: a rate is not its amount over its time, a block is not the bytes of an \
-         I/O, a latency is longer than the run, or a direction moved data that the job does not have. The file was edited, or put \
-         together from two.",
+        "Figures of an imported file contradict each other: a rate is not its amount over its time, a percentile is less than a \
+         lower one, a block is not the bytes of an I/O, a latency is longer than the run, or a direction moved data that the job \
+         does not have. The file was edited, or put together from two.",
     ),
     (
         "When it fires",
         "A printed rate and the printed amount over the printed time are more than 2 % apart, and more than the last digit of the time \
-         (1 ms) allows; the bytes over the I/Os of a job are more than 2 % from the only block size that it asks for, and from what was \
+         (1 ms) allows; a percentile of a distribution is less than a lower one, or more than a tenth above the largest; the bytes over the I/Os of a job are more than 2 % from the only block size that it asks for, and from what was \
          in flight at its ends (fio's JSON); a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
          writes reads back in fio's verify phase is no such thing: `verify` is set, or the text, which does not tell of it, has as many \
          reads as writes (fewer where the job failed).",
@@ -55,8 +56,9 @@ pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "fio says `terminating on signal`, iperf3's JSON has an `error` of an interrupt or its stream of events neither `end` nor `error`, \
-         sockperf says `interrupted by user`, or the file ends in its midst.",
+        "The tool says so (fio's `terminating on signal`, sockperf's `interrupted by user`, an `error` of an interrupt in iperf3's JSON), \
+         it died after its first figures with a message that the file has, the last report of a run is one on its way, a table ends \
+         before its last row, or the file ends in its midst. `says` quotes what it was.",
     ),
 ];
 
@@ -170,6 +172,21 @@ impl Against {
         }
     }
 
+    /// Looks whether a rate is its amount over its time, all three as printed and in units that
+    /// fit; the words say what is printed.
+    pub fn rate(
+        &mut self,
+        name: &str,
+        [rate, amount, time]: [Option<Number>; 3],
+        words: impl Fn(f64, f64, f64) -> String,
+    ) {
+        if let (Some(rate), Some(amount), Some(time)) = (rate, amount, time)
+            && !is_rate(rate, amount, time)
+        {
+            self.disagree(name, words(rate.value, amount.value, time.value), "the file");
+        }
+    }
+
     pub fn interrupted(&mut self, text: &str) {
         if self.interrupted.len() < QUOTED {
             self.interrupted.push(Fact::new("says", short(text), "the file"));
@@ -215,15 +232,7 @@ impl Against {
                 advice,
                 failed,
             ),
-            finding(
-                FIGURES_DISAGREE,
-                Severity::Problem,
-                "The file's figures contradict each other. Ask for the file as the tool wrote it.",
-                "A rate is an amount over a time. Where the three don't fit, one of them was edited, or the file was put together from \
-                 two.",
-                "Ask for the file as the tool wrote it.",
-                self.disagree,
-            ),
+            contradiction(self.disagree),
             finding(
                 INTERRUPTED,
                 Severity::Warning,
@@ -266,6 +275,26 @@ impl Against {
             ),
         ];
         findings.into_iter().flatten().collect()
+    }
+}
+
+fn contradiction(facts: Vec<Fact>) -> Option<Finding> {
+    finding(
+        FIGURES_DISAGREE,
+        Severity::Problem,
+        "The file's figures contradict each other. Ask for the file as the tool wrote it.",
+        "A rate is an amount over a time, and a percentile is never less than a lower one. Where they don't fit, one of them was \
+         edited, or the file was put together from two.",
+        "Ask for the file as the tool wrote it.",
+        facts,
+    )
+}
+
+/// Adds contradictions to those that were found while a file was read.
+pub fn disagree_too(result: &mut Imported, facts: Vec<Fact>) {
+    match result.findings.iter_mut().find(|finding| finding.rule == FIGURES_DISAGREE) {
+        Some(known) => known.facts.extend(facts),
+        None => result.findings.extend(contradiction(facts)),
     }
 }
 
@@ -423,7 +452,17 @@ pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
         true => percent.trim_end_matches('0').trim_end_matches('.'),
         false => percent,
     };
-    Some(format!("{stem}_p{}", digits.replace('.', "")))
+    // What stands before the point has two digits where something stands behind it: 2.5 is no 25.
+    let pad = if digits.find('.') == Some(1) { "0" } else { "" };
+    Some(format!("{stem}_p{pad}{}", digits.replace('.', "")))
+}
+
+/// The stem of a percentile's metric, and the percentile.
+pub fn percentile_of(metric: &str) -> Option<(&str, f64)> {
+    let (stem, digits) = metric.rsplit_once("_p")?;
+    let (whole, decimals) = digits.split_at_checked(2).unwrap_or((digits, ""));
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Some((stem, format!("{whole}.{decimals}0").parse().ok()?)))?
 }
 
 #[cfg(test)]
@@ -438,6 +477,15 @@ mod tests {
         assert_eq!(name("99.950000").as_deref(), Some("latency_p9995"));
         assert_eq!(name("10").as_deref(), Some("latency_p10"));
         assert_eq!(name("1.00").as_deref(), Some("latency_p1"));
+        assert_eq!(name("2.5").as_deref(), Some("latency_p025"));
+        for percent in ["1", "2.5", "0.1", "25", "50", "99", "99.9", "99.99"] {
+            let metric = name(percent).expect(percent);
+            assert_eq!(percentile_of(&metric), percent.parse().ok().map(|at| ("latency", at)), "{percent}");
+        }
+        assert_eq!(
+            (percentile_of("latency_max"), percentile_of("latency_p"), percentile_of("a_ping")),
+            (None, None, None)
+        );
         assert_eq!((name("0.00"), name("100"), name("nan"), name("")), (None, None, None, None));
     }
 

@@ -4,13 +4,16 @@ use super::*;
 use model::VerdictKind;
 
 mod apart;
+mod contradictions;
 pub mod foreign;
 mod forms;
+pub mod found;
 mod geekbench;
 mod logs;
 mod memory_tools;
 mod mutated;
 mod recorded;
+mod refused;
 mod tools;
 
 const SUMMARY: &str = "make[1]: Entering directory '/x'

@@ -52,7 +52,12 @@ pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     }
     all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
     for _ in 0..DEEPEST {
-        all = all.into_iter().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        let inner: Vec<Plain> =
+            all.iter().cloned().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        if inner == all {
+            break;
+        }
+        all = inner;
     }
     let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
     Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
@@ -107,11 +112,13 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
     })
 }
 
-/// Without colours and what else steers a terminal, also where a copy lost the escape before them,
-/// and without marks that editors put before a text.
+/// Without colours and what else steers a terminal, also where a copy lost the escape before them or
+/// wrote it as JSON and syslog do, and without marks that editors put before a text.
 fn without_colours(text: &str) -> String {
     static STEERING: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"\x1b\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}")
+        pattern(
+            r"(?:\x1b|\\u001[bB]|#033)\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}",
+        )
     });
     static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]+m"));
     let text = STEERING.replace_all(text, "");
@@ -393,6 +400,8 @@ mod tests {
             without_colours("sockperf: \x1b[2;35mTotal 5 observations\x1b[0m; each\u{feff}"),
             "sockperf: Total 5 observations; each"
         );
+        assert_eq!(without_colours(r#"{"log":"\u001b[1;37m46\u001b[0m ns"}"#), r#"{"log":"46 ns"}"#);
+        assert_eq!(without_colours("box bench: #033[1m46#033[0m ns"), "box bench: 46 ns");
         assert_eq!(without_colours("[2;35mx[0m [ 0] IP"), "x [ 0] IP");
     }
 

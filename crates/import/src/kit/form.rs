@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, is_rate, log};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -155,13 +155,9 @@ impl Said<'_> {
 
     /// A rate that is not its amount over its time; all three as printed, in units that fit.
     pub fn rate(&mut self, what: &str, rate: Option<Number>, amount: Option<Number>, time: Option<Number>) {
-        if let (Some(rate), Some(amount), Some(time)) = (rate, amount, time)
-            && !is_rate(rate, amount, time)
-        {
-            let text =
-                format!("it says {}; {} in {} s is another rate", rate.value, amount.value, time.value);
-            self.against.disagree(what, text, "the file");
-        }
+        self.against.rate(what, [rate, amount, time], |rate, amount, time| {
+            format!("it says {rate}; {amount} in {time} s is another rate")
+        });
     }
 }
 
@@ -219,7 +215,7 @@ impl Reader {
     }
 
     pub fn is_one(&self, text: &str) -> bool {
-        self.form.signs.iter().any(|sign| text.contains(sign)) && self.mark.is_match(text)
+        self.mark.is_match(text)
     }
 
     pub fn read(&self, text: &str) -> Vec<Imported> {
@@ -256,16 +252,22 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
         let until = find(row.until, from).unwrap_or(run.hits.len());
         let places = (from..until).filter(|place| run.hits[*place].name == line);
         for place in places {
-            let Some(text) = run.hits[place].text(field) else { continue };
+            let hit = &run.hits[place];
+            let Some(text) = hit.text(field) else { continue };
             let own = |name: &str| run.near(place, name);
             if row.across.0.is_empty() {
+                hit.number(field);
                 found |= figure(form, row, text, &own, builder);
                 continue;
             }
             // Columns, each of the number that stands above it.
             let heads: Vec<&str> = numbers(own(row.across.0).unwrap_or_default());
             let columns = numbers(text);
-            for (head, text) in heads.iter().zip(&columns).filter(|_| heads.len() == columns.len()) {
+            if heads.len() != columns.len() {
+                hit.refuse();
+                continue;
+            }
+            for (head, text) in heads.iter().zip(&columns) {
                 let own = |name: &str| if name == row.across.1 { Some(*head) } else { own(name) };
                 found |= figure(form, row, text, &own, builder);
             }
@@ -386,7 +388,8 @@ macro_rules! tool {
                 files: $files,
                 json: &[],
                 documented: $form.documented,
-                is_one: |text| READER.is_one(text),
+                // Patterns take long to be made: only for a text that may be one.
+                is_one: |text| $form.signs.iter().any(|sign| text.contains(sign)) && READER.is_one(text),
                 read: |text| Ok(READER.read(text)),
             }
         };

@@ -1,9 +1,11 @@
 //! Tables of lines: each pattern says what a line is called, what it does to the run that it stands
 //! in, and by named groups what can be read in it.
 
+use std::cell::Cell;
+
 use regex::{Captures, Regex, RegexSet};
 
-use super::Number;
+use super::{Number, damage};
 
 /// What a line does to the runs of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +67,14 @@ impl Table {
     /// What a line is; `None` where no pattern knows it.
     pub fn hit<'t>(&self, line: &'t str) -> Option<Hit<'t>> {
         let (pattern, regex) = self.patterns.get(self.all.matches(line).iter().next()?)?;
-        Some(Hit { name: pattern.name, does: pattern.does, found: regex.captures(line)? })
+        let found = regex.captures(line)?;
+        Some(Hit { name: pattern.name, does: pattern.does, found, refused: Cell::new(false) })
+    }
+
+    /// Whether a line would be one of these if its numbers were some: `Copy: 12x4.5 0.1` was
+    /// damaged, and is no heading.
+    pub fn is_damaged(&self, line: &str) -> bool {
+        damage::is_damaged(line, |mended| self.all.is_match(mended))
     }
 }
 
@@ -75,6 +84,7 @@ pub struct Hit<'t> {
     pub name: &'static str,
     pub does: Does,
     found: Captures<'t>,
+    refused: Cell<bool>,
 }
 
 impl<'t> Hit<'t> {
@@ -87,8 +97,22 @@ impl<'t> Hit<'t> {
         self.found.name(field).map(|found| found.as_str().trim())
     }
 
+    /// The number in a field; a line in whose field stands no number is refused.
     pub fn number(&self, field: &str) -> Option<Number> {
-        Number::read(self.text(field)?)
+        let number = Number::read(self.text(field)?);
+        if number.is_none() {
+            self.refuse();
+        }
+        number
+    }
+
+    /// The line has figures that cannot be read, and is told as one that is not.
+    pub fn refuse(&self) {
+        self.refused.set(true);
+    }
+
+    pub fn is_refused(&self) -> bool {
+        self.refused.get()
     }
 
     /// A number whose unit stands in the field `<field>_unit`, in steps of so much.

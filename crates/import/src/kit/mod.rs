@@ -3,12 +3,15 @@
 //! other and which are different results ([`runs`]), by what the text tells of them ([`told`]) and
 //! of the commands before them ([`commands`]). A format that needs no more is tables and a function
 //! for its checks, nothing else ([`form`]). Numbers keep the digits that they are printed with, so
-//! that figures can be checked against each other ([`numbers`]).
+//! that figures can be checked against each other ([`numbers`]); percentiles, of whatever format, by
+//! their order ([`order`]).
 
 pub mod commands;
+pub mod damage;
 pub mod form;
 pub mod lines;
 pub mod numbers;
+pub mod order;
 pub mod runs;
 pub mod told;
 

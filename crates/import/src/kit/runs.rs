@@ -64,6 +64,8 @@ pub struct Log<'t> {
     pub runs: Vec<Run<'t>>,
     /// Lines inside of runs that nobody knows: the first, and how many.
     unread: Option<(String, usize)>,
+    /// How many of them look like figures.
+    refused: usize,
     left_out: usize,
 }
 
@@ -86,6 +88,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
         if hit.does == Does::Nothing {
             continue;
         }
+        log.refuse(&mut teller, table);
         let goes_on = |run: &Run| match hit.does {
             Does::Begins => false,
             Does::Once => !run.ended && run.hit(hit.name).is_none(),
@@ -130,11 +133,27 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
         log.runs.push(Run { told: teller.begin(), hits, ended: false });
         open = true;
     }
+    log.refuse(&mut teller, table);
     log.skip(&mut teller);
     log
 }
 
 impl<'t> Log<'t> {
+    /// Takes lines that look like figures from those that may head the next run.
+    fn refuse(&mut self, teller: &mut Teller<'t>, table: &Table) {
+        /// Lines of the run before that one is held beside.
+        const BESIDE: usize = 50;
+        let hits = self.runs.last().map_or(&[][..], |run| &run.hits);
+        let known = || hits.iter().rev().take(BESIDE).map(Hit::line);
+        let is_like = |line: &str| {
+            let own = words(line);
+            own.as_ref().is_some_and(|_| known().any(|known| words(known) == own))
+        };
+        let refused = teller.take_lines(|line| table.is_damaged(line) || is_like(line));
+        self.refused += refused.len();
+        refused.into_iter().for_each(|line| self.unread.get_or_insert((line, 0)).1 += 1);
+    }
+
     /// Counts lines that nobody knows.
     fn skip(&mut self, teller: &mut Teller) {
         if let Some((first, count)) = teller.drop_lines() {
@@ -249,9 +268,14 @@ impl Results {
     /// The results in the text's order, the first with what is to be said of the text.
     pub fn finish(self, log: &Log) -> Vec<Imported> {
         let mut remarks = Vec::new();
-        if let Some((first, count)) = &log.unread {
+        let hits = log.runs.iter().flat_map(|run| &run.hits);
+        let refused: Vec<&str> = hits.filter(|hit| hit.is_refused()).map(Hit::line).collect();
+        let (first, count) = log.unread.clone().unwrap_or_default();
+        if let Some(first) = refused.first().copied().or(Some(first.as_str()).filter(|_| count > 0)) {
+            let count = count + refused.len();
             remarks.push(format!("{count} of its lines are not read; the first of them: {:?}", short(first)));
         }
+        let mut refused = refused.len() + log.refused;
         if self.again > 0 {
             remarks.push(format!("{} runs stand in the text twice, and count once", self.again));
         }
@@ -267,10 +291,19 @@ impl Results {
             .map(|(identity, mut builder, against)| {
                 builder.make_up.splice(0..0, identity.words(&identities));
                 builder.remarks.append(&mut remarks);
-                Imported { findings: against.findings(), ..builder.finish() }
+                let refused = std::mem::take(&mut refused);
+                Imported { findings: against.findings(), refused, ..builder.finish() }
             })
             .collect()
     }
+}
+
+/// The words of a line without its numbers; `None` where it has none of either.
+fn words(line: &str) -> Option<Vec<&str>> {
+    let is_number = |word: &&str| word.contains(|one: char| one.is_ascii_digit());
+    let own: Vec<&str> = line.split_whitespace().filter(|word| !is_number(word)).collect();
+    let is_worded = own.iter().any(|word| word.contains(char::is_alphabetic));
+    (is_worded && line.split_whitespace().any(|word| is_number(&word))).then_some(own)
 }
 
 /// Marks which metrics say most of a result.

@@ -209,6 +209,37 @@ fn what_starts_a_run_is_part_of_what_it_is() {
 }
 
 #[test]
+fn a_run_below_a_heading_or_a_prompt_of_its_own_has_no_command_of_another() {
+    let table = Table::new(LINES);
+    let run = "tool 1\nspeed: 1 B\nbye\n";
+    let options = |between: &str| -> Vec<Option<Vec<String>>> {
+        let text = format!("$ tool -n 5\n{run}{between}{run}");
+        let log = log(&text, "tool", &table, |_, _, _| None);
+        log.runs.iter().map(|run| run.asked.as_ref().map(|asked| asked.words.clone())).collect()
+    };
+    let words = |words: &[&str]| Some(words.iter().map(|word| word.to_string()).collect::<Vec<_>>());
+    for between in ["", "---\n", "run 2\n", "12:30:01\n", "on 6.1\n", "real 0m1.1s\n"] {
+        assert_eq!(options(between), [words(&["-n", "5"]), words(&["-n", "5"])], "{between:?}");
+    }
+    for between in
+        ["After:\n", "## 9000\n", "$ \n", "me@box:~$ date\n", "$ sysctl x=1\n", "of another host\n"]
+    {
+        assert_eq!(options(between), [words(&["-n", "5"]), None], "{between:?}");
+    }
+    for between in ["After:\n$ tool -n 7\n", "$ tool -n 7\nAfter:\n", "$ date\n$ tool -n 7 > log\n"] {
+        assert_eq!(options(between), [words(&["-n", "5"]), words(&["-n", "7"])], "{between:?}");
+    }
+    // What a run prints in its midst is no prompt, and a loop goes on behind what it prints.
+    let within = format!("$ tool -n 5\ntool 1\n# made 5 files\nspeed: 1 B\nbye\n{run}");
+    let both = log(&within, "tool", &table, |_, _, _| None);
+    assert!(both.runs.iter().all(|run| run.asked.is_some()), "{both:?}");
+    let turns = format!("$ for k in 1 2; do echo of $k; tool -n $k; done\nof 1\n{run}of 2\n{run}");
+    let both = log(&turns, "tool", &table, |_, _, _| None);
+    let counts = both.runs.iter().map(|run| run.asked.as_ref().and_then(|asked| asked.value(&["-n"])));
+    assert_eq!(counts.collect::<Vec<_>>(), [Some("1"), Some("2")]);
+}
+
+#[test]
 fn what_is_not_read_is_said() {
     let log = log("tool 1\nwho knows\nand this\nspeed: 1 B\n", "tool", &Table::new(LINES), |_, _, _| None);
     let mut results = Results::new(Format("tool result"), "a remark");

@@ -183,6 +183,10 @@ pub struct Teller<'t> {
     counts: bool,
     /// What stands there since the last line that somebody knows.
     above: Vec<(Kind, Cow<'t, str>)>,
+    /// So many of them are looked through for what is none of a heading.
+    seen: usize,
+    /// A prompt stands there, too: what ran before has ended.
+    prompted: bool,
     /// The commands among them.
     commands: Vec<String>,
     /// What the last line of a shell has it do behind the run at hand.
@@ -242,6 +246,7 @@ impl<'t> Teller<'t> {
         }
         self.above.truncate(from);
         let runs = typed.runs().next().is_some();
+        self.prompted |= typed.is_prompted;
         // Of a shell in which nothing ran nobody knows whether it is another's.
         let is_its = runs || !self.begun || !self.told.host.is_empty();
         if typed.host.is_some() && is_its || runs && typed.is_prompted {
@@ -263,15 +268,16 @@ impl<'t> Teller<'t> {
         runs
     }
 
-    /// Takes what a shell has to do up to the next run.
-    fn go_on(&mut self) {
+    /// Takes what a shell has to do up to the next run; whether there is one.
+    fn go_on(&mut self) -> bool {
         while let Some(step) = commands::next(&mut self.later) {
             let is_run = matches!(step, Step::Run(_));
             self.take(step);
             if is_run {
-                return;
+                return true;
             }
         }
+        false
     }
 
     fn take(&mut self, step: Step) {
@@ -294,18 +300,21 @@ impl<'t> Teller<'t> {
     }
 
     /// What is told of the run that begins now: what was told of the one before, if nothing stands
-    /// between them.
+    /// between them. Below a heading or a prompt of its own no run is of the command before.
     pub fn begin(&mut self) -> Told {
-        if std::mem::replace(&mut self.begun, true) {
-            self.go_on();
-        }
+        let goes_on = !std::mem::replace(&mut self.begun, true) || self.go_on();
         for command in std::mem::take(&mut self.commands) {
             let kind = kind(&command);
             if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
                 self.told.settings.insert(kind, uncounted(&command));
             }
         }
+        self.seen = 0;
         let own = lines(&std::mem::take(&mut self.above), self.counts);
+        let is_apart = std::mem::take(&mut self.prompted) || !own.is_empty();
+        if is_apart && !goes_on {
+            self.told.asked = None;
+        }
         // A command ends no heading, but may be one.
         let ends = |line: &Line| if line.kind == Kind::Typed { COMMAND } else { line.level };
         if let Some(first) = own.iter().map(ends).min()
@@ -331,9 +340,21 @@ impl<'t> Teller<'t> {
         self.is_headed() && self.above.iter().any(|(_, line)| crate::above::marked(line).is_some())
     }
 
+    /// Takes lines above that are none of a heading; each is shown once, and of many the last.
+    pub fn take_lines(&mut self, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+        let from = self.seen.max(self.above.len().saturating_sub(MOST));
+        let is_one = |(kind, line): &(Kind, Cow<str>)| *kind == Kind::Text && is_one(line);
+        let new = self.above.split_off(from.min(self.above.len()));
+        let (taken, kept): (Vec<_>, Vec<_>) = new.into_iter().partition(is_one);
+        self.above.extend(kept);
+        self.seen = self.above.len();
+        taken.into_iter().map(|(_, line)| line.trim().to_string()).collect()
+    }
+
     /// The first of the lines above, and how many they are; they are none of a heading.
     pub fn drop_lines(&mut self) -> Option<(String, usize)> {
         self.commands.clear();
+        (self.seen, self.prompted) = (0, false);
         let above = std::mem::take(&mut self.above);
         let mut lines = above.into_iter().filter(|(kind, _)| *kind != Kind::Beside);
         let (_, first) = lines.next()?;

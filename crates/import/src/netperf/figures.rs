@@ -3,7 +3,7 @@
 use super::Values;
 use super::test::{Kind, Test};
 use crate::builder::{Builder, Meaning};
-use crate::kit::{Number, Run, is_rate};
+use crate::kit::{Number, Run};
 use crate::own::{Against, short, too_few_beyond};
 use model::Better;
 
@@ -40,11 +40,9 @@ fn meaning(
         _ => "",
     };
     let words = metric.replace('_', " ");
-    let note = match (test.averaged, note) {
-        (true, "") => "the mean of several passes".to_string(),
-        (true, note) => format!("{note}; the mean of several passes"),
-        (false, note) => note.to_string(),
-    };
+    let passes = if test.averaged { "the mean of several passes" } else { "" };
+    let notes = [note, passes, test.passes.as_str()].into_iter().filter(|note| !note.is_empty());
+    let note = notes.collect::<Vec<_>>().join("; ");
     Some(Meaning {
         keyed: test.keyed(metric, values)?,
         wording: format!("netperf {words}"),
@@ -66,9 +64,17 @@ fn main(test: &Test) -> (&'static str, &'static str) {
 /// The figures of one test that came to its end.
 pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mut Against) {
     let number = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
+    // A handful of requests takes less than its last digit, and so does a row that somebody made up.
+    let no_time = values.get("elapsed_time").filter(|_| number("elapsed_time") == Some(0.0));
+    let untimed = |value: Result<f64, String>| match (no_time, value) {
+        (Some(time), Ok(value)) => {
+            Err(format!("it took {time} s, in which nothing can be measured: {value}"))
+        }
+        (_, value) => value,
+    };
     let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| match (
         meaning(test, values, metric, unit, better),
-        value,
+        untimed(value),
     ) {
         (Some(meaning), Ok(value)) => builder.value(meaning, value),
         (Some(meaning), Err(why)) => builder.missing(meaning, why),
@@ -92,10 +98,9 @@ pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mu
     };
     if let Some(sent) = number("local_send_throughput").filter(|_| test.protocol == "udp" && !test.receives) {
         put("sent", "Gbit/s", Better::Neither, value(sent));
-        let amount = size(values, "okay").zip(size(values, "local_send_size"));
-        let amount =
-            amount.zip(factor).map(|((okay, bytes), factor)| okay.times(bytes.value * 8e-9 / factor));
-        disagree("sent", values, "local_send_throughput", amount.filter(|_| !test.averaged), against);
+    }
+    if test.kind == Kind::Stream && !test.averaged {
+        checks(test, values, factor, against);
     }
     match number("throughput") {
         Some(printed) => put(metric, own, Better::Higher, value(printed)),
@@ -162,13 +167,24 @@ fn size(values: &Values, name: &str) -> Option<Number> {
     Number::read(values.get(name)?)
 }
 
-/// Looks whether a printed rate is its amount over its time.
-fn disagree(what: &str, values: &Values, rate: &str, amount: Option<Number>, against: &mut Against) {
-    if let (Some(rate), Some(amount), Some(time)) = (size(values, rate), amount, size(values, "elapsed_time"))
-        && !is_rate(rate, amount, time)
-    {
-        let text = format!("it says {}; its messages over {} s are another rate", rate.value, time.value);
-        against.disagree(what, text, "the file");
+/// Looks whether printed rates are their bytes over their time. Of several passes it prints the mean
+/// of the rates, and the bytes of the last.
+fn checks(test: &Test, values: &Values, factor: Option<f64>, against: &mut Against) {
+    let messages = |count: &str| size(values, count).zip(size(values, "local_send_size"));
+    let messages = |count: &str| messages(count).map(|(count, bytes)| count.times(bytes.value));
+    let arrived = if test.receives { "local_bytes_recvd" } else { "remote_bytes_recvd" };
+    let all = [
+        ("sent", "local_send_throughput", messages("okay").or(size(values, "local_bytes_sent"))),
+        ("throughput", "throughput", size(values, arrived).or(messages("arrived")).or(size(values, "moved"))),
+    ];
+    for (name, rate, bytes) in all {
+        // Of a test that receives, or sends nothing, one of them is nothing.
+        let bytes = bytes.filter(|bytes| bytes.value > 0.0).zip(factor);
+        let amount = bytes.map(|(bytes, factor)| bytes.times(8e-9 / factor));
+        let printed = [size(values, rate), amount, size(values, "elapsed_time")];
+        against.rate(name, printed, |rate, amount, time| {
+            format!("it says {rate}; its bytes over {time} s are {:.2}", amount / time)
+        });
     }
 }
 

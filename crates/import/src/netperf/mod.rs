@@ -34,7 +34,7 @@ const VALUED: [&str; 13] = ["-H", "-p", "-l", "-t", "-P", "-v", "-f", "-D", "-B"
 const FLAGS: [&str; 8] = ["-c", "-C", "-j", "-4", "-k", "-o", "-O", "--"];
 
 /// Values by the names of the omni tests, and their titles in CSV and columns.
-const NAMES: [(&str, &str); 28] = [
+const NAMES: [(&str, &str); 31] = [
     ("protocol", "Protocol"),
     ("direction", "Direction"),
     ("elapsed_time", "Elapsed Time (sec)"),
@@ -56,6 +56,9 @@ const NAMES: [(&str, &str); 28] = [
     ("rt_latency", "Round Trip Latency usec/tran"),
     ("local_transport_retrans", "Local Transport Retransmissions"),
     ("local_send_throughput", "Local Send Throughput"),
+    ("local_bytes_sent", "Local Bytes Sent"),
+    ("local_bytes_recvd", "Local Bytes Received"),
+    ("remote_bytes_recvd", "Remote Bytes Received"),
     ("min_latency", "Minimum Latency Microseconds"),
     ("mean_latency", "Mean Latency Microseconds"),
     ("p50_latency", "50th Percentile Latency Microseconds"),
@@ -113,6 +116,8 @@ pub(crate) const LINES: &[Pattern] = &[
     line("interim_time", Does::Within, r"NETPERF_INTERVAL\[\d+\]=(?<value>\d+\.\d+)"),
     line("unsure", Does::Within, r"!!! (?<value>Desired confidence was not achieved.*)"),
     line("width", Does::Within, r"!!! Confidence intervals: Throughput +: +(?<value>[\d.]+%)"),
+    // Of what `-v 2` adds.
+    line("moved", Does::Within, r"\d+ +\d+ +\d+ +\d+ (?<moved>\d+) +\d+\.\d+ +\d+ +\d+\.\d+ +\d+"),
     line("key", Does::Adds, KEYS),
     line(
         "titles",
@@ -121,8 +126,6 @@ pub(crate) const LINES: &[Pattern] = &[
     ),
     line("csv", Does::Within, r#"[^,\s]+(?:,[^,\s]*)+(?:,".*")?"#),
     line("columns", Does::Within, r"(?:\S+ +)*-?\d+\.\d+ +(?:10\^\dbits|[KMG]Bytes|Trans)/s(?: +\S+)*"),
-    // Of what `-v 2` adds.
-    line("rest", Does::Nothing, r"\d+ +\d+ +\d+ +\d+ \d+ +\d+\.\d+ +\d+ +\d+\.\d+ +\d+"),
     line(
         "rest",
         Does::Nothing,
@@ -155,7 +158,7 @@ pub(crate) const LINES: &[Pattern] = &[
 ];
 
 /// What is read of `-k`.
-const KEYS: &str = r"(?<key>PROTOCOL|DIRECTION|ELAPSED_TIME|THROUGHPUT(?:_UNITS|_CONFID)?|(?:LOCAL|REMOTE)_(?:SEND_SIZE|CPU_UTIL|SD)|RE(?:QUEST|SPONSE)_SIZE|BURST_SIZE|SD_UNITS|CONFIDENCE_(?:LEVEL|INTERVAL)|RT_LATENCY|LOCAL_TRANSPORT_RETRANS|LOCAL_SEND_THROUGHPUT|(?:MIN|MEAN|P[59]0|P99|MAX|STDDEV)_LATENCY)=(?<value>.*)";
+const KEYS: &str = r"(?<key>PROTOCOL|DIRECTION|ELAPSED_TIME|THROUGHPUT(?:_UNITS|_CONFID)?|(?:LOCAL|REMOTE)_(?:SEND_SIZE|CPU_UTIL|SD)|RE(?:QUEST|SPONSE)_SIZE|BURST_SIZE|SD_UNITS|CONFIDENCE_(?:LEVEL|INTERVAL)|RT_LATENCY|LOCAL_TRANSPORT_RETRANS|LOCAL_SEND_THROUGHPUT|LOCAL_BYTES_(?:SENT|RECVD)|REMOTE_BYTES_RECVD|(?:MIN|MEAN|P[59]0|P99|MAX|STDDEV)_LATENCY)=(?<value>.*)";
 
 /// Words of the heads of columns.
 const HEADS: &str = r"(?:(?:Local|Remote|Send|Recv|Socket|Size|Final|Initial|Requested|Elapsed|Time|Throughput|Units|\(sec\)|Request|Response|Bytes|CPU|Util|User|System|I/O|IRQ|swintr|Method|%|Service|Demand|Protocol|Direction|Type|Minimum|Mean|Maximum|\d\dth|Stddev|Percentile|Latency|Microseconds|Transport|Retransmissions)(?: +|$))+";
@@ -194,9 +197,15 @@ fn read(text: &str) -> Vec<Imported> {
         let options = asked.without(&VALUED, &FLAGS);
         let options = options.split(' ').filter(|word| !is_output(word)).collect::<Vec<_>>().join(" ");
         let from = Some(begin("from")).filter(|from| *from != "0.0.0.0").unwrap_or_default();
-        let facts = vec![("options", options), ("?from", from.to_string()), ("to", begin("to").to_string())];
-        let Some((builder, against)) = results.of(run, facts, false) else { continue };
         let all = values(run);
+        let confidence = test::confidence(run, all.last().unwrap_or(&Values::new())).unwrap_or_default();
+        let facts = vec![
+            ("options", options),
+            ("?from", from.to_string()),
+            ("to", begin("to").to_string()),
+            ("confidence", confidence),
+        ];
+        let Some((builder, against)) = results.of(run, facts, false) else { continue };
         for values in &all {
             let test = Test::of(run, values);
             figures::figures(&test, values, builder, against);
@@ -216,8 +225,8 @@ fn values<'t>(run: &Run<'t>) -> Vec<Values<'t>> {
     let mut heads: Vec<&'t str> = Vec::new();
     for hit in &run.hits {
         match hit.name {
-            "row" | "arrived" | "trips" => {
-                let own = NAMES.iter().map(|(name, _)| *name).chain(["okay", "arrived"]);
+            "row" | "arrived" | "trips" | "moved" => {
+                let own = NAMES.iter().map(|(name, _)| *name).chain(["okay", "arrived", "moved"]);
                 table.extend(own.filter_map(|name| Some((name, hit.text(name)?))));
             }
             "key" => {

@@ -1,10 +1,25 @@
 //! Which test it was: by the banner, by what its values tell, or by the command.
 
 use super::Values;
-use crate::kit::{Asked, Run};
+use crate::kit::{Asked, Number, Run};
 use crate::{Keyed, keyed};
 use model::Value;
 use model::vocabulary::network as ids;
+
+/// How near to each other its passes were to be: the width of an interval and its confidence. A
+/// banner tells half of the width, `+/-0.500% @ 99% conf.`, and an omni test all of it.
+pub fn confidence(run: &Run, values: &Values) -> Option<String> {
+    let banner = || {
+        let more = run.hit("begin")?.text("more")?.split(" : ");
+        let told = more.filter_map(|part| part.trim().strip_prefix("+/-")?.split_once("% @ ")).next()?;
+        let level = told.1.trim_end_matches([' ', ':']).strip_suffix("% conf.")?;
+        Some((2.0 * Number::read(told.0)?.value, Number::read(level)?.value))
+    };
+    let told = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
+    let omni = told("confidence_interval").zip(told("confidence_level"));
+    let (width, level) = banner().or(omni).filter(|(width, _)| *width > 0.0)?;
+    Some(format!("an interval of {width} % at {level} %"))
+}
 
 /// What a test does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +47,8 @@ pub struct Test {
     pub unit: Option<String>,
     /// It is the mean of several passes.
     pub averaged: bool,
+    /// How near to each other these were to be, and, where that is told, how wide their interval is.
+    pub passes: String,
 }
 
 impl Test {
@@ -94,6 +111,11 @@ impl Test {
             _ => "10^6bits/s",
         });
         let unit = told("throughput_units").or(run.text("unit")).or(asked_unit);
+        let width = told("throughput_confid").filter(|width| !width.starts_with('-'));
+        let width = width.or(run.text("width").map(|width| width.trim_end_matches('%')));
+        let asked_for = confidence(run, values).map(|asked| format!("asked for {asked}"));
+        let reached = width.map(|width| format!("it reached {width} %"));
+        let passes: Vec<String> = asked_for.into_iter().chain(reached).collect();
         Test {
             kind: if protocol.is_some() { kind } else { Kind::Other },
             protocol: protocol.unwrap_or_default(),
@@ -104,6 +126,7 @@ impl Test {
             unit: unit.map(str::to_string),
             averaged: more.iter().any(|part| part.starts_with("+/-"))
                 || told("confidence_level").is_some_and(|level| level != "0"),
+            passes: passes.join(", "),
         }
     }
 

@@ -66,10 +66,7 @@ fn numbers_are_those_of_the_files() {
         let text = file(&format!("netperf-debian-{name}.txt"));
         let mut lines = text.lines().skip_while(|line| !line.contains(behind)).skip(1);
         let line = lines.find(|line| line.starts_with(begin)).expect(behind);
-        let printed: f64 = line.split_whitespace().nth(word).expect(line).parse().expect(line);
-        let found = values(&text, &key);
-        let is_it = |found: &f64| (found / (printed * factor) - 1.0).abs() < 1e-9;
-        assert!(found.iter().any(is_it), "{name}: {key} is {found:?}, {line:?}");
+        crate::tests::found::stands(&text, line, word, factor, &key);
     }
 }
 
@@ -141,6 +138,64 @@ fn passes_too_far_apart_are_a_finding() {
     assert!(findings(&format!("{keys}4.900\n")).is_empty());
     let edited = file("netperf-debian-classic.txt").replace("21472.76", "31472.76");
     assert_eq!(findings(&edited), ["figures-disagree"]);
+}
+
+/// How near passes were to be and came stands beside the figure, and tells results apart.
+#[test]
+fn the_interval_of_passes_is_told() {
+    let note = |text: &str, metric: &str| -> Vec<String> {
+        let all = crate::read(text.as_bytes()).expect("a result");
+        let figures = all.iter().flat_map(|one| &one.figures);
+        figures.filter(|one| one.judged.series.key.ends_with(metric)).map(|one| one.note.clone()).collect()
+    };
+    let told = |text: &str| -> Vec<String> {
+        let all = crate::read(text.as_bytes()).expect("a result");
+        let told = all.iter().flat_map(|one| &one.make_up).filter(|(label, _)| label == "confidence");
+        told.map(|(_, value)| value.clone()).collect()
+    };
+    let text = file("netperf-debian-confidence.txt");
+    assert_eq!(
+        told(&text),
+        [(1, 99), (50, 99), (5, 95)].map(|(width, at)| format!("an interval of {width} % at {at} %"))
+    );
+    let expected = "the mean of several passes; asked for an interval of 1 % at 99 %, it reached 254.004 %";
+    assert_eq!(note(&text, "#bandwidth")[0], expected);
+    let keys = file("netperf-debian-omni-keys.txt");
+    let expected = "the mean of several passes; asked for an interval of 2 % at 99 %, it reached 82.522 %";
+    assert!(note(&keys, "#bandwidth").iter().any(|note| note == expected), "{:?}", note(&keys, "#bandwidth"));
+    assert_eq!(told(&keys), ["an interval of 2 % at 99 %"]);
+    let calm = file("netperf-debian-no-time.txt");
+    assert!(note(&calm, "#sent").iter().any(|note| note.contains("asked for an interval of 90 % at 95 %")));
+    let banner = |more: &str| {
+        format!(
+            "TCP STREAM TEST to h : {more}\nbytes  bytes   bytes    secs.    10^6bits/sec\n131072  16384  16384    10.00     9414.25\n"
+        )
+    };
+    let two = banner("+/-2.500% @ 99% conf.") + &banner("+/-0.500% @ 95% conf.") + &banner("demo");
+    assert_eq!(crate::read(two.as_bytes()).expect("results").len(), 3);
+}
+
+/// What took no time has no rate, whether a handful of requests or somebody's pen made it so.
+#[test]
+fn a_test_of_no_time_has_no_figures() {
+    let all = crate::read(file("netperf-debian-no-time.txt").as_bytes()).expect("a result");
+    for key in [
+        "network.request@free/bytes=1&depth=1#rate",
+        "network.tcp@free?direction=send/bytes=16384&streams=1#bandwidth",
+    ] {
+        let one = all.iter().find(|one| one.figures.iter().any(|one| one.judged.series.key == key));
+        let why = crate::tests::skipped(one.expect(key), key);
+        assert!(why.contains("it took 0.00 s, in which nothing can be measured"), "{key}: {why}");
+    }
+    let edited = file("netperf-debian-cpu.txt")
+        .replace("1.00 ", "0.00 ")
+        .replace("1.01 ", "0.00 ")
+        .replace("1.02 ", "0.00 ");
+    let all = crate::read(edited.as_bytes()).expect("a result");
+    let figures = || all.iter().flat_map(|one| &one.figures);
+    let with = figures().filter(|one| one.judged.analysis.estimate.is_some());
+    let with: Vec<&str> = with.map(|one| one.judged.series.key.as_str()).collect();
+    assert!(figures().count() > 10 && with.is_empty(), "{with:?}");
 }
 
 #[test]

@@ -75,15 +75,14 @@ pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
 pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "SPEC's own tools marked an imported result as invalid: its figures are estimates, whatever they look like. Or another tool \
-         says that what it computed is wrong, or that what it asked for failed.",
+        "The tool that measured says itself that its result is not valid: what it computed is wrong, what it asked for failed, or it \
+         did not keep to its own rules. Its figures are not those of the work that they are named after.",
     ),
     (
         "When it fires",
-        "The CSV says valid,0, the raw file invalid: 1, the text has the banner INVALID RUN, its columns are called Est. or Estimated, or SPEC \
-         took it back (`not in compliance`, NC). The check of its \
-         own results that STREAM, CoreMark, HPL, HPCG, NPB or stress-ng makes failed, CoreMark ran for less than ten seconds, or wrk \
-         had answers that are errors.",
+        "The file has the tool's own word for it, which `says` quotes: a check of its results that failed (STREAM, HPL, stress-ng and \
+         others), a run shorter than it asks for, requests that were answered with errors. Of SPEC CPU: valid,0 in the CSV, invalid: 1 \
+         in the raw file, the banner INVALID RUN, columns called Est. or Estimated, or SPEC took it back (`not in compliance`, NC).",
     ),
 ];
 

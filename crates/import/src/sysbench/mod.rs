@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Log, Number, Results, Run, Table, headlines, is_rate, log};
+use super::kit::{Log, Number, Results, Run, Table, headlines, log};
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
@@ -423,28 +423,18 @@ fn check(run: &Run, against: &mut Against) {
     let exact = |number: Number| Number { rounding: 0.0, ..number };
     let (events, time) = (number(run, "events").map(exact), number(run, "time"));
     let rate = number(run, "eps").or(number(run, "eps_all"));
-    if let (Some(rate), Some(events), Some(time)) = (rate, events, time)
-        && !is_rate(rate, events, time)
-    {
-        let text =
-            format!("it says {}; {} events in {} s are another rate", rate.value, events.value, time.value);
-        against.disagree("events per second", text, "the file");
-    }
+    against.rate("events per second", [rate, events, time], |rate, events, time| {
+        format!("it says {rate}; {events} events in {time} s are another rate")
+    });
     let block = run.hit("block").and_then(|hit| hit.scaled("value", 1024.0));
     let moved = number(run, "moved").map(|rate| rate.times(MIB));
     let one = Number { value: 1.0, rounding: 0.0 };
-    if let (Some(moved), Some(block), Some(operations)) = (moved, block, number(run, "operations"))
-        && !is_rate(moved, operations.times(block.value), one)
-    {
-        let text =
-            format!("{} blocks of {} bytes are not what it says it moved", operations.value, block.value);
-        against.disagree("MiB/sec", text, "the file");
-    }
+    let bytes = block.zip(number(run, "operations")).map(|(block, count)| count.times(block.value));
+    against.rate("MiB/sec", [moved, bytes, Some(one)], |_, bytes, _| {
+        format!("blocks of {bytes} bytes in all are not what it says it moved")
+    });
     let mean = run.hit("fairness").and_then(|hit| hit.number("value"));
-    if let (Some(mean), Some(events), Some(threads)) = (mean, events, number(run, "threads").map(exact))
-        && !is_rate(mean, events, threads)
-    {
-        let text = format!("{} threads of {} events are not its {}", threads.value, mean.value, events.value);
-        against.disagree("events", text, "the file");
-    }
+    against.rate("events", [mean, events, number(run, "threads").map(exact)], |mean, events, threads| {
+        format!("{threads} threads of {mean} events are not its {events}")
+    });
 }

@@ -90,6 +90,9 @@ pub fn told(results: &anyhow::Result<Vec<Imported>>) -> String {
             line(format!("  index {}{copies}: printed {printed}, by its rows {again}", index.title));
         }
         one.remarks.iter().for_each(|remark| line(format!("  remark: {remark}")));
+        if one.refused > 0 {
+            line(format!("  refused: {}", one.refused));
+        }
         one.findings
             .iter()
             .for_each(|finding| line(format!("  finding {}: {}", finding.rule, finding.headline)));

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::found;
 use crate::kit::Table;
 use crate::kit::form::Form;
 use crate::{
-    Imported, coremark, geekbench, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench,
-    stream, stress_ng, wrk,
+    coremark, geekbench, hpcg, hpl, likwid, multiload, npb, openssl, perf_bench, read, sbc_bench, stream,
+    stress_ng, wrk,
 };
 
 const FORMS: [&Form; 13] = [
@@ -24,11 +25,6 @@ const FORMS: [&Form; 13] = [
     &stress_ng::FORM,
     &wrk::FORM,
 ];
-
-fn value(all: &[Imported], key: &str) -> Option<f64> {
-    let figure = all.iter().flat_map(|one| &one.figures).find(|one| one.judged.series.key == key)?;
-    Some(figure.judged.analysis.estimate.as_ref()?.median)
-}
 
 /// Files of another project's tests (a clone without them skips this and says so): each number as
 /// its line has it, found without a pattern.
@@ -72,11 +68,7 @@ fn what_another_project_collected_is_read() {
         let bytes = std::fs::read(folder.join(name)).expect("readable");
         let text = String::from_utf8_lossy(&bytes);
         let line = text.lines().find(|line| line.starts_with(begin)).expect(name);
-        let printed = line.split_whitespace().nth(word).expect(line);
-        let printed = printed.trim_end_matches(|one: char| !one.is_ascii_digit());
-        let printed: f64 = printed.parse().expect(line);
-        let found = value(&read(&bytes).expect(name), &key).unwrap_or_else(|| panic!("{name} has no {key}"));
-        assert!((found / (printed * factor) - 1.0).abs() < 1e-9, "{name}: {key} is {found}, {line:?}");
+        assert_eq!(found::stands(&text, line, word, factor, &key), 1, "{name}: {key}");
     }
     let invalid = |name: &str| -> Vec<String> {
         let all = read(&std::fs::read(folder.join(name)).expect("readable")).expect(name);

@@ -3,16 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use super::found::{has, values};
 use super::recorded;
 use crate::{Imported, read};
 
 fn all(text: &str) -> Vec<Imported> {
     read(text.as_bytes()).unwrap_or_else(|error| panic!("{error:#}: {text}"))
-}
-
-fn values(all: &[Imported], key: &str) -> Vec<f64> {
-    let figures = all.iter().flat_map(|one| &one.figures).filter(|one| one.judged.series.key == key);
-    figures.flat_map(|one| one.judged.series.values().concat()).collect()
 }
 
 fn keys(all: &[Imported]) -> BTreeSet<String> {
@@ -62,8 +58,7 @@ fn each_test_is_what_its_line_has() {
             assert!(of_tests.contains(&score), "{name}: {bench} is {of_tests:?}, {line:?}");
             let (metric, expected) = rate(number, unit);
             let of_rates = values(&found, &format!("{bench}#{metric}"));
-            let is_it = |one: &f64| (one / expected - 1.0).abs() < 1e-9;
-            assert!(of_rates.iter().any(is_it), "{name}: {bench}#{metric} is {of_rates:?}, {line:?}");
+            assert!(has(&of_rates, expected), "{name}: {bench}#{metric} is {of_rates:?}, {line:?}");
         }
         let scores: usize = keys(&found)
             .iter()

@@ -4,19 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::foreign::cases;
+use super::found::{self, values};
+use super::recorded;
 use crate::kit::{Pattern, Table};
-use crate::{Imported, bw_mem, core_to_core, mlc, multichase, read};
-
-fn case(name: &str) -> String {
-    let case = cases().into_iter().find(|case| case.name == name).expect(name);
-    String::from_utf8(case.bytes).expect("a text")
-}
-
-/// All values of a key, of all results of a text.
-fn values(all: &[Imported], key: &str) -> Vec<f64> {
-    let figures = all.iter().flat_map(|one| &one.figures).filter(|one| one.judged.series.key == key);
-    figures.flat_map(|one| one.judged.series.processes.iter().flat_map(|one| one.values.clone())).collect()
-}
+use crate::{bw_mem, core_to_core, mlc, multichase, read};
 
 /// File, the begin of a line, which of them, which of its words, what one of it is, key.
 #[rustfmt::skip]
@@ -46,22 +37,16 @@ const ROWS: &[(&str, &str, usize, usize, f64, &str)] = &[
 #[test]
 fn each_figure_is_what_its_line_has() {
     for (name, begin, which, word, factor, key) in ROWS {
-        let text = case(name);
+        let text = recorded(name);
         let line = text.lines().filter(|line| line.starts_with(begin)).nth(*which).expect(name);
-        let is_mark = |one: char| one.is_whitespace() || one == ',' && line.contains(' ');
-        let mut words = line.split(is_mark).filter(|word| !word.is_empty());
-        let printed = words.nth(*word).expect(line).split(',').next().expect(line);
-        let printed: f64 = printed.trim_end_matches(')').parse().expect(line);
-        let found = values(&read(text.as_bytes()).expect(name), key);
-        let is_it = |found: &&f64| (*found / (printed * factor) - 1.0).abs() < 1e-9;
-        assert!(found.iter().any(|found| is_it(&found)), "{name}: {key} is {found:?}, {line:?}");
+        found::stands(&text, line, *word, *factor, key);
     }
 }
 
 /// The CPUs of a table are those of its head, and those of CSV the ones that were asked for.
 #[test]
 fn pairs_keep_their_cpus() {
-    let all = read(case("core-to-core-four.txt").as_bytes()).expect("read");
+    let all = read(recorded("core-to-core-four.txt").as_bytes()).expect("read");
     let of = |from: u32, to: u32| {
         values(
             &all,
@@ -74,15 +59,41 @@ fn pairs_keep_their_cpus() {
     assert_eq!(values(&all, "memory.core-to-core-latency@all?by=message/from=10&to=2#latency"), [172.0]);
 }
 
-/// A matrix of numbers that says nothing of itself is read where it has the form that the tool
-/// gives it, and else not.
+/// A matrix of numbers that says nothing of itself is read where it can be no other's: what is less
+/// is read where its tool is named.
 #[test]
-fn csv_alone_is_a_matrix_without_an_upper_half() {
+fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
     let key = "memory.core-to-core-latency@all/from=1&to=2#latency";
     let found = |text: &str| read(text.as_bytes()).map(|all| values(&all, key)).unwrap_or_default();
-    assert_eq!(found(",,\n1.5,,\n2.5,3.5,\n"), [3.5]);
-    for other in [",,\n1.5,,\n2.5,,\n", ",,\n1.5,,\n", "1,2,3\n1.5,,\n2.5,3.5,\n", ",\n1.5,\n"] {
-        assert!(found(other).is_empty(), "{other:?}");
+    let own = ",,,\n21.419,,,\n68.0421,7.12533,,\n70.25,69.6312,21.907,\n";
+    let (typed, three) = (",,,\n21,,,\n68,7.5,,\n70.25,69.6,21.907,\n", ",,\n21.419,,\n68.0421,7.12533,\n");
+    for text in [own.to_string(), own.replace('\n', "\r\n"), format!("of last week\n{own}behind it\n")] {
+        assert_eq!(found(&text), [7.12533], "{text:?}");
+        let all = read(text.as_bytes()).expect("read");
+        assert!(
+            all[0].remarks.iter().any(|one| one.contains("nothing but its form")),
+            "{:?}",
+            all[0].remarks
+        );
+    }
+    // A square that is not as the tool writes it, whatever is said of it.
+    let bent = [
+        ("68.0421,7.12533,,", "68.0421,,,"),
+        (",,,\n21.419", "1,,,\n21.419"),
+        ("21.907,\n", "21.907\n"),
+        ("70.25,69.6312,21.907,\n", ""),
+        ("7.12533", "7.12x33"),
+    ];
+    let bent: Vec<String> = bent.iter().map(|(part, instead)| own.replace(part, instead)).collect();
+    // Shares, distances, what somebody typed, and too few CPUs.
+    let others = ["7.12533:0.71253", "7.12533:-7.12533", "21.907:21907.125", "7.12533:0.00000"];
+    let others = others.iter().map(|one| one.split_once(':').expect("a pair"));
+    let others: Vec<String> = others.map(|(part, instead)| own.replace(part, instead)).collect();
+    for text in bent.iter().chain(&others).map(String::as_str).chain([typed, three]) {
+        assert!(found(text).is_empty(), "{text:?}");
+    }
+    for text in [typed, three] {
+        assert_eq!(found(&format!("core-to-core-latency on the new host\n{text}")).len(), 1, "{text:?}");
     }
 }
 
@@ -90,7 +101,7 @@ fn csv_alone_is_a_matrix_without_an_upper_half() {
 #[test]
 fn what_a_text_does_not_tell_is_in_no_key() {
     assert!(read(b"multichase\n 101.5\n").is_err());
-    let text = case("multichase-pingpong.txt");
+    let text = recorded("multichase-pingpong.txt");
     let bare: String =
         text.lines().filter(|line| !line.starts_with('$')).map(|line| format!("{line}\n")).collect();
     let all = read(bare.as_bytes()).expect("read");

@@ -1,6 +1,6 @@
 //! Numbers of recorded results, each found by its place in a line and without a pattern.
 
-use crate::{Imported, read};
+use super::{found, recorded};
 
 /// A file of `tests/foreign`, a part of the line, which of its words, key.
 type Row = (&'static str, &'static str, usize, &'static str);
@@ -33,20 +33,11 @@ const ROWS: [Row; 13] = [
     ("openssl-3.5-made.txt", "ML-DSA-44", 4, "cpu.openssl-key@free?made_for=sign&name=ml-dsa-44#keygen"),
 ];
 
-fn values(all: &[Imported], key: &str) -> Vec<f64> {
-    let figures = all.iter().flat_map(|one| &one.figures).filter(|one| one.judged.series.key == key);
-    figures.flat_map(|one| &one.judged.series.processes).flat_map(|process| process.values.clone()).collect()
-}
-
 #[test]
 fn numbers_stand_where_the_tool_printed_them() {
     for (name, part, word, key) in ROWS {
-        let path = testkit::root().join("tests/foreign").join(name);
-        let text = std::fs::read_to_string(path).expect(name);
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains(part)).collect();
-        let printed = lines.last().and_then(|line| line.split_whitespace().nth(word)).expect(part);
-        let printed: f64 = printed.parse().expect(printed);
-        let found = values(&read(text.as_bytes()).expect(name), key);
-        assert!(found.contains(&printed), "{name}: {key} is {found:?}, printed {printed}");
+        let text = recorded(name);
+        let line = text.lines().rfind(|line| line.contains(part)).expect(part);
+        found::stands(&text, line, word, 1.0, key);
     }
 }

@@ -1,12 +1,6 @@
 //! Tools whose runs are read by code of their own, on what they printed here.
 
-/// A figure of a file of the corpus.
-fn value(name: &str, key: &str) -> Option<f64> {
-    let path = testkit::root().join("tests/foreign").join(name);
-    let all = crate::read(&std::fs::read(path).expect("a file of the corpus")).expect("a result");
-    let figure = all.iter().flat_map(|one| &one.figures).find(|one| one.judged.series.key == key)?;
-    Some(figure.judged.analysis.estimate.as_ref()?.median)
-}
+use super::{found, recorded};
 
 /// Each number as its line has it, found without a pattern: in the last line that begins so and
 /// stands before the one with this text (or the end), which of its words, what one of it is in the
@@ -121,14 +115,10 @@ fn numbers_are_those_of_the_files() {
         ),
     ];
     for (name, before, begin, word, factor, key) in rows {
-        let path = testkit::root().join("tests/foreign").join(name);
-        let text = std::fs::read_to_string(path).expect("a file of the corpus");
+        let text = recorded(name);
         let end = if before.is_empty() { text.len() } else { text.rfind(before).expect(before) };
         let line = text[..end].lines().rfind(|line| line.trim_start().starts_with(begin)).expect(begin);
-        let printed = line.split_whitespace().nth(word).expect(line);
-        let printed: f64 = printed.trim_matches(|one: char| !one.is_ascii_digit()).parse().expect(line);
-        let found = value(name, key).unwrap_or_else(|| panic!("{name} has no {key}"));
-        assert!((found / (printed * factor) - 1.0).abs() < 1e-9, "{name}: {key} is {found}, {line:?}");
+        found::stands(&text, line, word, factor, key);
     }
 }
 

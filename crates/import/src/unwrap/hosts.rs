@@ -40,6 +40,8 @@ const OWN: [&str; 25] = [
 ];
 /// Lines of each source by which it is held beside others.
 const MOST_TRIED: usize = 500;
+/// A line of a result that begins with a name has fewer numbers behind it.
+const MOST_VALUES: usize = 20;
 
 /// The last calls above a log, which are of each of its sources.
 pub fn calls<'t>(above: impl DoubleEndedIterator<Item = &'t str>) -> String {
@@ -116,7 +118,10 @@ fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
         2 * own[at].iter().filter(shared).count() >= own[at].len()
     };
     let several = own.len() > 1 && own.iter().all(is_log) && (0..own.len()).all(is_alike);
-    let alone = own.len() == 1 && own[0].len() >= LEAST_LINES && is_log(&own[0]);
+    // No name has so many values.
+    let is_row = |line: &String| line.matches('0').count() >= MOST_VALUES;
+    let alone =
+        own.len() == 1 && (own[0].len() >= LEAST_LINES && is_log(&own[0]) || own[0].iter().any(is_row));
     (several || alone).then_some(all)
 }
 
@@ -162,6 +167,10 @@ mod tests {
             }
             let alone = text(one, &LINES);
             assert_eq!(each(of_hosts(&alone.lines().collect::<Vec<_>>())), [(one.to_string(), whole)]);
+            let row = ["5"; MOST_VALUES].join(";");
+            let rows = text(one, &[row.as_str(); 3]);
+            let expected = [(one.to_string(), format!("{row}\n").repeat(3))];
+            assert_eq!(each(of_hosts(&rows.lines().collect::<Vec<_>>())), expected);
         }
     }
 
@@ -173,6 +182,7 @@ mod tests {
             "sockperf: Total 5 of 7\nsockperf: Summary 3\nsockperf: ---> percentile 50 = 1\n",
             "read: 1 MB/s of 5\nwrite: 2 MB/s of 5\nread: 3 IOPS x\nwrite: 4 times y\n",
             "a: one\nb: two\n",
+            &format!("speeds: {}\n", ["5"; MOST_VALUES - 1].join(" ")).repeat(3),
         ] {
             assert_eq!(of_hosts(&text.lines().collect::<Vec<_>>()), None, "{text}");
         }

@@ -29,8 +29,8 @@ const PREFIXES: [&str; 18] = [
     r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?:\s(?P<text>.*))?$",
     // syslog by RFC 5424
     r"^(?:<\d{1,3}>)?1 \d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d) (?P<source>\S+ \S+) (?:-|(?P<process>\d+)) \S+ (?:-|\[.*?\])(?: (?P<text>.*))?$",
-    // journalctl, syslog
-    r#"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>[\w.:-]*[\w.-] [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
+    // journalctl, syslog; an hour is no host.
+    r#"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? (?P<source>(?:[\w.-]+|[\w.:-]*::[\w.:-]*[\w.-]|(?:\w+:){7}\w+) [^\s:\[{"]+)(?:\[(?P<process>\d+)\])?:(?: (?P<text>.*))?$"#,
     // iperf3 --timestamps, and moreutils' ts
     r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: (?P<text>.*))?$",
     r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: (?P<text>.*))?$",
@@ -218,6 +218,18 @@ mod tests {
     fn sources(text: &str) -> Vec<(String, String)> {
         let plain = Plain { source: String::new(), text: text.to_string() };
         unprefixed(plain).into_iter().map(|one| (one.source, one.text)).collect()
+    }
+
+    #[test]
+    fn an_hour_behind_a_time_is_no_host() {
+        let of = |rest: &str| sources(&format!("Nov  2 03:04:05 {rest}\n").repeat(3))[0].clone();
+        let text = |line: &str| format!("{line}\n").repeat(3);
+        let line = "17:33:48 INFO: 5 connections created";
+        assert_eq!(of(line), (String::new(), text(line)));
+        for host in ["box", "10.0.0.1", "fe80::1", "2001:db8:0:1:2:3:4:5"] {
+            let expected = (format!("{host} tool"), text("5 of 7"));
+            assert_eq!(of(&format!("{host} tool[71]: 5 of 7")), expected, "{host}");
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
         _ if all().flat_map(|one| &one.figures).all(|figure| !figure.judged.analysis.verdict.usable()) => {
             ("READ, NOT BELIEVED", Tone::Care)
         }
-        (_, 0, true) => ("READ WHOLE", Tone::Good),
+        (_, 0, true) if all().all(|one| one.refused == 0) => ("READ WHOLE", Tone::Good),
         _ => ("READ IN PART", Tone::Care),
     };
     let mut sentences = vec![what(results, &counts)];
