@@ -294,9 +294,14 @@ fn what_is_no_file_is_refused() {
             command.args(verb.split_whitespace()).arg(path);
             end(&mut command).expect(3).says(&[words]);
         }
-        // Folders hold runs there.
+        // Folders hold runs there, specs, or a machine.
         if path != dir.path() {
-            end(crate::assay().arg("peers").arg(path)).expect(3).says(&[words]);
+            for verb in ["peers", "trend", "summary", "machine --root"] {
+                let mut command = crate::assay();
+                command.args(verb.split_whitespace()).arg(path);
+                end(&mut command).expect(3).says(&[words]);
+            }
+            end(crate::assay().args(["check", "RUN", "--spec"]).arg(path)).expect(2).says(&[words]);
             end(crate::assay().arg("compare").args([path, path])).expect(3).says(&[words]);
         }
         let explain = ["explain-profile", "--bench", "hackbench", "--after"];
