@@ -1,0 +1,158 @@
+//! Rules against a document of another board, or another row of the same one.
+
+use super::*;
+
+const E7: &str = "Intel(R) Xeon(R) CPU E7- 4870  @ 2.40GHz";
+const XEON_6: &str = "Intel(R) Xeon(R) 6740P";
+const OPTERON: &str = "AMD Opteron(tm) Processor 6172";
+
+/// Eight cards of eight slots, card by card.
+fn cards(name: impl Fn(u32, u32) -> (String, String)) -> Vec<(String, String)> {
+    let name = &name;
+    (1..=8).flat_map(|card| (1..=8).map(move |slot| name(card, slot))).collect()
+}
+
+fn borrowed(slots: &[(String, String)]) -> Vec<(&str, &str)> {
+    slots.iter().map(|(locator, bank)| (locator.as_str(), bank.as_str())).collect()
+}
+
+#[test]
+fn cards_behind_buffers() {
+    // IBM eX5 Implementation Guide: sockets 1, 3, 6 and 8 of a card are the ends of its channels,
+    // which are filled before others; cards 7 and 8 are processor 4's.
+    let slots = cards(|card, slot| {
+        (format!("DIMM {slot}"), format!("Node 1 Bank {} MemCard {card}", card * 4 - 3 + slot % 4))
+    });
+    let places = placed("IBM", "System x3850 X5 -[7143Y61]-", &[E7; 4], &borrowed(&slots));
+    let of_card = |card: usize| &places[8 * card - 8..8 * card];
+    let ends: Vec<usize> = (1..=8).filter(|slot| of_card(1)[slot - 1].2 < 2).collect();
+    assert_eq!(ends, [1, 3, 6, 8]);
+    assert!(of_card(7).iter().chain(of_card(8)).all(|place| place.0 == 3));
+    // Its pairs stand on both interfaces of one controller.
+    for card in 1..=8 {
+        for (one, other) in [(1, 8), (3, 6), (2, 7), (4, 5)] {
+            let (one, other) = (of_card(card)[one - 1], of_card(card)[other - 1]);
+            assert_eq!((one.0, one.1 / 2, one.2), (other.0, other.1 / 2, other.2));
+            assert_ne!(one.1, other.1);
+        }
+    }
+    // HP DL580 G7, which has the same pairs by letters: to balance them by letters over all
+    // cartridges gives the most performance.
+    let letters = ["A", "C", "B", "D", "D", "B", "C", "A"];
+    let slots = cards(|card, slot| {
+        (format!("Board {card}, DIMM {slot}{}", letters[slot as usize - 1]), "Not Specified".to_string())
+    });
+    let not_of_a = slots.iter().filter(|(name, _)| !name.ends_with('A'));
+    let empty: Vec<&str> = not_of_a.map(|(name, _)| name.as_str()).collect();
+    let (dimms, judged) = board("HP", "ProLiant DL580 G7", &[E7; 4], &borrowed(&slots), &empty);
+    assert_eq!(judged.dimm_verdict, Some(Balance::Balanced));
+    assert!(dimms.iter().filter(|dimm| dimm.is_memory()).all(|dimm| dimm.slot_in_channel == Some(0)));
+    // One cartridge of each processor is one controller alone.
+    let of_even = slots.iter().filter(|(name, _)| ["2", "4", "6", "8"].contains(&&name[6..7]));
+    let empty: Vec<&str> = of_even.map(|(name, _)| name.as_str()).collect();
+    let (_, judged) = board("HP", "ProLiant DL580 G7", &[E7; 4], &borrowed(&slots), &empty);
+    assert_eq!(judged.dimm_verdict, Some(Balance::Unbalanced));
+    // There is no cartridge 0.
+    let places =
+        placed("HP", "ProLiant DL580 G7", &[E7], &[("Board 0, DIMM 1A", ""), ("Board 1, DIMM 8A", "")]);
+    assert_eq!(places, [(99, 99, 99); 2]);
+}
+
+#[test]
+fn pairs_of_fully_buffered_modules() {
+    // IBM System x3550 (type 7978) installation guide: pairs 1 and 3, 5 and 7, 2 and 4, 6 and 8.
+    let names: Vec<String> =
+        ["1A", "2C", "3A", "4C", "5B", "6D", "7B", "8D"].iter().map(|name| format!("DIMM {name}")).collect();
+    let xeons = ["Intel(R) Xeon(R) CPU           E5345  @ 2.33GHz"; 2];
+    let places = placed("HP", "ProLiant DL360 G5", &xeons, &with_bank(&names, ""));
+    let filled: Vec<(u32, u32)> = [1, 3, 5, 7, 2, 4, 6, 8]
+        .iter()
+        .map(|slot: &usize| (places[slot - 1].1, places[slot - 1].2))
+        .collect();
+    let expected: Vec<(u32, u32)> =
+        (0..2).flat_map(|slot| (0..4).map(move |channel| (channel, slot))).collect();
+    assert_eq!(filled, expected);
+    // ML350 G5 has other pairs (1 and 5), and no document here.
+    let places = placed("HP", "ProLiant ML350 G5", &xeons, &with_bank(&names, ""));
+    assert!(places.iter().all(|place| *place == (99, 99, 99)));
+}
+
+#[test]
+fn letters_of_a_population_order() {
+    // DL165 G7 has the channels of 1 to 3, 4 to 6, 7 to 9, 10 to 12 in its banks: one each.
+    let twelve = ["1A", "2I", "3E", "4C", "5K", "6G", "7B", "8J", "9F", "10D", "11L", "12H"];
+    let names = |letters: &[&str]| -> Vec<String> {
+        (1..=4).flat_map(|cpu| letters.iter().map(move |name| format!("Proc {cpu} DIMM {name}"))).collect()
+    };
+    let places = placed("HP", "ProLiant DL585 G7", &[OPTERON; 4], &with_bank(&names(&twelve), ""));
+    for row in places.chunks(3) {
+        assert!(row.iter().all(|place| (place.0, place.1) == (row[0].0, row[0].1)), "{row:?}");
+        let mut slots: Vec<u32> = row.iter().map(|place| place.2).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, [0, 1, 2]);
+    }
+    // SL210t Gen8, of four channels, too: 1A and 2E are channel 1.
+    let eight = ["1A", "2E", "3C", "4G", "5B", "6F", "7D", "8H"];
+    let places = placed("HP", "ProLiant BL685c G7", &[OPTERON; 4], &with_bank(&names(&eight), ""));
+    assert_eq!(places[..4], [(0, 0, 0), (0, 0, 1), (0, 2, 0), (0, 2, 1)]);
+    assert_eq!(places[31], (3, 3, 1));
+    // The same guide on the rule of other generations: channels 1 to 4 = 1, 2; 3, 4; 8, 7; 6, 5.
+    let names = numbered("PROC 1 DIMM #", 1..=8);
+    let places = placed("HP", "ProLiant SL210t Gen8", &[E5], &with_bank(&names, ""));
+    for (first, second) in [(1, 2), (3, 4), (8, 7), (6, 5)] {
+        let (first, second) = (places[first - 1], places[second - 1]);
+        assert_eq!((first.1, first.2, second.2), (second.1, 0, 1));
+    }
+}
+
+#[test]
+fn lenovo_blade_and_fourth_version() {
+    // SN550: its firmware lists both processors' slots by controller, channel and slot.
+    let names = numbered("DIMM #", 1..=32);
+    let mut slots = with_bank(&names[..12], "CPU 1");
+    slots.extend(with_bank(&names[12..24], "CPU 2"));
+    let places = placed("Lenovo", "ThinkSystem SN550 -[7X16CTO1WW]-", &[GOLD; 2], &slots);
+    let in_order: Vec<(u32, u32)> = (0..6).flat_map(|channel| [(channel, 0), (channel, 1)]).collect();
+    for listed in [[5, 6, 3, 4, 1, 2, 8, 7, 10, 9, 12, 11], [20, 19, 22, 21, 24, 23, 17, 18, 15, 16, 13, 14]]
+    {
+        let own: Vec<(u32, u32)> =
+            listed.iter().map(|slot: &usize| (places[slot - 1].1, places[slot - 1].2)).collect();
+        assert_eq!(own, in_order);
+    }
+    // SR650 has the other order on its second processor.
+    let rack = placed("Lenovo", "ThinkSystem SR650 -[7X06CTO1WW]-", &[GOLD; 2], &slots);
+    assert_eq!((rack[16], places[16]), ((1, 0, 0), (1, 3, 0)));
+    // SR630 V4, the board with a slot a channel: 16, 14, 12, 10 = channels 7 to 4, 7, 5, 3, 1 = 0 to 3.
+    let mut slots = with_bank(&names[..16], "CPU 1");
+    slots.extend(with_bank(&names[16..], "CPU 2"));
+    let places = placed("Lenovo", "ThinkSystem SR630 V4", &[XEON_6; 2], &slots);
+    let row: Vec<(u32, u32)> = [16, 14, 12, 10, 7, 5, 3, 1]
+        .iter()
+        .map(|slot: &usize| (places[slot - 1].1, places[slot - 1].2))
+        .collect();
+    assert_eq!(row, [(7, 0), (6, 0), (5, 0), (4, 0), (0, 0), (1, 0), (2, 0), (3, 0)]);
+    // Its other processor: 32, 30, 28, 26, 23, 21, 19, 17.
+    assert!((0..16).all(|at| places[at + 16] == (1, places[at].1, places[at].2)));
+}
+
+#[test]
+fn other_documents_of_dell() {
+    // "Installing and Upgrading DDR3 Memory", 610 and 710: banks A, B and C of channel 1 are A1, A4
+    // and A7.
+    let names = numbered("DIMM_A#", 1..=9);
+    let places = placed("Dell Inc.", "PowerEdge R710", &[X5660], &with_bank(&names, ""));
+    assert_eq!([places[0], places[3], places[6]], [(0, 0, 0), (0, 0, 1), (0, 0, 2)]);
+    // NX3230 owner's manual, table 19, processor 2: channel 3 = B4, B8, B12.
+    let names: Vec<String> = ["A", "B"].iter().flat_map(|cpu| numbered(&format!("{cpu}#"), 1..=12)).collect();
+    let places = placed("Dell Inc.", "PowerVault NX3230", &[E5; 2], &with_bank(&names, ""));
+    assert_eq!([places[15], places[19], places[23]], [(1, 3, 0), (1, 3, 1), (1, 3, 2)]);
+    // R750xa manual, processor 2: channel B = B5 and B13, G = B4 and B12.
+    let names: Vec<String> = ["A", "B"].iter().flat_map(|cpu| numbered(&format!("{cpu}#"), 1..=16)).collect();
+    let gold = "Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz";
+    let places = placed("Dell Inc.", "PowerEdge R750xa", &[gold; 2], &with_bank(&names, ""));
+    let of_second = |slot: usize| places[16 + slot - 1];
+    assert_eq!(
+        [of_second(5), of_second(13), of_second(4), of_second(12)],
+        [(1, 1, 0), (1, 1, 1), (1, 6, 0), (1, 6, 1)]
+    );
+}
