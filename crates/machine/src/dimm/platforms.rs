@@ -32,8 +32,8 @@ pub struct Rule {
     pub is_alone: bool,
     /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
     pub each: Option<u32>,
-    /// Where slots sit on cards: cards of each processor and slots of a card, both counted from 1 in
-    /// the names.
+    /// Where slots sit on cards: cards of each processor and slots of a card; names count both
+    /// from 1.
     pub cards: Option<(u32, u32)>,
     /// For processors without a memory controller: the memory is the chipset's, which they share,
     /// and stands as socket 0.
@@ -136,7 +136,6 @@ impl Rule {
 pub(super) const UNSEEN: &[&str] = &[
     "Dell PowerEdge nodes and blades, 14th generation (Xeon Scalable)",
     "HPE Synergy 480 Gen10 (Xeon Scalable)",
-    "Huawei, DIMM and three digits",
     "Lenovo ThinkEdge SE455 V3 (EPYC 8004)",
     "Lenovo ThinkSystem SD630 V2 (Xeon Scalable)",
     "Lenovo ThinkSystem SR680a V3 (Xeon Scalable)",

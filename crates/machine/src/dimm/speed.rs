@@ -91,7 +91,7 @@ const CH225_V5: &str = "Huawei CH225 V5, 2488 V5 and 5288 V5 white papers, DDR4 
 const X3650_M5: &str = "Lenovo System x3650 M5 guide, DDR4 LRDIMM speed by DIMMs in a channel";
 const AM5: &str =
     "AMD's specification of Ryzen 7000: DDR5-5200 with one module a channel, DDR5-3600 with two";
-const ENGENIUS: &str = "EnGenius EAS2210 user guide, memory support (Xeon 6: 6400 with one, 5200 with two)";
+const X410C_M8: &str = "Cisco UCS X410c M8 spec sheet and EnGenius EAS2210 user guide, memory (Xeon 6: 6400 with one, 5200 with two)";
 
 /// The first row that holds counts. Where a row has the processor's own limit, a document says that
 /// more modules do not slow it.
@@ -128,7 +128,7 @@ const BY_MODULES: &[Limit] = &[
     limit(Family::SapphireRapids, 2, ANY, 4400, SR630_V3),
     limit(Family::EmeraldRapids, 2, RDIMM, 4400, MATRICES),
     limit(Family::Genoa, 2, RDIMM, 3600, MATRICES),
-    limit(Family::Xeon6Small, 2, RDIMM, 5200, ENGENIUS),
+    limit(Family::Xeon6Small, 2, RDIMM, 5200, X410C_M8),
     limit(Family::Ryzen7000, 2, ANY, 3600, AM5),
 ];
 

@@ -124,7 +124,8 @@ pub(super) const LIMITS: &[(Family, u32, u32, u32)] = &[
     (EmeraldRapids, 5500, 5599, 4800),
     (EmeraldRapids, 6530, 6530, 4800),
     (EmeraldRapids, 8500, 8599, 5600),
-    // EnGenius EAS2210 user guide, memory support; Intel at Hot Chips 2024 (6900P: DDR5-6400).
+    // Cisco UCS X410c M8 spec sheet, EnGenius EAS2210 user guide; Intel at Hot Chips 2024 (6900P:
+    // DDR5-6400).
     (Xeon6Small, 6500, 6799, 6400),
     (Xeon6Large, 6900, 6999, 6400),
     // Intel at Hot Chips 2025.

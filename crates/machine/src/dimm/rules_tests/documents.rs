@@ -122,7 +122,8 @@ fn lenovo_blade_and_fourth_version() {
     // SR650 has the other order on its second processor.
     let rack = placed("Lenovo", "ThinkSystem SR650 -[7X06CTO1WW]-", &[GOLD; 2], &slots);
     assert_eq!((rack[16], places[16]), ((1, 0, 0), (1, 3, 0)));
-    // SR630 V4, the board with a slot a channel: 16, 14, 12, 10 = channels 7 to 4, 7, 5, 3, 1 = 0 to 3.
+    // SR630 V4, the board with a slot a channel: 16, 14, 12, 10 = channels 7 to 4, 7, 5, 3, 1 = 0 to
+    // 3.
     let mut slots = with_bank(&names[..16], "CPU 1");
     slots.extend(with_bank(&names[16..], "CPU 2"));
     let places = placed("Lenovo", "ThinkSystem SR630 V4", &[XEON_6; 2], &slots);
@@ -155,4 +156,73 @@ fn other_documents_of_dell() {
         [of_second(5), of_second(13), of_second(4), of_second(12)],
         [(1, 1, 0), (1, 1, 1), (1, 6, 0), (1, 6, 1)]
     );
+}
+
+#[test]
+fn dell_by_what_others_sell_or_write() {
+    // Gigamon's appliance (its documentation, system memory): channels 0 to 5 of processor 1 = A1 and
+    // A7, A2 and A8, A3, A4 and A9, A5 and A10, A6; of processor 2 = B1 to B6.
+    let mut names = numbered("A#", 1..=10);
+    names.extend(numbered("B#", 1..=6));
+    let places = placed("Dell Inc.", "GigaVUE-FM", &[GOLD; 2], &with_bank(&names, ""));
+    let of = |channel: u32| -> Vec<usize> {
+        (1..=10).filter(|slot: &usize| places[slot - 1].1 == channel).collect()
+    };
+    assert_eq!(
+        (0..6).map(of).collect::<Vec<_>>(),
+        [vec![1, 7], vec![2, 8], vec![3], vec![4, 9], vec![5, 10], vec![6]]
+    );
+    assert_eq!(places[10..].iter().map(|place| place.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    // XC Core XC6515 service manual, memory population rules: A1 to A16 in turn.
+    let names = numbered("A#", 1..=16);
+    let epyc = "AMD EPYC 7452 32-Core Processor";
+    let places = placed("Dell Inc.", "XC Core XC6515", &[epyc], &with_bank(&names, ""));
+    let in_turn: Vec<_> = (0..2).flat_map(|slot| (0..8).map(move |channel| (0, channel, slot))).collect();
+    assert_eq!(places, in_turn);
+    // rasdaemon's labels by the kernel's EDAC for R230: A1 and A3 are of channel 0.
+    let names = numbered("A#", 1..=4);
+    let xeon = "Intel(R) Xeon(R) CPU E3-1230 v5 @ 3.40GHz";
+    let places = placed("Dell Inc.", "PowerEdge R230", &[xeon], &with_bank(&names, ""));
+    assert_eq!(places, [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)]);
+}
+
+#[test]
+fn locators_say_what_banks_say() {
+    // Inventories whose banks have words of their own: by locators alone the slots are the same.
+    for (vendor, product, cpu, slots) in [
+        (
+            "Huawei",
+            "1288H V5",
+            GOLD,
+            [
+                ("DIMM000", "_Node0_Channel0_Dimm0"),
+                ("DIMM011", "_Node0_Channel1_Dimm1"),
+                ("DIMM150", "_Node1_Channel5_Dimm0"),
+            ],
+        ),
+        (
+            "Huawei",
+            "RH1288 V3",
+            E5,
+            [
+                ("DIMM000", "_Node0_Channel0_Dimm0"),
+                ("DIMM011", "_Node0_Channel1_Dimm1"),
+                ("DIMM131", "_Node1_Channel3_Dimm1"),
+            ],
+        ),
+        (
+            "Supermicro",
+            "Super Server",
+            E5,
+            [
+                ("P1-DIMMA2", "P0_Node0_Channel0_Dimm1"),
+                ("P1-DIMMB1", "P0_Node0_Channel1_Dimm0"),
+                ("P2-DIMMH2", "P1_Node1_Channel3_Dimm1"),
+            ],
+        ),
+    ] {
+        let by_banks = placed(vendor, product, &[cpu; 2], &slots);
+        let by_locators = placed(vendor, product, &[cpu; 2], &slots.map(|(locator, _)| (locator, "")));
+        assert!(by_banks[2].0 == 1 && by_banks == by_locators, "{product}: {by_banks:?} {by_locators:?}");
+    }
 }

@@ -6,8 +6,9 @@ use super::super::cpus::{FACTS, UNSEEN as UNSEEN_FAMILIES};
 use super::super::platforms::{UNSEEN, rules};
 use super::*;
 
-/// Slot rules and the inventories among linuxhw/DMI's 2,049 servers (January 2025) that they place.
-/// A new rule is added here with its number, or to `platforms::UNSEEN`.
+/// Slot rules and the inventories among linuxhw/DMI's 2,049 servers (January 2025) that they place
+/// (those of Huawei's digits are placed by their banks, which say the same). A new rule is added
+/// here with its number, or to `platforms::UNSEEN`.
 const PLACED: &[(&str, u32)] = &[
     ("CPU_CD (Inspur)", 5),
     ("Channel, letter and slot, going on over the processors", 29),
@@ -36,6 +37,7 @@ const PLACED: &[(&str, u32)] = &[
     ("HPE ProLiant DL360 Gen10 Plus (Xeon Scalable)", 1),
     ("HPE ProLiant MicroServer Gen10", 3),
     ("HPE ProLiant, 10th generation (Xeon Scalable)", 14),
+    ("Huawei, DIMM and three digits", 18),
     ("IBM System x M2 and x3400 M3 (Xeon 5500/5600)", 5),
     ("IBM System x M3 (Xeon 5500/5600)", 12),
     ("IBM System x M4 (Xeon E5)", 8),
