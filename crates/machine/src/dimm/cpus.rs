@@ -200,8 +200,11 @@ const AMD_12: &str =
     "AMD EPYC 9004 memory population guidelines: 1, 2, 4, 6, 8, 10 or 12 channels interleave";
 const INTEL_8: &str = "Lenovo Press LP1517 \"Balanced Memory Configurations for 2-Socket Servers with 3rd-Gen Intel \
                        Xeon Scalable Processors\"; four controllers of two channels each";
-const INTEL_6: &str = "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900; Lenovo SR650 V4 user guide, memory slot and channel identification: a controller a channel";
-const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory subsystem architecture: two controllers of two memory interfaces each, filled in pairs; behind the buffer of each stand two channels of DDR3, which are not told apart here";
+const INTEL_6: &str =
+    "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900, two of each controller";
+const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory subsystem architecture: two \
+                          controllers of two memory interfaces each, filled in pairs; behind the buffer of each \
+                          stand two channels of DDR3, which are not told apart here";
 const GRAVITON: &str =
     "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5";
 const OTHERS: &str = "the maker's product pages: memory channels";
@@ -257,8 +260,8 @@ pub(super) const FACTS: &[Facts] = &[
         &[1, 2, 4, 6, 8],
         INTEL_8,
     ),
-    facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, None, &[1, 2, 4, 6, 8], INTEL_6),
-    facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, None, &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
+    facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_6),
+    facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
     facts(
         ClearwaterForest,
         "Xeon 6+ (Clearwater Forest)",
@@ -298,18 +301,8 @@ pub(super) const FACTS: &[Facts] = &[
 ];
 
 /// Families that rest on their documents alone.
-pub(super) const UNSEEN: &[Family] = &[
-    Xeon6Small,
-    ClearwaterForest,
-    Siena,
-    Turin,
-    Graviton,
-    Graviton4,
-    AmpereOne,
-    AmpereOneM,
-    Threadripper,
-    Epyc3300,
-];
+pub(super) const UNSEEN: &[Family] =
+    &[ClearwaterForest, Siena, Turin, Graviton, Graviton4, AmpereOne, AmpereOneM, Threadripper, Epyc3300];
 
 /// Who says, of a family, that modules on a number of channels which no interleave set covers make
 /// regions of different speed. Of other families that is not known.

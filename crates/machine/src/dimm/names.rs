@@ -2,8 +2,9 @@
 //!
 //! A pattern is text with placeholders: `{socket}`, `{socket-letter}`, `{number}` (of the slot,
 //! counted over channels), `{number-letter}`, `{card}`, `{node}`, `{controller}`, `{channel}`,
-//! `{channel-letter}`, `{slot}`, `{slot-letter}`; one digit each: `{socket-digit}`, `{channel-digit}`, `{slot-digit}`; of no
-//! meaning: `{any}`, `{any-letter}`. Case does not matter, nor how many blanks stand between words.
+//! `{channel-letter}`, `{slot}`, `{slot-letter}`; one digit each: `{socket-digit}`,
+//! `{channel-digit}`, `{slot-digit}`; of no meaning: `{any}`, `{any-letter}`. Case does not matter,
+//! nor how many blanks stand between words.
 
 /// What a name says; letters count from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

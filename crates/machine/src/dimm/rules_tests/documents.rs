@@ -122,8 +122,8 @@ fn lenovo_blade_and_fourth_version() {
     // SR650 has the other order on its second processor.
     let rack = placed("Lenovo", "ThinkSystem SR650 -[7X06CTO1WW]-", &[GOLD; 2], &slots);
     assert_eq!((rack[16], places[16]), ((1, 0, 0), (1, 3, 0)));
-    // SR630 V4, the board with a slot a channel: 16, 14, 12, 10 = channels 7 to 4, 7, 5, 3, 1 = 0 to
-    // 3.
+    // SR630 V4, the board with a slot a channel: 16, 14, 12, 10 = channels 7 to 4, 7, 5, 3, 1 = 0
+    // to 3.
     let mut slots = with_bank(&names[..16], "CPU 1");
     slots.extend(with_bank(&names[16..], "CPU 2"));
     let places = placed("Lenovo", "ThinkSystem SR630 V4", &[XEON_6; 2], &slots);
@@ -160,8 +160,8 @@ fn other_documents_of_dell() {
 
 #[test]
 fn dell_by_what_others_sell_or_write() {
-    // Gigamon's appliance (its documentation, system memory): channels 0 to 5 of processor 1 = A1 and
-    // A7, A2 and A8, A3, A4 and A9, A5 and A10, A6; of processor 2 = B1 to B6.
+    // Gigamon's appliance (its documentation, system memory): channels 0 to 5 of processor 1 = A1
+    // and A7, A2 and A8, A3, A4 and A9, A5 and A10, A6; of processor 2 = B1 to B6.
     let mut names = numbered("A#", 1..=10);
     names.extend(numbered("B#", 1..=6));
     let places = placed("Dell Inc.", "GigaVUE-FM", &[GOLD; 2], &with_bank(&names, ""));
