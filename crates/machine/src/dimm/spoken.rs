@@ -140,12 +140,14 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "CPU_CD (Inspur)",
         Layout::Named,
-        "the locator's own words, as on Inspur NF5280M6: CPU<processor>_C<channel>D<slot>",
+        "the locator's own words, as on Inspur NF5280M6: CPU<processor>_C<channel>D<slot>; with CH and a stroke on Intel's \
+         Forest City (Intel PerfSpect)",
     )
     .locators(&[
         "cpu{socket}_c{channel}d{slot}",
         "cpu{socket}_ch{channel}_d{slot}",
         "cpu{socket}_ch{channel}d{slot}",
+        "cpu{socket} ch{channel}/d{slot}",
     ]),
     rule(
         "P-DIMM and a channel's letter (Supermicro)",

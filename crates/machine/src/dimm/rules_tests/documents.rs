@@ -5,6 +5,7 @@ use super::*;
 const E7: &str = "Intel(R) Xeon(R) CPU E7- 4870  @ 2.40GHz";
 const XEON_6: &str = "Intel(R) Xeon(R) 6740P";
 const OPTERON: &str = "AMD Opteron(tm) Processor 6172";
+const GOLD_5: &str = "INTEL(R) XEON(R) GOLD 6526Y";
 
 /// Eight cards of eight slots, card by card.
 fn cards(name: impl Fn(u32, u32) -> (String, String)) -> Vec<(String, String)> {
@@ -224,5 +225,61 @@ fn locators_say_what_banks_say() {
         let by_banks = placed(vendor, product, &[cpu; 2], &slots);
         let by_locators = placed(vendor, product, &[cpu; 2], &slots.map(|(locator, _)| (locator, "")));
         assert!(by_banks[2].0 == 1 && by_banks == by_locators, "{product}: {by_banks:?} {by_locators:?}");
+    }
+}
+
+#[test]
+fn names_as_intels_own_tool_reads_them() {
+    // Intel PerfSpect, tests of its table of names: socket and slot of each (locator, bank).
+    type Case<'a> = (&'a str, &'a str, [(&'a str, &'a str); 2], [(u32, u32, u32); 2]);
+    let ice_lake = "Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz";
+    let milan = "AMD EPYC 7543 32-Core Processor";
+    let core = "13th Gen Intel(R) Core(TM) i9-13900";
+    let large = "Intel(R) Xeon(R) 6980P";
+    let cases: &[Case] = &[
+        ("Inspur", ice_lake, [("CPU0_C0D0", ""), ("CPU1_C2D1", "")], [(0, 0, 0), (1, 2, 1)]),
+        ("Nobody", ice_lake, [("CPU0_A0", ""), ("CPU1_B3", "")], [(0, 0, 0), (1, 1, 3)]),
+        (
+            "Nobody",
+            ice_lake,
+            [("DIMM0", "NODE 0 CHANNEL 0 DIMM 0"), ("DIMM1", "NODE 1 CHANNEL 3 DIMM 1")],
+            [(0, 0, 0), (1, 3, 1)],
+        ),
+        (
+            "Nobody",
+            E5,
+            [("DIMM0", "P0_Node0_Channel0_Dimm0"), ("DIMM1", "P1_Node1_Channel2_Dimm1")],
+            [(0, 0, 0), (1, 2, 1)],
+        ),
+        (
+            "Nobody",
+            ice_lake,
+            [("DIMM0", "_Node0_Channel0_Dimm0"), ("DIMM1", "_Node1_Channel2_Dimm1")],
+            [(0, 0, 0), (1, 2, 1)],
+        ),
+        ("Intel", GOLD, [("CPU1_DIMM_A1", "NODE 1"), ("CPU2_DIMM_B2", "NODE 2")], [(0, 0, 0), (1, 1, 1)]),
+        ("Intel", ice_lake, [("CPU0_DIMM_A1", "NODE 0"), ("CPU0_DIMM_C2", "NODE 0")], [(0, 0, 0), (0, 2, 1)]),
+        ("Gigabyte", milan, [("DIMM_P0_A0", "BANK 0"), ("DIMM_P1_B1", "BANK 0")], [(0, 0, 0), (1, 1, 1)]),
+        (
+            "Nobody",
+            core,
+            [("Controller0-ChannelA-DIMM0", "BANK 0"), ("Controller1-ChannelA-DIMM1", "BANK 0")],
+            [(0, 0, 0), (0, 1, 1)],
+        ),
+        ("Supermicro", GOLD_5, [("P1-DIMMA1", ""), ("P2-DIMMB2", "")], [(0, 0, 0), (1, 1, 1)]),
+        ("Intel", XEON_6, [("CPU0_DIMM_A1", "BANK 0"), ("CPU1_DIMM_H2", "BANK 7")], [(0, 0, 0), (1, 7, 1)]),
+        ("Intel", large, [("CPU0_DIMM_A", "BANK 0"), ("CPU1_DIMM_L", "BANK 11")], [(0, 0, 0), (1, 11, 0)]),
+        ("Intel", XEON_6, [("CPU0 CH0/D0", "BANK 0"), ("CPU1 CH7/D1", "BANK 7")], [(0, 0, 0), (1, 7, 1)]),
+        (
+            "Quanta",
+            XEON_6,
+            [("CPU0_A1", "_Node0_Channel0_Dimm1"), ("CPU1_B2", "_Node1_Channel2_Dimm2")],
+            [(0, 0, 0), (1, 2, 1)],
+        ),
+    ];
+    for (vendor, cpu, slots, expected) in cases {
+        let cpus = [*cpu; 2];
+        let cpus = if *cpu == core { &cpus[..1] } else { &cpus[..] };
+        assert_eq!(placed(vendor, "Made Up", cpus, slots), *expected, "{vendor} {slots:?}");
     }
 }
