@@ -46,6 +46,7 @@ pub enum Family {
     Kunpeng,
     /// 2 and 3.
     Graviton,
+    /// And 5.
     Graviton4,
     Altra,
     AmpereOne,
@@ -205,8 +206,7 @@ const INTEL_6: &str =
 const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory subsystem architecture: two \
                           controllers of two memory interfaces each, filled in pairs; behind the buffer of each \
                           stand two channels of DDR3, which are not told apart here";
-const GRAVITON: &str =
-    "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5";
+const GRAVITON: &str = "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5; Intel PerfSpect, MemoryChannelCount of Graviton5: 12";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
 pub(super) const FACTS: &[Facts] = &[
@@ -278,7 +278,7 @@ pub(super) const FACTS: &[Facts] = &[
     facts(Turin, "EPYC 9005 (Turin)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Graviton, "AWS Graviton2 or Graviton3", 8, None, &[1, 2, 4, 8], GRAVITON),
-    facts(Graviton4, "AWS Graviton4", 12, None, &[1, 2, 4, 6, 12], GRAVITON),
+    facts(Graviton4, "AWS Graviton4 or Graviton5", 12, None, &[1, 2, 4, 6, 12], GRAVITON),
     facts(Altra, "Ampere Altra", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(AmpereOne, "AmpereOne (eight channels)", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(AmpereOneM, "AmpereOne M", 12, None, &[1, 2, 4, 6, 12], OTHERS),

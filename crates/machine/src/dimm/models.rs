@@ -162,6 +162,7 @@ fn graviton(name: &str) -> Option<(Family, u32)> {
         '2' => Some((Graviton, 2)),
         '3' => Some((Graviton, 3)),
         '4' => Some((Graviton4, 4)),
+        '5' => Some((Graviton4, 5)),
         _ => None,
     }
 }
@@ -322,6 +323,7 @@ mod tests {
             ("Intel(R) Core(TM) i7-3820QM CPU @ 2.70GHz", Core, None),
             ("AWS Graviton3", Graviton, None),
             ("AWS Graviton4", Graviton4, None),
+            ("AWS Graviton5", Graviton4, None),
             ("Intel(R) Xeon(R) 6746E", Xeon6Small, Some(6400)),
             ("INTEL(R) XEON(R) 6520P", Xeon6Small, Some(6400)),
             ("Intel(R) Xeon(R) 6787P", Xeon6Small, Some(6400)),

@@ -145,6 +145,8 @@ pub(super) const UNSEEN: &[&str] = &[
     "Lenovo ThinkSystem V3 nodes (Xeon Scalable)",
     "Lenovo ThinkSystem V4 (Xeon 6)",
     "Oracle Server X9-2 (Xeon Scalable)",
+    "channel's letter and slot, bank NODE (Amazon EC2)",
+    "locator CPU Channel DIMM (Amazon EC2)",
 ];
 
 /// From what a name says to channel and slot.

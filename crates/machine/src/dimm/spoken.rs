@@ -150,6 +150,22 @@ pub(super) const RULES: &[Rule] = &[
         "cpu{socket} ch{channel}/d{slot}",
     ]),
     rule(
+        "locator CPU Channel DIMM (Amazon EC2)",
+        Layout::Named,
+        "the locator's own words, as on c6i.metal by Intel PerfSpect: CPU1 Channel7 DIMM1",
+    )
+    .by(&["amazon"])
+    .locators(&["cpu{socket} channel{channel} dimm{slot}"]),
+    rule(
+        "channel's letter and slot, bank NODE (Amazon EC2)",
+        Layout::Named,
+        "the names' own words, as on c5.metal by Intel PerfSpect: bank NODE 1 and 2, letters that go on over both, without an I",
+    )
+    .by(&["amazon"])
+    .locators(&["dimm_{channel-letter}{slot}"])
+    .banks(&["node {socket}"])
+    .counting_from_one(),
+    rule(
         "P-DIMM and a channel's letter (Supermicro)",
         Layout::Named,
         "Supermicro X10, X11 and H11 board manuals: P<processor>-DIMM<channel><slot>",

@@ -277,7 +277,17 @@ fn names_as_intels_own_tool_reads_them() {
             [(0, 0, 0), (1, 2, 1)],
         ),
     ];
-    for (vendor, cpu, slots, expected) in cases {
+    // EC2's, as its comments have them.
+    let metal: &[Case] = &[
+        (
+            "Amazon EC2",
+            ice_lake,
+            [("CPU0 Channel0 DIMM0", "NODE 0"), ("CPU1 Channel7 DIMM1", "NODE 7")],
+            [(0, 0, 0), (1, 7, 1)],
+        ),
+        ("Amazon EC2", GOLD, [("DIMM_A0", "NODE 1"), ("DIMM_G1", "NODE 2")], [(0, 0, 0), (1, 0, 1)]),
+    ];
+    for (vendor, cpu, slots, expected) in cases.iter().chain(metal) {
         let cpus = [*cpu; 2];
         let cpus = if *cpu == core { &cpus[..1] } else { &cpus[..] };
         assert_eq!(placed(vendor, "Made Up", cpus, slots), *expected, "{vendor} {slots:?}");
