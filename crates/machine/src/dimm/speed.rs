@@ -284,6 +284,58 @@ mod tests {
         found.likely_cause
     }
 
+    type Row = (Family, u32, Buffer, u32);
+
+    /// Rows of the table, and the inventories of linuxhw/DMI's servers that run into them; of a new
+    /// row it is said here whether one does.
+    const SEEN: &[(Row, u32)] = &[
+        ((Family::Nehalem, 3, ANY, 800), 17),
+        ((Family::SandyBridgeEp, 2, LRDIMM, 1333), 1),
+        ((Family::SandyBridgeEp, 1, QUAD, 1066), 1),
+        ((Family::SandyBridgeEp, 3, RDIMM, 1066), 8),
+        ((Family::SandyBridgeEp, 3, RDIMM, 1333), 1),
+        ((Family::IvyBridgeEp, 3, RDIMM, 1066), 2),
+        ((Family::HaswellEp, 3, RDIMM, 1600), 1),
+        ((Family::HaswellEp, 3, LRDIMM, 1866), 1),
+        ((Family::BroadwellEp, 2, RDIMM, 2133), 2),
+        ((Family::BroadwellEp, 3, RDIMM, 1866), 1),
+        ((Family::CascadeLake, 2, ANY, 2666), 4),
+        ((Family::Milan, 2, ANY, 2933), 1),
+        ((Family::Ryzen7000, 2, ANY, 3600), 12),
+    ];
+    const UNSEEN: &[Row] = &[
+        (Family::Nehalem, 1, QUAD, 1066),
+        (Family::Nehalem, 2, QUAD, 800),
+        (Family::Nehalem, 2, ANY, 1066),
+        (Family::SandyBridgeEp, 1, LRDIMM, 1333),
+        (Family::SandyBridgeEp, 3, LRDIMM, 1066),
+        (Family::SandyBridgeEp, 2, QUAD, 800),
+        (Family::SandyBridgeEp, 1, QUAD, 1333),
+        (Family::SandyBridgeEp, 2, QUAD, 1066),
+        (Family::HaswellEp, 2, RDIMM, 1866),
+        (Family::HaswellEp, 3, RDIMM, 1866),
+        (Family::BroadwellEp, 2, LRDIMM, 2400),
+        (Family::BroadwellEp, 3, LRDIMM, 2133),
+        (Family::Skylake, 2, ANY, 2666),
+        (Family::IceLake, 2, RDIMM, 3200),
+        (Family::IceLake, 2, LRDIMM, 3200),
+        (Family::Naples, 2, ANY, 2400),
+        (Family::Rome, 2, ANY, 2933),
+        (Family::SapphireRapids, 2, ANY, 4400),
+        (Family::EmeraldRapids, 2, RDIMM, 4400),
+        (Family::Genoa, 2, RDIMM, 3600),
+        (Family::Xeon6Small, 2, RDIMM, 5200),
+    ];
+
+    #[test]
+    fn rows_without_an_inventory_are_named() {
+        let seen = SEEN.iter().filter(|(_, count)| *count > 0).map(|(row, _)| *row);
+        let named: Vec<_> = seen.chain(UNSEEN.iter().copied()).collect();
+        let rows = BY_MODULES.iter().map(|row| (row.family, row.modules, row.buffer, row.mts));
+        assert_eq!(named.len(), BY_MODULES.len());
+        assert!(rows.into_iter().all(|row| named.iter().filter(|one| **one == row).count() == 1));
+    }
+
     #[test]
     fn limits_by_modules_a_channel() {
         for (name, count, reduced, rated, runs, expected) in [
