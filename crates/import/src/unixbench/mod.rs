@@ -5,6 +5,8 @@ pub mod doubts;
 mod index;
 mod lines;
 
+use std::collections::BTreeMap;
+
 use index::Table;
 use lines::{Line, TestLine};
 
@@ -69,12 +71,14 @@ struct Section {
 fn read(text: &str) -> Vec<Imported> {
     let mut reports: Vec<Report> = Vec::new();
     let mut left_out = 0;
-    for report in split(text).into_iter().flat_map(Report::apart) {
+    for mut report in split(text).into_iter().flat_map(Report::apart) {
+        left_out += std::mem::take(&mut report.left_out);
         let repeats = |other: &Report| {
             let is_there = |own: &Section| other.sections.iter().any(|section| section.is_same(own));
             other.host == report.host && !report.sections.is_empty() && report.sections.iter().all(is_there)
         };
         match reports.iter().position(repeats) {
+            Some(known) if reports[known].sections.len() > MOST => {}
             Some(known) => reports[known].sections.extend(report.sections),
             None if reports.len() < MOST => reports.push(report),
             None => left_out += 1,
@@ -92,15 +96,29 @@ impl Report {
         let Report { host, facts, sections, unknown, .. } = self;
         let empty = || Report { host: host.clone(), facts: facts.clone(), ..Report::default() };
         let mut all = vec![Report { unknown, ..empty() }];
+        let mut left_out = 0;
+        // The place of what each section says.
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for section in sections {
+            let says = format!("{:?}", Section { heading: String::new(), ..section.clone() });
             let again = |own: &Report| own.sections.iter().any(|other| other.is_again(&section));
-            let fits = all.iter().position(|own| own.sections.iter().any(|other| other.is_same(&section)));
-            let fits = fits.or_else(|| all.len().checked_sub(1).filter(|last| !again(&all[*last])));
-            match fits.and_then(|fits| all.get_mut(fits)) {
-                Some(own) => own.sections.push(section),
-                None => all.push(Report { sections: vec![section], ..empty() }),
+            let last = all.len() - 1;
+            let fits = known.get(&says).copied().or(Some(last).filter(|last| !again(&all[*last])));
+            match fits {
+                // Those that are too many are left out.
+                Some(fits) if all[fits].sections.len() > MOST => {}
+                Some(fits) => {
+                    all[fits].sections.push(section);
+                    known.insert(says, fits);
+                }
+                None if all.len() > MOST => left_out += 1,
+                None => {
+                    known.insert(says, all.len());
+                    all.push(Report { sections: vec![section], ..empty() });
+                }
             }
         }
+        all[0].left_out = left_out;
         all
     }
 }
@@ -181,7 +199,9 @@ impl Report {
 impl Section {
     /// Whether it is the same section once more.
     fn is_same(&self, other: &Section) -> bool {
-        *self == Section { heading: self.heading.clone(), ..other.clone() }
+        let said = |section: &Section| (section.copies, section.too_many);
+        (&self.when, &self.cpus, said(self)) == (&other.when, &other.cpus, said(other))
+            && (&self.tests, &self.failed, &self.tables) == (&other.tests, &other.failed, &other.tables)
     }
 
     /// Whether a line behind it is another section's: it says again what this one says.
