@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::builder::Meaning;
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
+use super::kit::{Above, Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
 use super::{Format, Imported, Tool};
 use model::Better;
 
@@ -49,7 +49,7 @@ fn is_one(text: &str) -> bool {
 }
 
 /// Each pair is a run's; those of a curve are all one's.
-fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
     let last = runs.last()?;
     (hit.name == "pair" && last.hit("curve").is_none() && last.hit("pair").is_some()).then_some(0)
 }

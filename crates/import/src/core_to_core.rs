@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
@@ -124,7 +124,7 @@ fn is_full(rows: &[Vec<&str>]) -> bool {
 }
 
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "core-to-core-latency", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "core-to-core-latency", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     let is_named = is_named(text);
     for run in &log.runs {

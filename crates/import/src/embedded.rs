@@ -8,7 +8,7 @@ const MOST_DOCUMENTS: usize = 20_000;
 
 /// Bytes in which the end of a document may be looked for in vain: each of millions of brackets
 /// could look through all of a text.
-const MOST_IN_VAIN: usize = 256 << 20;
+const MOST_IN_VAIN: usize = 32 << 20;
 
 /// What a text holds.
 #[derive(Debug, Default)]
@@ -65,9 +65,10 @@ pub fn embedded(text: &str) -> Embedded<'_> {
         }
         let begins = line.trim_start().starts_with('{');
         let looked = begins && in_vain < MOST_IN_VAIN;
-        let document = if looked { document(&text[at..]) } else { None };
+        let mut seen = 0;
+        let document = if looked { document(&text[at..], &mut seen) } else { None };
         match document {
-            None if looked => in_vain += text.len() - at,
+            None if looked => in_vain += seen,
             None => found.left_out += usize::from(begins),
             Some(_) => {}
         }
@@ -93,16 +94,22 @@ pub fn embedded(text: &str) -> Embedded<'_> {
     found
 }
 
-/// The object at the begin of a text, its length, and whether it is cut off.
-fn document(text: &str) -> Option<(Value, usize, bool)> {
+/// The object at the begin of a text, its length, and whether it is cut off; `seen` is how much of
+/// the text was looked at where it is not whole.
+fn document(text: &str, seen: &mut usize) -> Option<(Value, usize, bool)> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next()? {
         Ok(value) if value.is_object() => Some((value, stream.byte_offset(), false)),
         Ok(_) => None,
-        Err(error) if error.is_eof() => whole_members(text).map(|value| (value, text.len(), true)),
+        Err(error) if error.is_eof() => {
+            *seen = text.len();
+            whole_members(text).map(|value| (value, text.len(), true))
+        }
         Err(error) if error.is_syntax() => {
             // Old versions print what no JSON is where they divided by nothing.
-            let end = end(text)?;
+            let end = end(text);
+            *seen = end.unwrap_or(text.len());
+            let end = end?;
             let numbers = without_nan(&text[..end]);
             serde_json::from_str(&numbers).ok().filter(Value::is_object).map(|value| (value, end, false))
         }
@@ -192,6 +199,18 @@ mod tests {
         assert_eq!(found.documents, [serde_json::json!({"a": {"b": 12}})]);
         assert!(found.cut);
         assert_eq!(embedded("{\"a, b\": \"c, d\", \"e\": [1, 2").documents.len(), 1);
+    }
+
+    /// What is no document but ends costs no more than its own length, and hides none behind it;
+    /// what never ends is looked through a bounded number of times.
+    #[test]
+    fn brackets_without_end_are_given_up_and_others_are_not() {
+        let text = "{ nan }\n".repeat(20_000) + "{\"a\": 1}\n";
+        let closed = embedded(&text);
+        assert_eq!((closed.documents, closed.left_out), (vec![serde_json::json!({"a": 1})], 0));
+        let text = "{ nan\n".repeat(20_000);
+        let open = embedded(&text);
+        assert!(open.documents.is_empty() && open.left_out > 0);
     }
 
     #[test]

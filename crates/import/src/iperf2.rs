@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log};
+use super::kit::{Above, Does, Hit, Log, Number, Results, Run, Table, line, log};
 use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -104,7 +104,7 @@ fn is_one(text: &str) -> bool {
 
 /// A connection behind the rows of others is another test's; so is a line of CSV of a connection
 /// that another had before, or that ended before.
-fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
         "connected" => last.hit("row").is_some(),

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again, scale};
 use super::{Format, Imported, Tool};
 use model::Better;
 
@@ -90,7 +90,7 @@ fn is_one(text: &str) -> bool {
 }
 
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "mlc", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "mlc", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     for run in log.runs.iter().filter(|run| run.hits.iter().any(|hit| hit.name != "begin")) {
         let facts = vec![("mlc", run.text("begin").unwrap_or_default().to_string())];

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, scale};
+use super::kit::{
+    Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, said_again, scale,
+};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
@@ -81,7 +83,7 @@ fn read(text: &str) -> Vec<Imported> {
     [(CHASE, "multichase"), (PINGPONG, "pingpong"), (FAIRNESS, "fairness")]
         .into_iter()
         .flat_map(|(format, program)| {
-            let log: Log = log(text, program, &TABLE, |_, _, _| None);
+            let log: Log = log(text, program, &TABLE, said_again);
             let remark = match program {
                 "pingpong" => PINGPONG_REMARK,
                 "fairness" => FAIRNESS_REMARK,

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Log, Results, Run, Table, headlines, line, log, scale};
+use super::kit::{Does, Log, Results, Run, Table, headlines, line, log, said_again, scale};
 use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -77,7 +77,7 @@ fn is_one(text: &str) -> bool {
 
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "ntttcp", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "ntttcp", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     for run in &log.runs {
         let own = |name: &str| run.text(name).unwrap_or_default().to_string();

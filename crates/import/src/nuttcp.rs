@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log};
+use super::kit::{Above, Does, Hit, Log, Results, Run, Table, headlines, line, log};
 use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -91,7 +91,7 @@ fn is_one(text: &str) -> bool {
 
 /// What comes behind the line of a whole test is another one's, and so is what an end says of
 /// itself a second time.
-fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
         "interval" | "version" => last.hit("whole").is_some(),

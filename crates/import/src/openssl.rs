@@ -13,15 +13,25 @@ pub(crate) const FORM: Form = Form {
     marks: &["head", "key", "exchange", "machine", "made-head"],
     lines: &[
         // They stand before all that a run prints of itself.
-        line("asked", Does::Ends, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
+        line("asked", Does::Parts, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
         line("version", Does::Begins, r"version: (?<value>\S.*)"),
+        // Before version 3 it says so in the words of `openssl version`.
+        line(
+            "version",
+            Does::Ahead,
+            r"(?<value>(?:OpenSSL|LibreSSL|SSLeay) \d\S* +\d.*?)(?: \(Library: .*\))?",
+        ),
         line("options", Does::Once, r"options: ?(?<value>.*)"),
         line("compiler", Does::Once, r"compiler: (?<value>.*)"),
         line("capabilities", Does::Once, r"CPUINFO: (?<value>.*)"),
-        line("head", Does::Adds, r"type +(?<value>\d+ bytes.*)"),
+        line("head", Does::Once, r"type +(?<value>\d+ bytes.*)"),
         line("head", Does::Within, r"(?:Got: )?\+H:(?<value>[\d:]+)(?: from \d+)?"),
         line("machine", Does::Adds, r"\+F:\d+:(?<name>[^:]+):(?<value>[\d.:]+)"),
-        line("cipher", Does::Adds, r"(?<name>[A-Za-z][\w()/-]*) +(?<value>(?:[\d.]+k ?\s*)+)"),
+        line(
+            "cipher",
+            Does::Adds,
+            r"(?<name>[A-Za-z][\w()/-]*(?: (?:cbc|ecb|cfb|ofb|ctr|ige|gcm|ede3))?) +(?<value>(?:[\d.]+k ?\s*)+)",
+        ),
         // From version 3.5 on RSA encrypts and decrypts, too.
         line(
             "key",
@@ -52,7 +62,7 @@ pub(crate) const FORM: Form = Form {
         line(
             "rest",
             Does::Nothing,
-            r"built on: .*|The 'numbers' are .*|\+R\d*:.*|Got: .*|sign +verify +.*|op +op/s.*",
+            r"built on:? .*|The 'numbers' are .*|\+R\d*:.*|Got: .*|sign +verify +.*|op +op/s.*",
         ),
     ],
     facts: &[("openssl", "version"), ("compiler flags", "compiler"), ("capabilities", "capabilities")],

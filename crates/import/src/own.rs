@@ -52,13 +52,14 @@ pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
 pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported run was stopped before its time: its figures are of what it did until then, and its end is part of them.",
+        "An imported run was stopped before its time, or somebody kept a part of what it printed: its figures are of what it did until then, \
+         and whatever it said at its end, as whether its work was right, is not known.",
     ),
     (
         "When it fires",
         "The tool says so (fio's `terminating on signal`, sockperf's `interrupted by user`, an `error` of an interrupt in iperf3's JSON), \
          it died after its first figures with a message that the file has, the last report of a run is one on its way, a table ends \
-         before its last row, or the file ends in its midst. `says` quotes what it was.",
+         before its last row, a line is missing that the tool always prints at its end, or the file ends in its midst. `says` quotes what it was.",
     ),
 ];
 
@@ -236,9 +237,9 @@ impl Against {
             finding(
                 INTERRUPTED,
                 Severity::Warning,
-                "The run was stopped before its end. Its figures are those until then.",
+                "The run was stopped, or its text cut, before the end. Its figures are those until then.",
                 "Its figures are of what was done until then.",
-                "Run it to its end before comparing it.",
+                "Run it to its end, or import all that it printed, before comparing it.",
                 self.interrupted,
             ),
             finding(

@@ -19,7 +19,7 @@ pub(crate) const FORM: Form = Form {
             r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)",
         ),
         // What others read, or nobody does.
-        line("other", Does::Ends, r"# Running '?\w+/[\w-]+'? benchmark(?::|\.\.\.)"),
+        line("other", Does::Parts, r"# Running '?\w+/[\w-]+'? benchmark(?::|\.\.\.)"),
         line("function", Does::Adds, r"# function '(?<value>[^']+)'.*"),
         line("size", Does::Adds, r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
         line("moved", Does::Adds, r"(?<value>\d+\.\d+)d? (?<value_unit>[KMG]?)(?:B|bytes)/[Ss]ec"),

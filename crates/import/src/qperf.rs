@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log};
+use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log, said_again};
 use super::own::short;
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -46,7 +46,7 @@ pub(crate) const LINES: &[Pattern] = &[
         Does::Begins,
         r"(?<test>(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc|ver)_[a-z_]+):",
     ),
-    line("conf", Does::Ends, r"conf:"),
+    line("conf", Does::Parts, r"conf:"),
     line("host", Does::Ahead, r"loc_node +=  (?<value>\S+)"),
     line("cpu", Does::Ahead, r"loc_cpu +=  (?<value>\S.*)"),
     line("os", Does::Ahead, r"loc_os +=  (?<value>\S.*)"),
@@ -77,7 +77,7 @@ fn is_one(text: &str) -> bool {
 
 /// The results in a text. What it tells of the machine it tells once.
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "qperf", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "qperf", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     let mut conf: Vec<(&'static str, String)> = Vec::new();
     for run in &log.runs {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log};
+use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log, said_again};
 use super::own::{Against, percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
@@ -106,7 +106,7 @@ fn is_one(text: &str) -> bool {
 
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "schbench", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "schbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     let mut before = 0;
     for (at, run) in log.runs.iter().enumerate() {

@@ -9,26 +9,53 @@ pub(crate) const FORM: Form = Form {
     program: "stress-ng",
     remark: "bogo operations compare with those of the same version and compiler of stress-ng only, and it does not tell where its stressors ran",
     documented: false,
-    signs: &["stress-ng"],
-    marks: &["begin", "row", "yaml"],
+    signs: &["stress-ng", "bogo ops"],
+    marks: &["head", "row", "yaml"],
     lines: &[
-        line("begin", Does::Begins, r"stress-ng: info: +\[\d+\] (?:setting to|defaulting to) .*"),
+        // lkp and --log-brief leave out who prints.
+        line(
+            "begin",
+            Does::Begins,
+            r"(?:stress-ng: info: +\[\d+\] )?(?:setting to|defaulting to) .*(?:stressor|run).*",
+        ),
         line("yaml", Does::Begins, r"stress-ng-version: (?<value>\S+)"),
-        line("stressors", Does::Once, r"stress-ng: info: +\[\d+\] dispatching hogs: (?<value>.*)"),
+        line("stressors", Does::Once, r"(?:stress-ng: info: +\[\d+\] )?dispatching hogs: (?<value>.*)"),
+        line(
+            "head",
+            Does::Once,
+            r"(?:stress-ng: (?:info|metrc): +\[\d+\] )?stressor +bogo ops +real time +usr time +sys time .*",
+        ),
         line(
             "row",
             Does::Adds,
             r"stress-ng: (?:info|metrc): +\[\d+\] (?<name>[a-z][\w-]*) +(?<ops>\d+) +(?<time>[\d.]+) +(?<user>[\d.]+) +(?<system>[\d.]+) +(?<value>[\d.]+) +(?<cpu>[\d.]+)(?: +.*)?",
         ),
+        line(
+            "bare",
+            Does::Within,
+            r"(?<name>[a-z][\w-]*) +(?<ops>\d+) +(?<time>\d+\.\d\d) +(?<user>\d+\.\d\d) +(?<system>\d+\.\d\d) +(?<value>\d+\.\d\d) +(?<cpu>\d+\.\d\d)(?: +.*)?",
+        ),
         line("more", Does::Adds, r"stress-ng: metrc: \[\d+\] (?<name>[a-z][\w-]*) +[\d.]+ (?<value>\w.*)"),
         line("failed", Does::Adds, r"stress-ng: (?<value>(?:fail|error): .*|\w+: +\[\d+\] failed: [1-9].*)"),
+        line("failed", Does::Within, r"(?<value>failed: [1-9]\d*: .*)"),
         line(
             "skipped",
             Does::Adds,
             r"stress-ng: \w+: +\[\d+\] (?<value>(?:skipped|metrics untrustworthy): [1-9].*|unsuccessful run .*|.*, skipping stressor.*)",
         ),
-        line("end", Does::Ends, r"stress-ng: info: +\[\d+\] successful run completed .*"),
+        line(
+            "skipped",
+            Does::Within,
+            r"(?<value>(?:skipped|metrics untrustworthy): [1-9]\d*: .*|unsuccessful run completed in .*)",
+        ),
+        // Up to version 0.13 it stands above the table.
+        line("end", Does::Once, r"(?:stress-ng: info: +\[\d+\] )?successful run completed in .*"),
         line("rest", Does::Nothing, r"stress-ng: \w+: +\[\d+\] .*"),
+        line(
+            "rest",
+            Does::Nothing,
+            r"\(secs\) +\(secs\) +\(secs\) .*|for a [\d.]+s run time:|[\d.]+s (?:available CPU|user|system|total) time.*|(?:passed|failed|skipped|metrics untrustworthy): \d+.*|load average: [\d. ]+",
+        ),
         line("host", Does::Once, r"nodename: (?<value>\S+)"),
         line("kernel", Does::Once, r"release: (?<value>\S+)"),
         line("cpus", Does::Once, r"cpus-online: (?<value>\d+)"),
@@ -56,6 +83,16 @@ pub(crate) const FORM: Form = Form {
             ..Row::rate("row.cpu", "stress-ng.{name}", "operations_per_cpu_second")
         },
         Row {
+            wording: "{name} bogo operations",
+            behind: "head",
+            ..Row::rate("bare", "stress-ng.{name}", "operations")
+        },
+        Row {
+            wording: "{name} bogo operations per CPU second",
+            behind: "head",
+            ..Row::rate("bare.cpu", "stress-ng.{name}", "operations_per_cpu_second")
+        },
+        Row {
             wording: "{stressor} bogo operations",
             ..Row::rate("real", "stress-ng.{stressor}", "operations")
         },
@@ -73,7 +110,7 @@ tool!(FORM, "results of stress-ng (text and YAML)");
 fn check(run: &Run, said: &mut Said) {
     run.all("failed").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
     run.all("skipped").filter_map(|hit| hit.text("value")).for_each(|text| said.remark(text));
-    for hit in run.all("row") {
+    for hit in run.all("row").chain(run.all("bare")) {
         said.rate(
             hit.text("name").unwrap_or_default(),
             hit.number("value"),

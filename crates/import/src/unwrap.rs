@@ -3,11 +3,13 @@
 //! Every importer sees a text as its tool printed it. Whatever a line was wrapped in is taken off
 //! where most lines have it; what tells sources apart, as pods of a log, makes a text of each.
 
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::sync::LazyLock;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use regex::Regex;
+
+use model::packed;
 
 use super::LARGEST;
 
@@ -32,7 +34,7 @@ impl Plain {
     }
 }
 
-/// Packed files in each other, and logs of logs, that are followed.
+/// Logs of logs, and pages of logs, that are followed.
 const DEEPEST: usize = 4;
 /// More sources in one log are a mistake or an attack.
 const MOST_SOURCES: usize = 200;
@@ -50,7 +52,12 @@ pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     }
     all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
     for _ in 0..DEEPEST {
-        all = all.into_iter().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        let inner: Vec<Plain> =
+            all.iter().cloned().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+        if inner == all {
+            break;
+        }
+        all = inner;
     }
     let plain = |one: Plain| Plain { text: unindented(one.text), ..one };
     Ok(all.into_iter().map(plain).flat_map(sides::apart).collect())
@@ -75,55 +82,10 @@ fn opened(plain: Plain) -> Vec<Plain> {
     vec![Plain { text: pages::of_page(&plain.text), ..plain }]
 }
 
-/// Reads all that comes, to a limit.
-fn bounded(from: impl Read) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(LARGEST as u64 + 1).read_to_end(&mut bytes).context("what is packed in it is damaged")?;
-    if bytes.len() > LARGEST {
-        bail!(
-            "it has more than {} MB unpacked; no result file that Assay knows is that large",
-            LARGEST >> 20
-        );
-    }
-    Ok(bytes)
-}
-
 fn unpacked(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = bytes.to_vec();
-    for _ in 0..DEEPEST {
-        bytes = match bytes.as_slice() {
-            [0x1f, 0x8b, ..] => bounded(flate2::read::MultiGzDecoder::new(bytes.as_slice()))?,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let frame = ruzstd::decoding::StreamingDecoder::new(bytes.as_slice());
-                bounded(frame.map_err(|error| anyhow::anyhow!("what is packed in it is damaged: {error}"))?)?
-            }
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-                let mut unpacked = Bounded(Vec::new());
-                lzma_rs::xz_decompress(&mut Cursor::new(&bytes), &mut unpacked)
-                    .map_err(|error| anyhow::anyhow!("what is packed in it cannot be had: {error:?}"))?;
-                unpacked.0
-            }
-            _ => return Ok(bytes),
-        };
-    }
-    Ok(bytes)
-}
-
-/// What is written, up to [`LARGEST`] bytes.
-struct Bounded(Vec<u8>);
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > LARGEST {
-            return Err(std::io::Error::other(format!("it has more than {} MB", LARGEST >> 20)));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    let mut plain = Vec::new();
+    packed::unpacked(bytes, LARGEST as u64)?.read_to_end(&mut plain)?;
+    Ok(plain)
 }
 
 /// UTF-8 or UTF-16, with or without a mark before the first byte.
@@ -269,9 +231,16 @@ mod tests {
     }
 
     fn xz(bytes: &[u8]) -> Vec<u8> {
-        let mut packed = Vec::new();
-        lzma_rs::xz_compress(&mut Cursor::new(bytes), &mut packed).expect("memory");
-        packed
+        let options = lzma_rust2::XzOptions::with_preset(0);
+        let mut packed = lzma_rust2::XzWriter::new(Vec::new(), options).expect("memory");
+        std::io::Write::write_all(&mut packed, bytes).expect("memory");
+        packed.finish().expect("memory")
+    }
+
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        std::io::Write::write_all(&mut packed, bytes).expect("memory");
+        packed.finish().expect("memory")
     }
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
@@ -368,6 +337,7 @@ mod tests {
             ("gzip of a log", gzip(&each(text, compose))),
             ("zstd", zstd(text.as_bytes())),
             ("xz", xz(text.as_bytes())),
+            ("bzip2", bzip2(text.as_bytes())),
         ]
     }
 
@@ -474,17 +444,19 @@ mod tests {
     #[test]
     fn bombs_damage_and_what_is_no_text_are_errors() {
         let zeros = vec![b'x'; LARGEST + 1];
-        for packed in [gzip(&zeros), xz(&zeros), zstd(&zeros)] {
+        for packed in [gzip(&zeros), bzip2(&zeros), xz(&zeros), zstd(&zeros)] {
             let error = unwrapped(&packed).expect_err("too much");
-            assert!(format!("{error:#}").contains("16 MB"), "{error:#}");
+            assert!(format!("{error:#}").contains("unpacked it is larger than 16 MiB"), "{error:#}");
         }
         let damaged = |mut packed: Vec<u8>| {
             packed.truncate(packed.len() / 2);
             packed
         };
         let text = "a text of some length\n".repeat(100);
-        for packed in [gzip(text.as_bytes()), xz(text.as_bytes()), zstd(text.as_bytes())] {
-            unwrapped(&damaged(packed)).expect_err("damage");
+        let text = text.as_bytes();
+        for packed in [gzip(text), bzip2(text), xz(text), zstd(text)] {
+            let error = unwrapped(&damaged(packed)).expect_err("damage");
+            assert!(format!("{error:#}").starts_with("it ends early"), "{error:#}");
         }
     }
 }

@@ -23,6 +23,11 @@ pub struct Archive {
     pub counted: Vec<String>,
     /// What two sources tell differently, a sentence each.
     pub contradictions: Vec<String>,
+    /// What of it sources that cannot differ on one machine tell differently: `host name`, `CPUs`.
+    /// Where there is any, they are of several machines, or were changed, and nothing is judged.
+    pub in_doubt: Vec<String>,
+    /// Bytes of memory by a tool that lists neither modules nor what the kernel has.
+    pub installed_bytes: Option<u64>,
 }
 
 /// What several sources may tell.
@@ -42,9 +47,11 @@ pub enum Subject {
     Memory,
     /// Bytes of the modules.
     Installed,
+    /// The machine's make, as its firmware has it.
+    Product,
 }
 
-const SUBJECTS: [(Subject, &str); 11] = [
+const SUBJECTS: [(Subject, &str); 12] = [
     (Subject::Source, "source"),
     (Subject::Host, "host name"),
     (Subject::Kernel, "kernel"),
@@ -56,6 +63,19 @@ const SUBJECTS: [(Subject, &str); 11] = [
     (Subject::Nodes, "NUMA nodes"),
     (Subject::Memory, "memory"),
     (Subject::Installed, "installed memory"),
+    (Subject::Product, "product"),
+];
+
+/// What all sources of one machine tell alike: they ask one kernel, and one table of its firmware.
+/// Of sockets, cores and modules firmware and kernel may have other ideas.
+const DECISIVE: [Subject; 7] = [
+    Subject::Host,
+    Subject::Kernel,
+    Subject::Processor,
+    Subject::Cpus,
+    Subject::Nodes,
+    Subject::Memory,
+    Subject::Product,
 ];
 
 impl Subject {
@@ -101,8 +121,13 @@ fn claims(text: &str) -> Vec<Claim> {
 const TABLES: &str = "the SMBIOS tables";
 
 /// `None` for what was read from no archive. `sockets`: processors that the SMBIOS tables have in
-/// sockets.
-pub(super) fn parse(snapshot: &Snapshot, machine: &Machine, sockets: usize) -> Option<Archive> {
+/// sockets; `product`: what these call the machine.
+pub(super) fn parse(
+    snapshot: &Snapshot,
+    machine: &Machine,
+    sockets: usize,
+    product: Option<&str>,
+) -> Option<Archive> {
     let text = snapshot.text(ids::probe::ARCHIVE)?;
     let mut claims = claims(text);
     let mut sources: Vec<String> = Vec::new();
@@ -119,12 +144,20 @@ pub(super) fn parse(snapshot: &Snapshot, machine: &Machine, sockets: usize) -> O
     };
     claim(Subject::Sockets, (sockets > 0).then(|| sockets.to_string()));
     claim(Subject::Installed, installed(machine).map(|bytes| bytes.to_string()));
+    claim(Subject::Product, product.map(str::to_string));
+    let is_alone = machine.dimms.is_empty() && machine.memory.total_bytes.is_none();
+    let installed = claims.iter().find(|claim| claim.subject == Subject::Installed);
+    let contradictions = contradictions(&claims);
+    let in_doubt = contradictions.iter().filter_map(|(subject, _)| *subject);
+    let in_doubt = in_doubt.filter(|subject| DECISIVE.contains(subject));
     Some(Archive {
         kind: text.lines().next().unwrap_or("").to_string(),
         sources,
-        absent: absent(machine),
+        absent: absent(machine, installed.is_some()),
         counted: counted(machine, &claims),
-        contradictions: contradictions(&claims),
+        in_doubt: in_doubt.map(|subject| subject.name().to_string()).collect(),
+        contradictions: contradictions.into_iter().map(|(_, text)| text).collect(),
+        installed_bytes: installed.filter(|_| is_alone).and_then(|claim| claim.value.parse().ok()),
     })
 }
 
@@ -135,7 +168,7 @@ fn installed(machine: &Machine) -> Option<u64> {
     (sum > 0).then_some(sum)
 }
 
-fn absent(machine: &Machine) -> Vec<String> {
+fn absent(machine: &Machine, is_memory_told: bool) -> Vec<String> {
     let cpus = &machine.cpus;
     let told = [
         (machine.host.is_some(), "host name"),
@@ -145,7 +178,7 @@ fn absent(machine: &Machine) -> Vec<String> {
         (cpus.packages.is_some(), "sockets"),
         (!machine.caches.is_empty(), "caches"),
         (!machine.nodes.is_empty(), "NUMA nodes"),
-        (machine.memory.total_bytes.is_some(), "kernel memory"),
+        (machine.memory.total_bytes.is_some() || is_memory_told, "memory"),
         (!machine.dimms.is_empty(), "memory modules"),
         (machine.kernel.release.is_some(), "kernel"),
     ];
@@ -169,8 +202,8 @@ fn counted(machine: &Machine, claims: &[Claim]) -> Vec<String> {
         .collect()
 }
 
-/// Sentences about what sources tell differently.
-fn contradictions(claims: &[Claim]) -> Vec<String> {
+/// Sentences about what sources tell differently; of what, where it is one thing.
+fn contradictions(claims: &[Claim]) -> Vec<(Option<Subject>, String)> {
     let of = |subject: Subject| claims.iter().filter(move |claim| claim.subject == subject);
     let exact = [
         Subject::Host,
@@ -181,17 +214,19 @@ fn contradictions(claims: &[Claim]) -> Vec<String> {
         Subject::Cores,
         Subject::Threads,
         Subject::Nodes,
+        Subject::Product,
     ];
-    let mut found: Vec<String> = exact
-        .into_iter()
-        .filter_map(|subject| {
-            apart(subject, of(subject), |one, other| compared(subject, one) == compared(subject, other))
-        })
-        .collect();
+    let exact = exact.into_iter().filter_map(|subject| {
+        let same = |one: &str, other: &str| compared(subject, one) == compared(subject, other);
+        Some((Some(subject), apart(subject, of(subject), same)?))
+    });
+    let mut found: Vec<(Option<Subject>, String)> = exact.collect();
     for subject in [Subject::Memory, Subject::Installed] {
-        found.extend(apart(subject, of(subject), |one, other| near(one, other, 0.02)));
+        let text = apart(subject, of(subject), |one, other| near(one, other, 0.02));
+        found.extend(text.map(|text| (Some(subject), text)));
     }
-    found.extend(against_modules(of(Subject::Memory).next(), of(Subject::Installed)));
+    let text = against_modules(of(Subject::Memory).next(), of(Subject::Installed));
+    found.extend(text.map(|text| (None, text)));
     found
 }
 
@@ -199,7 +234,10 @@ fn contradictions(claims: &[Claim]) -> Vec<String> {
 fn compared(subject: Subject, value: &str) -> String {
     match subject {
         Subject::Host => value.split('.').next().unwrap_or(value).to_ascii_lowercase(),
-        Subject::Processor => value.split_whitespace().collect::<Vec<_>>().join(" "),
+        // Tools differ in blanks, and in what they make of letters that are none.
+        Subject::Processor | Subject::Product => {
+            value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+        }
         _ => value.trim().to_string(),
     }
 }
@@ -208,6 +246,9 @@ fn near(one: &str, other: &str, share: f64) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     number(one).zip(number(other)).is_none_or(|(one, other)| (one - other).abs() <= share * one.max(other))
 }
+
+/// Different words on one thing that a sentence tells.
+const MOST_WORDS: usize = 4;
 
 /// `sockets: 2 by dmidecode (…), 1 by lscpu (…)`; `None` where all say the same.
 fn apart<'a>(
@@ -229,7 +270,8 @@ fn apart<'a>(
     let said = |(value, sources): &(&str, Vec<&str>)| {
         format!("{} by {}", shown(subject, value), sources.join(" and "))
     };
-    let said: Vec<String> = words.iter().map(said).collect();
+    let mut said: Vec<String> = words.iter().take(MOST_WORDS).map(said).collect();
+    said.extend((words.len() > MOST_WORDS).then(|| format!("{} more", words.len() - MOST_WORDS)));
     Some(format!("the sources differ in {}: {}", subject.name(), said.join(", ")))
 }
 
@@ -305,6 +347,28 @@ mod tests {
             assert_eq!(found.contradictions, [format!("the sources differ in {told}")]);
             assert!(of(&[(subject, one, "one"), (subject, one, "other")]).contradictions.is_empty());
         }
+    }
+
+    #[test]
+    fn what_firmware_and_kernel_count_differently_is_not_in_doubt() {
+        let in_doubt = |subject: Subject, values: [&str; 2]| {
+            of(&[(subject, values[0], "one"), (subject, values[1], "other")]).in_doubt
+        };
+        let gib = |count: u64| (count << 30).to_string();
+        for subject in [Subject::Host, Subject::Kernel, Subject::Processor, Subject::Cpus, Subject::Nodes] {
+            assert_eq!(in_doubt(subject, ["8", "9"]), [subject.name()]);
+            assert_eq!(in_doubt(subject, ["8", "8"]), Vec::<String>::new());
+        }
+        assert_eq!(in_doubt(Subject::Memory, [&gib(8), &gib(16)]), ["memory"]);
+        assert_eq!(in_doubt(Subject::Product, ["R640", "DL380"]), ["product"]);
+        assert_eq!(in_doubt(Subject::Product, ["Box \u{fffd} 1", "Box . 1"]), Vec::<String>::new());
+        for subject in [Subject::Sockets, Subject::Cores, Subject::Threads, Subject::Installed] {
+            assert_eq!(in_doubt(subject, [&gib(1), &gib(2)]), Vec::<String>::new(), "{subject:?}");
+        }
+        let many: Vec<String> = (0..900).map(|at| format!("h{at}")).collect();
+        let many: Vec<_> = many.iter().map(|name| (Subject::Host, name.as_str(), "x")).collect();
+        let told = &of(&many).contradictions[0];
+        assert!(told.ends_with("h3 by x, 896 more"), "{told}");
     }
 
     #[test]

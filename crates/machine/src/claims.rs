@@ -106,6 +106,9 @@ fn first(sets: &[CpuSet], cpus: &CpuSet) -> Option<usize> {
 fn end(stands: &[usize], at: usize) -> usize {
     let mut at = at;
     for _ in 0..stands.len() {
+        if stands[at] == at {
+            break;
+        }
         at = stands[at];
     }
     at

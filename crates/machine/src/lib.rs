@@ -136,6 +136,7 @@ impl From<&Snapshot> for Machine {
         let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
         let sockets =
             tables.processors.iter().filter(|one| one.populated == Some(true) && !one.is_disabled).count();
+        let product = tables.dmi.product.clone();
         let (dimms, population) = dimm::judge(tables, cpus.name().as_deref(), &hypervisor);
         let mut machine = Machine {
             host: text::words(snapshot, "/proc/sys/kernel/hostname")
@@ -163,7 +164,7 @@ impl From<&Snapshot> for Machine {
             archive: None,
             remarks,
         };
-        machine.archive = archive::parse(snapshot, &machine, sockets);
+        machine.archive = archive::parse(snapshot, &machine, sockets, product.as_deref());
         machine
     }
 }
@@ -177,6 +178,7 @@ impl Machine {
             && self.kernel.release.is_none()
             && self.nodes.is_empty()
             && self.dimms.is_empty()
+            && (self.archive.is_none() || self.cpus.model.is_none())
     }
 
     /// What this process is inside of, the innermost first: a guest that can run guests is not

@@ -18,6 +18,7 @@ mod figure;
 mod finding;
 mod metric;
 mod nearest;
+pub mod packed;
 pub mod pattern;
 mod places;
 pub mod printout;

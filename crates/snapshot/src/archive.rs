@@ -9,6 +9,7 @@
 //! A kind of archive is a file here and a line in [`LAYOUTS`], a tool a file and a line in
 //! [`TOOLS`].
 
+mod claimed;
 mod dmidecode;
 mod files;
 mod hwinfo;
@@ -18,23 +19,23 @@ mod lshw;
 mod lstopo;
 mod names;
 mod numactl;
-mod packed;
 mod printout;
 mod sosreport;
 mod supportconfig;
 mod tar;
 mod told;
 
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
 use model::vocabulary::host as ids;
-use model::{Entry, Snapshot};
+use model::{Entry, Snapshot, packed, run_file};
 
 use super::tree::Tree;
 use super::{disk, read_tree};
 pub(crate) use files::Files;
+#[cfg(test)]
 use machine::Machine;
 use machine::archive::{Claim, Subject, written};
 use told::{Merged, Told};
@@ -46,7 +47,15 @@ struct Layout {
     sign: &'static str,
     /// Takes out what commands printed; an archive that keeps files in another form brings them
     /// into that of /proc and /sys.
-    open: fn(Tree) -> (Tree, Vec<Output>),
+    open: fn(Tree) -> Opened,
+}
+
+/// An archive as its layout says.
+struct Opened {
+    tree: Tree,
+    outputs: Vec<Output>,
+    /// The file of the archive that a file of the tree was taken from, where it is another.
+    members: BTreeMap<String, String>,
 }
 
 /// Every kind of archive.
@@ -97,39 +106,91 @@ fn is_root(tree: &Tree, folder: &str) -> bool {
     signs.into_iter().any(|sign| names.binary_search_by(|name| name.as_str().cmp(sign)).is_ok())
 }
 
-/// Where in a tree the machine's root is: the tree's own, that of the only folder in it that has
-/// one, or of the folder `data` in such a folder.
+/// Where in a tree the machine's root is: the tree's own, or the only one below.
 pub(super) fn root_of(tree: &Tree) -> String {
+    match roots(tree).as_slice() {
+        [one] => one.clone(),
+        _ => "/".to_string(),
+    }
+}
+
+/// Where in a tree machines have their roots: the tree's own, those of the folders in it, or of
+/// the folder `data` in such a folder.
+fn roots(tree: &Tree) -> Vec<String> {
     if is_root(tree, "/") {
-        return "/".to_string();
+        return vec!["/".to_string()];
     }
     let inner = tree.names("/").into_iter().take(INNER).map(|name| format!("/{name}"));
     let inner = inner.filter(|folder| tree.link(folder).is_none());
     let found = inner.flat_map(|folder| [format!("{folder}/data"), folder]);
     let mut found: Vec<String> = found.filter(|folder| is_root(tree, folder)).collect();
     // A folder beside its own `data` is the root.
-    found.extend(is_root(tree, "/data").then(|| "/data".to_string()));
-    found.dedup();
-    match found.as_slice() {
-        [one] => one.clone(),
-        [inner, outer] if inner.starts_with(&format!("{outer}/")) => outer.clone(),
-        _ => "/".to_string(),
+    let outer = found.clone();
+    found.retain(|folder| {
+        folder.strip_suffix("/data").is_none_or(|above| !outer.iter().any(|other| other == above))
+    });
+    found
+}
+
+/// Names that a message lists.
+const LISTED: usize = 3;
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(LISTED).map(|name| name.trim_start_matches('/')).collect();
+    match names.len().saturating_sub(LISTED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// The machine's part of a tree; an error where it is none, or several.
+fn machine_of(tree: Tree, of_archive: bool) -> Result<Tree, String> {
+    let roots = roots(&tree);
+    if let [first, _, ..] = roots.as_slice() {
+        let first = first.trim_start_matches('/');
+        let advice = match of_archive {
+            true => format!("unpack one of them (tar -xf FILE {first}) and give its folder"),
+            false => format!("give one of them, as {first} in it"),
+        };
+        return Err(format!(
+            "it holds what was collected of {} machines ({}), and one is described at a time: {advice}",
+            roots.len(),
+            listed(&roots)
+        ));
+    }
+    let inner = archives_in(&tree);
+    let root = root_of(&tree);
+    if of_archive && roots.is_empty() && !inner.is_empty() {
+        return Err(format!(
+            "it holds archives itself ({}): unpack it (tar -xf FILE) and give one of them",
+            listed(&inner)
+        ));
+    }
+    tree.below(&root).map_err(|error| format!("it cannot be read: {error}"))
+}
+
+/// Archives at the top of a tree, or one folder down.
+fn archives_in(tree: &Tree) -> Vec<String> {
+    let top: Vec<String> = tree.names("/").into_iter().take(INNER).collect();
+    let below = |folder: &String| {
+        let names = tree.names(&format!("/{folder}")).into_iter().take(INNER);
+        names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    let inner: Vec<String> = top.iter().flat_map(below).collect();
+    top.into_iter().chain(inner).filter(|name| tar::is_archive(name)).collect()
 }
 
 /// Reads the machine of a captured tree, of an archive, or of a file of one tool. An error says why
 /// it is none.
 pub fn read(path: &Path) -> Result<Snapshot, String> {
     let shown = path.display();
-    let file = File::open(path).map_err(|error| format!("{shown} cannot be opened: {error}"))?;
-    let kind = file.metadata().map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    if kind.is_dir() {
-        let tree = Tree::open(path).and_then(|tree| {
-            let root = root_of(&tree);
-            tree.below(&root)
-        });
-        return tree.map(of_tree).map_err(|error| format!("{shown} cannot be read as a folder: {error}"));
+    if path.is_dir() {
+        let tree =
+            Tree::open(path).map_err(|error| format!("{shown} cannot be read as a folder: {error}"))?;
+        return machine_of(tree, false).map(of_tree).map_err(|why| format!("{shown}: {why}"));
     }
+    // A pipe that nobody writes to, or a device, is waited for by nobody.
+    let file = run_file::open(path).map_err(|error| format!("{error:#}"))?;
     read_from(file, UNPACKED).map_err(|why| format!("{shown}: {why}"))
 }
 
@@ -142,14 +203,17 @@ pub fn read_from(file: impl Read, unpacked: u64) -> Result<Snapshot, String> {
 }
 
 fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
-    let unread = |error: io::Error| format!("it cannot be read: {error}; {}", readable());
+    let unread = |error: io::Error| match error.get_ref() {
+        // Whoever said so said all.
+        Some(_) => format!("{error}; {}", readable()),
+        None => format!("it cannot be read: {error}; {}", readable()),
+    };
     let mut plain = packed::unpacked(file, limits.unpacked).map_err(unread)?;
     let head = packed::head_of(&mut plain, 512).map_err(unread)?;
     if tar::is_tar(&head) {
         let files = tar::read(io::Cursor::new(head).chain(plain), &is_wanted, limits).map_err(unread)?;
-        let tree = Tree::of_files(files);
-        let root = root_of(&tree);
-        let snapshot = tree.below(&root).map(of_tree).unwrap_or_default();
+        let tree = machine_of(Tree::of_files(files), true);
+        let snapshot = of_tree(tree.map_err(|why| format!("{why}; {}", readable()))?);
         return match snapshot.entries.is_empty() {
             true => Err(format!("the archive holds nothing of a machine; {}", readable())),
             false => Ok(snapshot),
@@ -160,11 +224,30 @@ fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
     if bytes.len() as u64 > limits.file {
         return Err(format!("it is larger than {} MiB and no archive; {}", limits.file >> 20, readable()));
     }
+    if let Some(end) = missing_end(&bytes) {
+        return Err(format!("it ends early: {end}; {}", readable()));
+    }
     let Some(tool) = TOOLS.iter().find(|tool| !tool.file.is_empty() && (tool.knows)(&bytes)) else {
         return Err(format!("it is nothing that tells of a machine; {}", readable()));
     };
     let output = Output { command: tool.name.to_string(), source: String::new(), bytes };
-    Ok(joined(Snapshot::default(), tool.name, vec![output]))
+    Ok(joined(Snapshot::default(), tool.name, vec![output], &BTreeMap::new()))
+}
+
+/// What the end of a printout lacks, where its form tells: half of a topology looks like a smaller
+/// one.
+fn missing_end(bytes: &[u8]) -> Option<&'static str> {
+    let bytes = bytes.trim_ascii();
+    match bytes {
+        [b'<', ..] if lstopo::begins(bytes) => {
+            (!bytes.ends_with(b"</topology>")).then_some("no </topology> closes it")
+        }
+        [b'{' | b'[', ..] => {
+            let error = serde_json::from_slice::<serde_json::Value>(bytes).err()?;
+            error.is_eof().then_some("its JSON is not closed")
+        }
+        _ => None,
+    }
 }
 
 /// What can be read, for messages.
@@ -173,7 +256,7 @@ fn readable() -> String {
     let mut files: Vec<&str> = TOOLS.iter().map(|tool| tool.file).filter(|file| !file.is_empty()).collect();
     files.dedup();
     format!(
-        "what can be read: a folder or an archive (tar, also in gzip, xz or bzip2) of {} or with copies of /proc \
+        "what can be read: a folder or an archive (tar, also in gzip, xz, bzip2 or zstd) of {} or with copies of /proc \
          and /sys, and what these printed: {}",
         archives.join(", "),
         files.join(", ")
@@ -183,6 +266,9 @@ fn readable() -> String {
 /// Whether a file of an archive is of any use here: an archive has gigabytes of logs.
 fn is_wanted(name: &str) -> bool {
     let Some(parts) = Files::parts(name) else { return false };
+    if parts.len() < 3 && tar::is_archive(name) {
+        return true;
+    }
     // Below folders of the archive's own: `sosreport-x/proc`, `insights-x/data/proc`.
     (0..parts.len().min(4)).any(|at| match &parts[at..] {
         ["proc", rest @ ..] => is_of_proc(rest),
@@ -223,34 +309,44 @@ fn command_of(file: &str) -> &str {
     file.split(['_', '.', ' ']).next().unwrap_or(file)
 }
 
-/// What commands printed into a folder.
-fn outputs(tree: &Tree, folder: &str) -> Vec<Output> {
-    let names = tree.names(folder);
-    let files = names.iter().filter(|name| is_of_tool(name));
-    let output = |name: &String| {
-        let path = format!("{folder}/{name}");
-        let bytes = match tree.read_up_to(&path, LONGEST)? {
-            Entry::Text(text) => text.into_bytes(),
-            Entry::Bytes(bytes) => bytes,
-            _ => return None,
-        };
-        let source = path.trim_start_matches('/').to_string();
-        Some(Output { command: command_of(name).to_string(), source, bytes })
-    };
-    files.filter_map(output).collect()
+/// Printouts of one program: tools of support keep a handful.
+const MOST_PRINTED: usize = 16;
+
+/// What commands printed into folders.
+fn outputs(tree: &Tree, folders: impl IntoIterator<Item = String>) -> Vec<Output> {
+    let mut found: Vec<Output> = Vec::new();
+    for folder in folders {
+        let names = tree.names(&folder);
+        for name in names.iter().filter(|name| is_of_tool(name)) {
+            let command = command_of(name);
+            // At most as many as all tools have, so that nothing here takes long.
+            if found.iter().filter(|known| known.command == command).count() >= MOST_PRINTED {
+                continue;
+            }
+            let path = format!("{folder}/{name}");
+            let bytes = match tree.read_up_to(&path, LONGEST) {
+                Some(Entry::Text(text)) => text.into_bytes(),
+                Some(Entry::Bytes(bytes)) => bytes,
+                _ => continue,
+            };
+            let source = path.trim_start_matches('/').to_string();
+            found.push(Output { command: command.to_string(), source, bytes });
+        }
+    }
+    found
 }
 
 /// The machine of a tree whose root is found.
 fn of_tree(tree: Tree) -> Snapshot {
     let names = tree.names("/");
     let layout = LAYOUTS.iter().find(|layout| names.iter().any(|name| name == layout.sign));
-    let (mut tree, outputs) = match layout {
+    let Opened { mut tree, outputs, members } = match layout {
         Some(layout) => (layout.open)(tree),
         None => {
             // A tree of copies may have a printout of memory modules beside them.
-            let beside = outputs(&tree, "").into_iter().filter(|output| output.command == "dmidecode");
-            let beside = beside.collect();
-            (tree, beside)
+            let beside = outputs(&tree, [String::new()]).into_iter();
+            let outputs = beside.filter(|output| output.command == "dmidecode").collect();
+            Opened { tree, outputs, members: BTreeMap::new() }
         }
     };
     let mut snapshot = read_tree(&mut tree);
@@ -258,7 +354,7 @@ fn of_tree(tree: Tree) -> Snapshot {
         disk::store(&mut snapshot, text);
     }
     match layout {
-        Some(layout) => joined(snapshot, layout.name, outputs),
+        Some(layout) => joined(snapshot, layout.name, outputs, &members),
         None => {
             let mut merged = Merged::new(snapshot);
             for output in outputs.iter().filter(|output| (dmidecode::TOOL.knows)(&output.bytes)) {
@@ -272,12 +368,18 @@ fn of_tree(tree: Tree) -> Snapshot {
 }
 
 /// One machine of a tree and of what tools printed, with everybody's claims.
-fn joined(snapshot: Snapshot, kind: &str, outputs: Vec<Output>) -> Snapshot {
-    let mut claims = own_claims(&snapshot);
+fn joined(
+    snapshot: Snapshot,
+    kind: &str,
+    outputs: Vec<Output>,
+    members: &BTreeMap<String, String>,
+) -> Snapshot {
+    let mut claims = claimed::own(&snapshot, members);
     let mut merged = Merged::new(snapshot);
+    let whole: Vec<&Output> = outputs.iter().filter(|one| missing_end(&one.bytes).is_none()).collect();
     for tool in TOOLS {
         // Two tools may print under one name: lscpu and its table.
-        for output in outputs.iter().filter(|one| one.command == tool.name && (tool.knows)(&one.bytes)) {
+        for output in whole.iter().filter(|one| one.command == tool.name && (tool.knows)(&one.bytes)) {
             let mut told = Told::default();
             (tool.read)(&output.bytes, &mut told);
             if told.is_too_much() {
@@ -287,8 +389,15 @@ fn joined(snapshot: Snapshot, kind: &str, outputs: Vec<Output>) -> Snapshot {
                 true => tool.name.to_string(),
                 false => format!("{} ({})", tool.name, output.source),
             };
-            let claim = |(subject, value)| Claim { subject, value, source: source.clone() };
-            claims.extend(told.claims.into_iter().map(claim));
+            let said = |part: &str| match part.is_empty() {
+                true => source.clone(),
+                false => format!("{part} of {source}"),
+            };
+            claims.extend(told.claims.into_iter().map(|(subject, value, part)| Claim {
+                subject,
+                value,
+                source: said(part),
+            }));
             claims.push(Claim { subject: Subject::Source, value: output.source.clone(), source });
             merged.add(told.files);
         }
@@ -297,37 +406,6 @@ fn joined(snapshot: Snapshot, kind: &str, outputs: Vec<Output>) -> Snapshot {
     snapshot.entries.insert(ids::probe::ARCHIVE.to_string(), Entry::Text(written(kind, &claims)));
     snapshot.blank();
     snapshot
-}
-
-/// What the archive's own copies of /proc and /sys say.
-fn own_claims(snapshot: &Snapshot) -> Vec<Claim> {
-    let machine = Machine::from(snapshot);
-    let summary = machine.summary();
-    let count = |count: Option<usize>| count.map(|count| count.to_string());
-    let processor = machine.cpus.model.clone();
-    let all = [
-        (Subject::Cpus, count(summary.cpus), "sys/devices/system/cpu"),
-        (Subject::Sockets, count(summary.packages), "sys/devices/system/cpu"),
-        (Subject::Nodes, count(summary.numa_nodes), "sys/devices/system/node"),
-        (Subject::Memory, machine.memory.total_bytes.map(|bytes| bytes.to_string()), "proc/meminfo"),
-        (Subject::Host, machine.host.clone(), of_two(snapshot, "proc/sys/kernel/hostname", "etc/hostname")),
-        (
-            Subject::Kernel,
-            machine.kernel.release.clone(),
-            of_two(snapshot, "proc/sys/kernel/osrelease", "proc/version"),
-        ),
-        (Subject::Processor, processor, "proc/cpuinfo"),
-    ];
-    let claim = |(subject, value, source): (Subject, Option<String>, &str)| {
-        Some(Claim { subject, value: value?, source: source.to_string() })
-    };
-    all.into_iter().filter_map(claim).collect()
-}
-
-/// The first of two files that tell the same, where it is there.
-fn of_two(snapshot: &Snapshot, first: &'static str, second: &'static str) -> &'static str {
-    let is_told = snapshot.text(&format!("/{first}")).is_some_and(|text| !text.is_empty());
-    if is_told { first } else { second }
 }
 
 #[cfg(test)]

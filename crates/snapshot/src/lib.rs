@@ -156,6 +156,12 @@ pub fn read_cpuid(folder: &Path) -> Snapshot {
     tree.finish()
 }
 
+/// Disks, interfaces and devices: the largest hosts have some thousand.
+const MOST_NAMES: usize = 1 << 14;
+
+/// Nodes that Linux is built for.
+const MOST_NODES: usize = 1024;
+
 /// The paths that a pattern of [`FILES`] stands for.
 fn expand(tree: &Tree, pattern: &str) -> Vec<String> {
     let (folder, names) = match pattern.split_once('{') {
@@ -172,7 +178,10 @@ fn expand(tree: &Tree, pattern: &str) -> Vec<String> {
                 let numbers = tree.numbered(start, &part[..at]).into_iter();
                 numbers.map(|number| format!("{start}/{}{number}", &part[..at])).collect()
             }
-            Some(_) => tree.names(start).into_iter().map(|name| format!("{start}/{name}")).collect(),
+            Some(_) => {
+                let names = tree.names(start).into_iter().take(MOST_NAMES);
+                names.map(|name| format!("{start}/{name}")).collect()
+            }
         };
         folders = folders.iter().flat_map(grown).collect();
     }
@@ -415,7 +424,8 @@ fn pair_of(tree: &Tree, folder: &str, (mask, list): &(&str, &str)) -> Vec<(Strin
 fn nodes(tree: &mut Tree) {
     let folder = "/sys/devices/system/node";
     let wanted = ["MemTotal", "MemFree", "FilePages", "AnonPages", "AnonHugePages", "HugePages_Total"];
-    let nodes = tree.numbered(folder, "node");
+    let mut nodes = tree.numbered(folder, "node");
+    nodes.truncate(MOST_NODES);
     for node in &nodes {
         let place = format!("{folder}/node{node}");
         let content = set(tree, &place, &[("cpumap", "cpulist")]);

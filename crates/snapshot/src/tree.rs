@@ -22,6 +22,9 @@ const TOTAL_LIMIT: usize = 64 << 20;
 /// Entries of one folder that are looked at.
 const NAMES_LIMIT: usize = 1 << 17;
 
+/// CPUs that Linux is built for; of what else it numbers there are fewer.
+const NUMBERED_LIMIT: usize = 8192;
+
 const EFBIG: i32 = 27;
 
 pub(super) struct Tree {
@@ -131,7 +134,7 @@ impl Tree {
     pub fn names(&self, folder: &str) -> Vec<String> {
         match &self.source {
             Source::Folder(tree) => tree.names(folder),
-            Source::Files(files) => files.names(folder),
+            Source::Files(files) => files.names(folder, NAMES_LIMIT),
         }
     }
 
@@ -143,6 +146,7 @@ impl Tree {
         };
         let mut numbers: Vec<u32> = self.names(folder).iter().filter_map(number).collect();
         numbers.sort_unstable();
+        numbers.truncate(NUMBERED_LIMIT);
         numbers
     }
 

@@ -4,6 +4,8 @@
 //! while a permutation test says so; then the weakest change points are merged away, as Apache
 //! Otava does (Hunter, arXiv 2301.03034).
 
+use std::collections::VecDeque;
+
 use fastrand::Rng;
 
 use super::order::{finite, mean, median, variance};
@@ -57,21 +59,41 @@ pub fn changes(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<Chang
     if finite(values).len() != values.len() {
         return Vec::new();
     }
-    let mut cuts = Vec::new();
-    split(values, 0, sensitivity, seed, &mut cuts);
+    let mut cuts = splits(values, sensitivity, seed);
     cuts.sort_unstable();
     merge(values, cuts, sensitivity)
 }
 
-fn split(values: &[f64], offset: usize, sensitivity: Sensitivity, seed: u64, cuts: &mut Vec<usize>) {
-    let Some(at) = significant_split(values, sensitivity, seed) else { return };
-    cuts.push(offset + at);
-    split(&values[..at], offset, sensitivity, seed, cuts);
-    split(&values[at..], offset + at, sensitivity, seed, cuts);
+/// How often all of a series may be permuted: each split of halves takes it once a level, and a
+/// series of which every split takes a few values off one end would be permuted hundreds of times.
+const MOST_PASSES: usize = 32;
+
+/// Where a series splits, the widest segments first.
+fn splits(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<usize> {
+    let mut cuts = Vec::new();
+    let mut left = MOST_PASSES * values.len();
+    let mut segments = VecDeque::new();
+    segments.push_back(0..values.len());
+    while let Some(segment) = segments.pop_front()
+        && segment.len() <= left
+    {
+        left -= segment.len();
+        if let Some(at) = significant_split(&values[segment.clone()], sensitivity, seed) {
+            let cut = segment.start + at;
+            cuts.push(cut);
+            segments.extend([segment.start..cut, cut..segment.end]);
+        }
+    }
+    cuts
 }
 
 /// The best split of a segment, where permuting the segment rarely gives as good a one.
 fn significant_split(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Option<usize> {
+    // Distances between values that are all the same are what their sums are rounded by.
+    let first = values.first()?;
+    if values.iter().all(|value| value == first) {
+        return None;
+    }
     let shortest = sensitivity.shortest.max(2);
     let mut sequence = ranked(values);
     let (at, observed) = best_split(&sequence, shortest)?;
@@ -236,6 +258,20 @@ mod tests {
         assert_eq!(changes(&[7.0; 40], Sensitivity::default(), 1), vec![]);
         assert_eq!(changes(&[], Sensitivity::default(), 1), vec![]);
         assert_eq!(changes(&[f64::NAN, 1.0, 1.0, 1.0, 9.0, 9.0, 9.0], Sensitivity::default(), 1), vec![]);
+    }
+
+    /// Sums of one value 500 times are rounded, and permuting them changes nothing.
+    #[test]
+    fn one_value_is_never_split() {
+        assert_eq!(splits(&[16.39; 500], Sensitivity::default(), 0), Vec::<usize>::new());
+    }
+
+    /// Each split of powers takes a few values off the end: what is permuted stays bounded.
+    #[test]
+    fn a_series_is_permuted_a_bounded_number_of_times() {
+        let values: Vec<f64> = (0..600).map(|power| 1.3_f64.powi(power)).collect();
+        let cuts = splits(&values, Sensitivity::default(), 0);
+        assert!((1..2 * MOST_PASSES).contains(&cuts.len()), "{cuts:?}");
     }
 
     /// Reference: scipy 1.17.1 `ttest_ind(equal_var=False)`.

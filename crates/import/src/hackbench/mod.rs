@@ -43,7 +43,7 @@ const OPERATIONS: &str =
 
 /// Whether a text is a log, or a part of one.
 fn is_one(text: &str) -> bool {
-    text.lines().any(lines::begins)
+    text.contains("Running ") && text.lines().any(lines::begins)
 }
 
 /// What holds for the runs that follow.

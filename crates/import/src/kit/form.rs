@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log, said_again};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -215,12 +215,12 @@ impl Reader {
     }
 
     pub fn is_one(&self, text: &str) -> bool {
-        self.form.signs.iter().any(|sign| text.contains(sign)) && self.mark.is_match(text)
+        self.mark.is_match(text)
     }
 
     pub fn read(&self, text: &str) -> Vec<Imported> {
         let form = self.form;
-        let log: Log = log(text, form.program, &self.table, |_, _, _| None);
+        let log: Log = log(text, form.program, &self.table, said_again);
         let mut results = Results::new(form.format, form.remark);
         for run in &log.runs {
             let facts = form.facts.iter();
@@ -388,7 +388,8 @@ macro_rules! tool {
                 files: $files,
                 json: &[],
                 documented: $form.documented,
-                is_one: |text| READER.is_one(text),
+                // Patterns take long to be made: only for a text that may be one.
+                is_one: |text| $form.signs.iter().any(|sign| text.contains(sign)) && READER.is_one(text),
                 read: |text| Ok(READER.read(text)),
             }
         };

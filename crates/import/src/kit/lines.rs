@@ -22,6 +22,8 @@ pub enum Does {
     Adds,
     /// No more of the run comes behind it.
     Ends,
+    /// It stands before a run and is none's: what was open has ended.
+    Parts,
     /// It tells nothing.
     Nothing,
 }

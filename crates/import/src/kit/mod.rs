@@ -18,7 +18,7 @@ pub mod told;
 pub use commands::Asked;
 pub use lines::{Does, Hit, Pattern, Table, line};
 pub use numbers::{Number, is_rate, scale};
-pub use runs::{Log, Results, Run, headlines, log};
+pub use runs::{Above, Log, Results, Run, headlines, log, said_again};
 
 #[cfg(test)]
 mod tests;

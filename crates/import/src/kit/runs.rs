@@ -69,10 +69,36 @@ pub struct Log<'t> {
     left_out: usize,
 }
 
+/// What stands right above a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Above {
+    /// Something that may be a heading.
+    pub is_headed: bool,
+    /// One that is marked as a heading.
+    pub is_marked: bool,
+}
+
 /// Whether a line begins another run although its kind alone does not say so, and how many of the
-/// lines before it are of that run, too. It is asked with the runs so far, and whether a heading
-/// stands right above the line.
-pub type Again = fn(&[Run], &Hit, bool) -> Option<usize>;
+/// lines before it are of that run, too. It is asked with the runs so far, and what stands above.
+pub type Again = fn(&[Run], &Hit, Above) -> Option<usize>;
+
+/// Lines of a kind that one is looked for among.
+const MOST_SAID: usize = 200;
+
+/// Whoever copied a part of a printout, and another below another heading, means two runs: a line
+/// that the run has said, below what may be a heading, begins the next one.
+pub fn said_again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
+    let run = runs.last().filter(|_| above.is_headed)?;
+    let own = label(hit.line());
+    run.all(hit.name).take(MOST_SAID).any(|said| label(said.line()) == own).then_some(0)
+}
+
+/// What a line is of: its first word, and the others without numbers.
+fn label(line: &str) -> Vec<&str> {
+    let is_number = |word: &str| word.contains(|one: char| one.is_ascii_digit());
+    let words = line.split_whitespace().enumerate();
+    words.filter(|(at, word)| *at == 0 || !is_number(word)).map(|(_, word)| word).collect()
+}
 
 /// The runs in a text of this program.
 pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log<'t> {
@@ -89,6 +115,10 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             continue;
         }
         log.refuse(&mut teller, table);
+        if hit.does == Does::Parts {
+            open = false;
+            continue;
+        }
         let goes_on = |run: &Run| match hit.does {
             Does::Begins => false,
             Does::Once => !run.ended && run.hit(hit.name).is_none(),
@@ -97,7 +127,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             _ => !run.ended,
         };
         let is_inside = open && log.runs.last().is_some_and(goes_on);
-        let along = if is_inside { again(&log.runs, &hit, teller.is_marked()) } else { None };
+        let along = if is_inside { again(&log.runs, &hit, teller.above()) } else { None };
         let mut hits = std::mem::take(&mut ahead);
         match log.runs.last_mut() {
             Some(run) if is_inside && along.is_none() => {

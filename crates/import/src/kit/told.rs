@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::commands::{self, Asked, Step, Typed, is_open};
+use super::runs::Above;
 use crate::above::{is_marked, level, name, prompt, said};
 use crate::own::short;
 
@@ -335,9 +336,11 @@ impl<'t> Teller<'t> {
         !lines(&self.above, self.counts).is_empty()
     }
 
-    /// The same, where one of them is marked as a heading.
-    pub fn is_marked(&self) -> bool {
-        self.is_headed() && self.above.iter().any(|(_, line)| crate::above::marked(line).is_some())
+    /// What stands above.
+    pub fn above(&self) -> Above {
+        let is_headed = self.is_headed();
+        let mut marked = self.above.iter().map(|(_, line)| crate::above::marked(line));
+        Above { is_headed, is_marked: is_headed && marked.any(|line| line.is_some()) }
     }
 
     /// Takes lines above that are none of a heading; each is shown once, and of many the last.

@@ -26,6 +26,8 @@ pub(crate) const TOOL: Tool = Tool {
 const SUMMARY: Format = Format("lmbench summary");
 pub(crate) const RAW: Format = Format("lmbench raw results");
 pub(crate) const LAT_MEM_RD: Format = Format("lat_mem_rd curves");
+/// What its programs printed by themselves.
+pub(crate) const FIGURES_ALONE: Format = Format("lmbench figures");
 
 /// What a result is headed by, in its make-up.
 const HEADING: &str = "heading";

@@ -45,6 +45,31 @@ pub fn write(value: f64, digits: usize, width: usize) -> String {
     format!("{cut:>width$}")
 }
 
+/// Words as a part of a key.
+pub fn slug(text: &str) -> String {
+    let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let text: String = letters.take(60).collect();
+    let parts: Vec<&str> = text.split('-').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "unnamed".to_string() } else { parts.join("-") }
+}
+
+/// The size in bytes that a decimal number of `unit` bytes stands for, as it was before printing
+/// rounded it: sizes are round in binary, so of all that would be printed so the roundest.
+pub fn rounded(text: &str, unit: f64) -> u64 {
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(12)) as i32;
+    let (value, half) = (text.parse::<f64>().unwrap_or(0.0) * unit, 0.5 * unit * 10f64.powi(-decimals));
+    if value == 0.0 {
+        return 0;
+    }
+    let (low, high) = ((value - half).max(0.0).ceil(), (value + half).floor());
+    if !(low..=high).contains(&high) || high > 1e15 {
+        return value.clamp(0.0, 1e15).round() as u64;
+    }
+    let (low, high) = (low as u64, high as u64);
+    let step = (0..50).rev().map(|bit| 1u64 << bit).find(|step| high / step * step >= low.max(1));
+    step.map_or(high, |step| high / step * step)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +124,41 @@ mod tests {
             write(0.0048, 4, 4),
         ];
         assert_eq!(narrow, ["71.0", "0.250", "    ", "1e-4", "5e-3"]);
+    }
+
+    #[test]
+    fn sizes_are_what_they_were_before_printing() {
+        let ladder = [
+            ("0.00049", 512),
+            ("0.00293", 3072),
+            ("0.01562", 16384),
+            ("0.75000", 786_432),
+            ("4096.00000", 1 << 32),
+        ];
+        for (text, bytes) in ladder {
+            assert_eq!(rounded(text, f64::from(1 << 20)), bytes, "{text}");
+        }
+        let sizes = [
+            ("0.000001", 1),
+            ("0.000064", 64),
+            ("0.000512", 512),
+            ("1.05", 1 << 20),
+            ("67.11", 64 << 20),
+            ("0.262144", 1 << 18),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(rounded(text, 1e6), bytes, "{text}");
+        }
+        assert_eq!(
+            (rounded("", 1e6), rounded("0", 1e6), rounded("1e99", 1e6)),
+            (0, 0, 1_000_000_000_000_000)
+        );
+    }
+
+    #[test]
+    fn names_are_made_of_letters() {
+        assert_eq!(slug("STREAM2 copy  bandwidth"), "stream2-copy-bandwidth");
+        assert_eq!(slug("\u{1b}[31m@#"), "31m");
+        assert_eq!(slug("§"), "unnamed");
     }
 }

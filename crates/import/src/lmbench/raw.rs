@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::HEADING;
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use super::labels::{CURVES, LINES, begins, is_heading, is_optional, ladder, parts, select};
+use super::numbers::{rounded, slug};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
 use crate::kit::commands::Typed;
@@ -60,7 +61,7 @@ struct Reader {
     block: Block,
     /// "Random load latency" came last, not "Memory load latency".
     random: bool,
-    /// As many at once of lat_mem_rd.
+    /// As many at once of lat_mem_rd, or of stream.
     processes: u32,
     /// Lines that said something else, with their numbers.
     complaints: Vec<(usize, String)>,
@@ -70,6 +71,8 @@ struct Reader {
     release: String,
     /// Headings of curves that were found, and their line numbers.
     curves: Vec<(String, usize)>,
+    /// Single figures that are none of [`LINES`], by what they are called, and their line numbers.
+    others: Vec<(String, usize)>,
     /// The last line that was none of lmbench's, if nothing of it has come since: `After:`.
     above: Option<String>,
     /// Lines that head another run's figures, which begin with one that the run before has not.
@@ -91,6 +94,7 @@ impl Reader {
             found: Vec::new(),
             release: String::new(),
             curves: Vec::new(),
+            others: Vec::new(),
             above: None,
             parts: BTreeSet::new(),
         }
@@ -116,8 +120,8 @@ impl Reader {
             self.block = Block::None;
         } else if !self.pair(line) && !self.heading(number, line) && !self.single(number, line) {
             self.block = Block::None;
-            let typed = Typed::of(line, "lat_mem_rd");
-            if let Some(asked) = typed.as_ref().and_then(|typed| typed.runs().next()) {
+            let typed = ["lat_mem_rd", "stream"].map(|program| Typed::of(line, program));
+            if let Some(asked) = typed.iter().flatten().find_map(|typed| typed.runs().next()) {
                 self.random = asked.has(&["-t"]);
                 self.processes = asked.value(&["-P"]).and_then(|many| many.parse().ok()).unwrap_or(1);
             }
@@ -143,7 +147,8 @@ impl Reader {
     /// stands above the first.
     fn heading_of_figure(&mut self, before: Option<usize>) {
         let between = before.is_some_and(|line| self.complaints.iter().any(|(other, _)| *other > line));
-        let heading = match (between, self.found.is_empty() && self.curves.is_empty()) {
+        let is_first = self.found.is_empty() && self.curves.is_empty() && self.others.is_empty();
+        let heading = match (between, is_first) {
             (true, _) => self.complaints.pop().map(|(_, text)| text),
             (false, true) => self.above.take().filter(|text| is_heading(text)),
             (false, false) => None,
@@ -321,7 +326,8 @@ impl Reader {
         let mut words = rest.split_whitespace();
         let value = words.next().and_then(|word| word.parse::<f64>().ok()).filter(|value| value.is_finite());
         let (Some(value), unit) = (value, words.next().unwrap_or_default()) else { return false };
-        if words.next().is_some() || value < 0.0 {
+        // Somebody may have added how much more it is than another.
+        if words.next().is_some_and(|more| !more.ends_with('%')) || value < 0.0 {
             return false;
         }
         let (unit, scale) = match unit {
@@ -336,10 +342,19 @@ impl Reader {
         let value = value * scale;
         self.block = Block::None;
         let known = LINES.iter().position(|(words, _)| label == *words || begins(label, words));
-        if let Some(place) = known {
-            let before = self.found.iter().rev().find(|(other, _)| *other == place).map(|(_, line)| *line);
-            self.heading_of_figure(before);
-            self.found.push((place, number));
+        match known {
+            Some(place) => {
+                let before =
+                    self.found.iter().rev().find(|(other, _)| *other == place).map(|(_, line)| *line);
+                self.heading_of_figure(before);
+                self.found.push((place, number));
+            }
+            None => {
+                let before =
+                    self.others.iter().rev().find(|(other, _)| other == label).map(|(_, line)| *line);
+                self.heading_of_figure(before);
+                self.others.push((label.to_string(), number));
+            }
         }
         let figure = known.and_then(|place| find(LINES[place].1)).filter(|figure| figure.unit == unit);
         let told = match (figure, select(label)) {
@@ -349,7 +364,11 @@ impl Reader {
                 meaning(&format!("{group}@one-cpu/fds={fds}#latency"), label, unit, note)
             }
             (None, None) => {
-                let key = format!("lmbench.{}@one-cpu#value", slug(label));
+                let place = match self.processes {
+                    1 => "one-cpu".to_string(),
+                    many => format!("free?processes={many}"),
+                };
+                let key = format!("lmbench.{}@{place}#value", slug(label));
                 meaning(&key, label, unit, "not measured by Assay in this form")
             }
         };
@@ -364,7 +383,10 @@ impl Reader {
         let fresh = Builder::new(super::LAT_MEM_RD, "");
         let mut builder = std::mem::replace(&mut self.builder, fresh);
         let (found, complaints) = (std::mem::take(&mut self.found), std::mem::take(&mut self.complaints));
-        self.curves.clear();
+        let (curves, others) = (std::mem::take(&mut self.curves), std::mem::take(&mut self.others));
+        if builder.format == super::LAT_MEM_RD && curves.is_empty() && !others.is_empty() {
+            builder.format = super::FIGURES_ALONE;
+        }
         builder.fact("kernel", &self.release);
         if builder.format == super::RAW || !found.is_empty() {
             builder.format = super::RAW;
@@ -418,70 +440,4 @@ fn reason(said: &[&str]) -> String {
     }
     let (shown, more) = once.split_at(once.len().min(3));
     format!("{}{}", shown.join("; "), if more.is_empty() { "" } else { "; …" })
-}
-
-/// Words as a part of a key.
-fn slug(text: &str) -> String {
-    let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
-    let text: String = letters.take(60).collect();
-    let parts: Vec<&str> = text.split('-').filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() { "unnamed".to_string() } else { parts.join("-") }
-}
-
-/// The size in bytes that a decimal number of `unit` bytes stands for, as it was before printing
-/// rounded it: sizes are round in binary, so of all that would be printed so the roundest.
-fn rounded(text: &str, unit: f64) -> u64 {
-    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(12)) as i32;
-    let (value, half) = (text.parse::<f64>().unwrap_or(0.0) * unit, 0.5 * unit * 10f64.powi(-decimals));
-    if value == 0.0 {
-        return 0;
-    }
-    let (low, high) = ((value - half).max(0.0).ceil(), (value + half).floor());
-    if !(low..=high).contains(&high) || high > 1e15 {
-        return value.clamp(0.0, 1e15).round() as u64;
-    }
-    let (low, high) = (low as u64, high as u64);
-    let step = (0..50).rev().map(|bit| 1u64 << bit).find(|step| high / step * step >= low.max(1));
-    step.map_or(high, |step| high / step * step)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_what_they_were_before_printing() {
-        let ladder = [
-            ("0.00049", 512),
-            ("0.00293", 3072),
-            ("0.01562", 16384),
-            ("0.75000", 786_432),
-            ("4096.00000", 1 << 32),
-        ];
-        for (text, bytes) in ladder {
-            assert_eq!(rounded(text, f64::from(1 << 20)), bytes, "{text}");
-        }
-        let sizes = [
-            ("0.000001", 1),
-            ("0.000064", 64),
-            ("0.000512", 512),
-            ("1.05", 1 << 20),
-            ("67.11", 64 << 20),
-            ("0.262144", 1 << 18),
-        ];
-        for (text, bytes) in sizes {
-            assert_eq!(rounded(text, 1e6), bytes, "{text}");
-        }
-        assert_eq!(
-            (rounded("", 1e6), rounded("0", 1e6), rounded("1e99", 1e6)),
-            (0, 0, 1_000_000_000_000_000)
-        );
-    }
-
-    #[test]
-    fn names_are_made_of_letters() {
-        assert_eq!(slug("STREAM2 copy  bandwidth"), "stream2-copy-bandwidth");
-        assert_eq!(slug("\u{1b}[31m@#"), "31m");
-        assert_eq!(slug("§"), "unnamed");
-    }
 }

@@ -8,12 +8,13 @@ mod test;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::kit::{Does, Hit, Log, Results, Run, Table, line, log};
+use super::kit::{Above, Does, Hit, Log, Results, Run, Table, line, log, said_again};
 use super::{Format, Imported, Tool};
 use crate::kit::Pattern;
 use test::Test;
@@ -169,7 +170,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
 fn is_one(text: &str) -> bool {
     static MARK: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(concat!(
-            r"(?m)^\s*(?:(?:MIGRATED )?[A-Z][\w/| -]*? TEST (?:from \S+ \(.*?\) port \d+ AF_\w+ )?to \S+",
+            r"(?m)^\s*(?:(?:MIGRATED )?[A-Z][\w/| -]*? TEST (?:from \S+ \(.*?\)\s+port \d+\s+AF_\w+ )?to\s+\S+",
             r"|THROUGHPUT=\d|(?:.*,)?Throughput Units(?:,.*)?\s*$|\W*netperf(?: |$)|.*[\s/]netperf -)"
         ))
         .expect("a pattern that a test tries")
@@ -179,14 +180,40 @@ fn is_one(text: &str) -> bool {
 }
 
 /// A key that a run has said is another run's.
-fn again(runs: &[Run], hit: &Hit, _: bool) -> Option<usize> {
-    let key = hit.text("key")?;
+fn again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
+    let Some(key) = hit.text("key") else { return said_again(runs, hit, above) };
     runs.last()?.all("key").any(|other| other.text("key") == Some(key)).then_some(0)
+}
+
+/// A text with its banners in one line each: where mails end their lines at the 75th letter, most
+/// are in two.
+fn unbroken(text: &str) -> Cow<'_, str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_begun = |at: usize| lines[at].contains(" TEST ") && TABLE.hit(lines[at]).is_none();
+    // How many lines a banner that begins in this one goes on.
+    let more = |at: usize| -> Option<usize> {
+        let joined = |more: &usize| lines.get(at..=at + more).map(|lines| lines.join(" "));
+        (1..=2).filter(|_| is_begun(at)).find(|more| {
+            joined(more).is_some_and(|line| TABLE.hit(&line).is_some_and(|hit| hit.name == "begin"))
+        })
+    };
+    if !(0..lines.len()).any(|at| more(at).is_some()) {
+        return Cow::Borrowed(text);
+    }
+    let (mut whole, mut at) = (String::new(), 0);
+    while at < lines.len() {
+        let end = at + more(at).unwrap_or(0);
+        whole.push_str(&lines[at..=end].join(" "));
+        whole.push('\n');
+        at = end + 1;
+    }
+    Cow::Owned(whole)
 }
 
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
-    let log: Log = log(text, "netperf", &TABLE, again);
+    let text = unbroken(text);
+    let log: Log = log(&text, "netperf", &TABLE, again);
     let mut results = Results::new(FORMAT, REMARK);
     for run in &log.runs {
         let asked = run.asked.clone().unwrap_or_default();

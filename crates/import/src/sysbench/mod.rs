@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Log, Number, Results, Run, Table, headlines, log};
+use super::kit::{Log, Number, Results, Run, Table, headlines, log, said_again};
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
@@ -118,7 +118,7 @@ fn is_one(text: &str) -> bool {
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
     static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
-    let log: Log = log(text, "sysbench", &TABLE, |_, _, _| None);
+    let log: Log = log(text, "sysbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     // Tests of which nothing tells what they are can be of two kinds.
     let several =

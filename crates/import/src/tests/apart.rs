@@ -2,6 +2,7 @@
 //! labels, sides of a comparison; and what is the same stays one.
 
 use super::recorded;
+use crate::above::prompt;
 use crate::{Imported, read};
 
 fn all(text: &str) -> Vec<Imported> {
@@ -269,4 +270,45 @@ fn every_format_tells_the_same_things_apart() {
             assert_eq!(results(before, after), 1, "{name}: {before} / {after}");
         }
     }
+}
+
+/// Most values that one series of some results has.
+fn most_of_one(results: &[Imported]) -> usize {
+    let figures = results.iter().flat_map(|one| &one.figures);
+    figures.map(|figure| figure.judged.series.values().concat().len()).max().unwrap_or(0)
+}
+
+/// Whatever of a printout somebody copies, from whichever line on: two copies below two headings
+/// are never repetitions of each other.
+#[test]
+fn copies_below_two_headings_are_two_results() {
+    let mut tried = 0;
+    for case in super::foreign::cases() {
+        let Ok(text) = std::str::from_utf8(&case.bytes) else { continue };
+        let is_prompt = |line: &str| {
+            line.split_whitespace().any(|word| ["$", "#", "%"].contains(&word))
+                || prompt(line.trim()).is_some()
+        };
+        if text.len() > 5_000 || text.lines().any(is_prompt) {
+            continue;
+        }
+        // Parts of these have nothing that tells a run of theirs from the rest of the one before.
+        let is_whole = ["fio", "sockperf", "lmbench-raw", "iperf", "unixbench"]
+            .iter()
+            .any(|name| case.name.starts_with(name));
+        let starts =
+            text.match_indices('\n').map(|(at, _)| at + 1).step_by(4).take(if is_whole { 0 } else { 3 });
+        for part in std::iter::once(0).chain(starts).map(|start| &text[start..]) {
+            // A part that holds a heading of its own is of several runs.
+            let Ok(alone) = read(part.as_bytes()) else { continue };
+            if alone.len() != 1 || most_of_one(&alone) != 1 || !told(&alone[0], "heading").is_empty() {
+                continue;
+            }
+            let two = format!("2.1 zblock\n\n{part}\n2.2 zsmalloc\n\n{part}");
+            let found = read(two.as_bytes()).unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
+            assert_eq!(most_of_one(&found), 1, "{}: {} results of\n{two}", case.name, found.len());
+            tried += 1;
+        }
+    }
+    assert!(tried > 50, "{tried}");
 }

@@ -6,15 +6,16 @@ mod told;
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
-    IvyBridgeEp, Milan, Naples, Nehalem, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake,
-    Turin, XeonE,
+    IvyBridgeEp, Milan, Naples, Nehalem, NehalemEx, Rome, SandyBridgeEn, SandyBridgeEp, SapphireRapids,
+    Siena, Skylake, Turin, Xeon6Small, XeonE,
 };
 use super::platforms::{Layout, Rule, rule};
 use slots::{
-    DELL_BUFFERED, DELL_EIGHT, DELL_EPYC_TWELVE, DELL_SIX, DELL_SIXTEEN, DELL_SKYLAKE_EIGHT, DELL_TEN,
-    DELL_TWELVE, HP_NINE, HP_SIX, HP_SIX_UP, HPE_TWELVE, LENOVO_EIGHT, LENOVO_EPYC_NODE, LENOVO_EPYC_TWELVE,
-    LENOVO_FOUR, LENOVO_NODE, LENOVO_NODE_V2, LENOVO_SIENA, LENOVO_SIXTEEN, LENOVO_SIXTEEN_BACK,
-    LENOVO_SIXTEEN_V2, LENOVO_TWELVE, LENOVO_WORKSTATION,
+    BUFFERED_SIXTEEN, DELL_BUFFERED, DELL_EIGHT, DELL_EPYC_TWELVE, DELL_SIX, DELL_SIXTEEN,
+    DELL_SKYLAKE_EIGHT, DELL_TEN, DELL_TWELVE, HP_NINE, HP_SIX, HP_SIX_UP, HPE_TWELVE, LENOVO_BLADE,
+    LENOVO_EIGHT, LENOVO_EPYC_NODE, LENOVO_EPYC_TWELVE, LENOVO_FOUR, LENOVO_NODE, LENOVO_NODE_V2,
+    LENOVO_SIENA, LENOVO_SIXTEEN, LENOVO_SIXTEEN_BACK, LENOVO_SIXTEEN_V2, LENOVO_TWELVE, LENOVO_WORKSTATION,
+    PAIRS_EIGHT,
 };
 
 pub(super) use told::RULES as TOLD;
@@ -128,6 +129,19 @@ pub(super) const RULES: &[Rule] = &[
     .locators(&["proc {socket} dimm {number}"])
     .counting_from_one(),
     rule(
+        "Lenovo ThinkSystem SN550 (Xeon Scalable)",
+        Layout::Board(LENOVO_BLADE),
+        "Lenovo SN550 setup guide, channel and slot information: controller 0, channels 2 to 0 = 1 to 6 of processor 1 and 24 \
+         to 19 of processor 2, controller 1, channels 0 to 2 = 7 to 12 and 18 to 13; its firmware lists 5, 6, 3, 4, 1, 2, 8, 7 ... \
+         and 20, 19, 22, 21, 24, 23, 17, 18 ...",
+    )
+    .by(&["lenovo"])
+    .named(&["sn550"])
+    .of(SKYLAKE_BOARDS)
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
         "Lenovo ThinkSystem (Xeon Scalable)",
         Layout::Lists(&[LENOVO_TWELVE]),
         "Lenovo SN550 setup guide: controller 0 = DIMM 5/6, 3/4, 1/2, controller 1 = 8/7, 10/9, \
@@ -179,6 +193,18 @@ pub(super) const RULES: &[Rule] = &[
     .by(&["lenovo"])
     .named(&["sr630 v3", "sr650 v3"])
     .of(&[SapphireRapids, EmeraldRapids])
+    .locators(&["dimm {number}"])
+    .banks(&["cpu {socket}"])
+    .counting_from_one(),
+    rule(
+        "Lenovo ThinkSystem V4 (Xeon 6)",
+        Layout::Lists(&[LENOVO_SIXTEEN]),
+        "Lenovo SR650 V4 user guide, memory slot and channel identification: DIMM 16 to 9 = channels 7 to 4, slots 0 and 1 \
+         of each, 8 to 1 = channels 0 to 3, slots 1 and 0",
+    )
+    .by(&["lenovo"])
+    .named(&["sr650 v4", "sr630 v4"])
+    .of(&[Xeon6Small])
     .locators(&["dimm {number}"])
     .banks(&["cpu {socket}"])
     .counting_from_one(),
@@ -352,4 +378,37 @@ pub(super) const RULES: &[Rule] = &[
     .by(&["dell"])
     .locators(&["dimm{slot}_{channel-letter}"])
     .of_chipset(),
+    rule(
+        "HP ProLiant DL360 G5 and DL380 G5, fully buffered memory",
+        Layout::Lists(&[PAIRS_EIGHT]),
+        "HP DL380 G5 maintenance and service guide, FBDIMM configurations: modules stand in pairs, the banks of the slots' \
+         letters (A = 1, 3, B = 5, 7, C = 2, 4, D = 6, 8); A and B mirror each other on the two branches, C goes with A; IBM \
+         System x3550 (type 7978) guide: the same pairs on four channels",
+    )
+    .by(&["hp"])
+    .named(&["dl360 g5", "dl380 g5"])
+    .locators(&["dimm {number}{any-letter}"])
+    .of_chipset(),
+    rule(
+        "HP ProLiant DL580 G7 (Xeon 7500 and E7)",
+        Layout::Lists(&[BUFFERED_SIXTEEN]),
+        "HP ProLiant DL580 G7 user guide, memory options: two cartridges behind a processor, a memory controller each; pairs on \
+         its two interfaces are 1A and 8A, 3B and 6B, 2C and 7C, 4D and 5D, filled in this order",
+    )
+    .by(&["hp"])
+    .of(&[NehalemEx])
+    .locators(&["board {card}, dimm {number}{any-letter}"])
+    .cards(2, 8),
+    rule(
+        "IBM System x3850 X5 (Xeon 7500 and E7)",
+        Layout::Lists(&[BUFFERED_SIXTEEN]),
+        "IBM eX5 Implementation Guide, memory: cards 1 and 2 are processor 1's, 3 and 4 processor 2's, 5 and 6 processor 3's, 7 \
+         and 8 processor 4's; pairs are 1 and 8, 3 and 6, 2 and 7, 4 and 5, and 1, 3, 6, 8 are the ends of their channels",
+    )
+    .by(&["ibm"])
+    .named(&["x3850 x5", "x3950 x5"])
+    .of(&[NehalemEx])
+    .locators(&["dimm {number}"])
+    .banks(&["node {any} bank {any} memcard {card}"])
+    .cards(2, 8),
 ];

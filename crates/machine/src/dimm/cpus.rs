@@ -2,21 +2,25 @@
 //! interleave set covers, and how fast a processor drives its memory. Data, with its sources; what
 //! is not in the tables is not known.
 
+mod limits;
+
 use Family::{
-    Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
-    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
-    Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
-    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
-    XeonE, XeonW2000, XeonW3000,
+    Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core, CoreX,
+    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, Graviton, Graviton4, HaswellEp, IceLake, IvyBridgeEn,
+    IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem, NehalemEx, Opteron4000, Opteron6000, Rome, Ryzen,
+    Ryzen7000, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake, Threadripper, ThreadripperPro,
+    Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD1700, XeonD2000, XeonE, XeonW2000, XeonW3000,
 };
 
-use super::Dimm;
 pub use super::models::cpu;
+pub use limits::SPEED_SOURCE;
 
 /// A family of server processors that differs from others in its memory controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Nehalem,
+    /// Xeon 6500, 7500 and E7 without a version.
+    NehalemEx,
     SandyBridgeEn,
     SandyBridgeEp,
     IvyBridgeEn,
@@ -40,18 +44,30 @@ pub enum Family {
     Genoa,
     Turin,
     Kunpeng,
+    /// 2 and 3.
+    Graviton,
+    /// And 5.
+    Graviton4,
     Altra,
     AmpereOne,
     AmpereOneM,
     /// And D-1600.
     XeonD1500,
+    /// Those of two channels.
+    XeonD1700,
     /// D-2100 and D-2700.
     XeonD2000,
     XeonW2000,
     XeonW3000,
     /// Desktop's, and the Xeon 3400 of that kind.
     Core,
+    /// Desktop's of four channels.
+    CoreX,
     Ryzen,
+    /// Desktop's, of socket AM5.
+    Ryzen7000,
+    /// Without PRO, until 3990X.
+    Threadripper,
     ThreadripperPro,
     Epyc3000,
     /// From 3301 on: two dies.
@@ -72,11 +88,15 @@ impl Family {
             self,
             XeonE
                 | XeonD1500
+                | XeonD1700
                 | XeonD2000
                 | XeonW2000
                 | XeonW3000
                 | Core
+                | CoreX
                 | Ryzen
+                | Ryzen7000
+                | Threadripper
                 | ThreadripperPro
                 | Epyc3000
                 | Epyc3300
@@ -95,6 +115,7 @@ impl Family {
                 | Siena
                 | Genoa
                 | Turin
+                | Ryzen7000
         )
     }
 }
@@ -120,7 +141,8 @@ pub struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cpu {
     pub facts: &'static Facts,
-    /// Its number in the family's list (6132, 2695, 7452); 0 where the name has none.
+    /// Its number in the family's list (6132, 2695, 7452; of Xeon E3 with the version before it:
+    /// 51230); 0 where the name has none.
     pub number: u32,
 }
 
@@ -141,6 +163,12 @@ impl Facts {
             Skylake | CascadeLake | CooperLake => Some(INTEL_SP),
             _ => self.regions_source(),
         }
+    }
+
+    /// Whether an inventory with such a processor was seen: of the fixtures or of linuxhw/DMI's
+    /// servers.
+    pub fn is_seen(&self) -> bool {
+        !UNSEEN.contains(&self.family)
     }
 
     pub fn controller_of(&self, channel: u32) -> Option<u32> {
@@ -175,6 +203,10 @@ const INTEL_8: &str = "Lenovo Press LP1517 \"Balanced Memory Configurations for 
                        Xeon Scalable Processors\"; four controllers of two channels each";
 const INTEL_6: &str =
     "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900, two of each controller";
+const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory subsystem architecture: two \
+                          controllers of two memory interfaces each, filled in pairs; behind the buffer of each \
+                          stand two channels of DDR3, which are not told apart here";
+const GRAVITON: &str = "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5; Intel PerfSpect, MemoryChannelCount of Graviton5: 12";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
 pub(super) const FACTS: &[Facts] = &[
@@ -186,6 +218,7 @@ pub(super) const FACTS: &[Facts] = &[
         &[1, 2, 3],
         "Intel Xeon 5500/5600 datasheets, volume 2",
     ),
+    facts(NehalemEx, "Xeon 6500/7500 and E7 (Nehalem-EX, Westmere-EX)", 4, Some(2), &[2, 4], NEHALEM_EX),
     facts(SandyBridgeEn, "Xeon E5-2400 (Sandy Bridge-EN)", 3, None, &[1, 2, 3], INTEL_E5),
     facts(SandyBridgeEp, "Xeon E5-2600 (Sandy Bridge-EP)", 4, None, &[1, 2, 3, 4], INTEL_E5),
     facts(IvyBridgeEn, "Xeon E5-2400 v2 (Ivy Bridge-EN)", 3, None, &[1, 2, 3], INTEL_E5),
@@ -244,15 +277,21 @@ pub(super) const FACTS: &[Facts] = &[
     facts(Genoa, "EPYC 9004 (Genoa)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Turin, "EPYC 9005 (Turin)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
+    facts(Graviton, "AWS Graviton2 or Graviton3", 8, None, &[1, 2, 4, 8], GRAVITON),
+    facts(Graviton4, "AWS Graviton4 or Graviton5", 12, None, &[1, 2, 4, 6, 12], GRAVITON),
     facts(Altra, "Ampere Altra", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(AmpereOne, "AmpereOne (eight channels)", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(AmpereOneM, "AmpereOne M", 12, None, &[1, 2, 4, 6, 12], OTHERS),
     facts(XeonD1500, "Xeon D-1500 or D-1600", 2, None, &[1, 2], OTHERS),
+    facts(XeonD1700, "Xeon D-1700 of two channels", 2, None, &[1, 2], OTHERS),
     facts(XeonD2000, "Xeon D-2100 or D-2700", 4, None, &[1, 2, 4], OTHERS),
     facts(XeonW2000, "Xeon W-2100 or W-2200", 4, None, &[1, 2, 4], OTHERS),
     facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
     facts(Core, "Core, Pentium, Celeron or Xeon 3400 of two channels", 2, None, &[1, 2], OTHERS),
+    facts(CoreX, "Core of four channels (X)", 4, None, &[1, 2, 4], OTHERS),
     facts(Ryzen, "Ryzen", 2, None, &[1, 2], OTHERS),
+    facts(Ryzen7000, "Ryzen 7000 (desktop)", 2, None, &[1, 2], OTHERS),
+    facts(Threadripper, "Ryzen Threadripper", 4, None, &[1, 2, 4], OTHERS),
     facts(ThreadripperPro, "Ryzen Threadripper PRO", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Epyc3000, "EPYC 3101 to 3255", 2, None, &[1, 2], OTHERS),
     facts(Epyc3300, "EPYC 3301 to 3451", 4, None, &[1, 2, 4], OTHERS),
@@ -260,6 +299,10 @@ pub(super) const FACTS: &[Facts] = &[
     facts(Opteron4000, "Opteron 3000 or 4000", 2, None, &[1, 2], OTHERS),
     facts(Opteron6000, "Opteron 6000", 4, None, &[1, 2, 4], OTHERS),
 ];
+
+/// Families that rest on their documents alone.
+pub(super) const UNSEEN: &[Family] =
+    &[ClearwaterForest, Siena, Turin, Graviton, Graviton4, AmpereOne, AmpereOneM, Threadripper, Epyc3300];
 
 /// Who says, of a family, that modules on a number of channels which no interleave set covers make
 /// regions of different speed. Of other families that is not known.
@@ -277,129 +320,9 @@ const REGIONS: &[(Family, &str)] = &[
     (Milan, "Gigabyte \"Memory Population Guidelines, AMD EPYC 7003 Series Processors\""),
 ];
 
-/// Where the speeds below come from.
-pub const SPEED_SOURCE: &str = "Intel's, AMD's and Ampere's product pages, maximum memory speed";
-
-/// No other module of DDR5 is rated so fast, MT/s.
-const MULTIPLEXED_LEAST: u32 = 8000;
-
-/// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The
-/// first row that holds counts.
-const LIMITS: &[(Family, u32, u32, u32)] = &[
-    (SandyBridgeEp, 1600, 1699, 1600),
-    (SandyBridgeEp, 2600, 2609, 1066),
-    (SandyBridgeEp, 2637, 2637, 1600),
-    (SandyBridgeEp, 2643, 2643, 1600),
-    (SandyBridgeEp, 2610, 2649, 1333),
-    (SandyBridgeEp, 2650, 2699, 1600),
-    (IvyBridgeEp, 1600, 1699, 1866),
-    (IvyBridgeEp, 2600, 2609, 1333),
-    (IvyBridgeEp, 2637, 2637, 1866),
-    (IvyBridgeEp, 2643, 2643, 1866),
-    (IvyBridgeEp, 2610, 2649, 1600),
-    (IvyBridgeEp, 2650, 2699, 1866),
-    (HaswellEp, 1600, 1699, 2133),
-    (HaswellEp, 2600, 2609, 1600),
-    (HaswellEp, 2637, 2637, 2133),
-    (HaswellEp, 2643, 2643, 2133),
-    (HaswellEp, 2610, 2649, 1866),
-    (HaswellEp, 2650, 2699, 2133),
-    (BroadwellEp, 1600, 1699, 2400),
-    (BroadwellEp, 2600, 2609, 1866),
-    (BroadwellEp, 2637, 2637, 2400),
-    (BroadwellEp, 2643, 2643, 2400),
-    (BroadwellEp, 2610, 2649, 2133),
-    (BroadwellEp, 2650, 2699, 2400),
-    (Skylake, 3100, 3199, 2133),
-    (Skylake, 4100, 4199, 2400),
-    (Skylake, 5122, 5122, 2666),
-    (Skylake, 5100, 5199, 2400),
-    (Skylake, 6100, 6199, 2666),
-    (Skylake, 8100, 8199, 2666),
-    (CascadeLake, 3200, 3299, 2133),
-    (CascadeLake, 4200, 4299, 2400),
-    (CascadeLake, 5222, 5222, 2933),
-    (CascadeLake, 5200, 5299, 2666),
-    (CascadeLake, 6200, 6299, 2933),
-    (CascadeLake, 8200, 8299, 2933),
-    (IceLake, 4300, 4399, 2666),
-    (IceLake, 5300, 5399, 2933),
-    (IceLake, 6330, 6330, 2933),
-    (IceLake, 6300, 6399, 3200),
-    (IceLake, 8300, 8399, 3200),
-    (SapphireRapids, 4400, 4499, 4000),
-    (SapphireRapids, 5400, 5499, 4400),
-    (SapphireRapids, 6400, 6499, 4800),
-    (SapphireRapids, 8400, 8499, 4800),
-    (EmeraldRapids, 4500, 4599, 4400),
-    (EmeraldRapids, 5500, 5599, 4800),
-    (EmeraldRapids, 6530, 6530, 4800),
-    (EmeraldRapids, 8500, 8599, 5600),
-    // EnGenius EAS2210 user guide, memory support; Intel at Hot Chips 2024 (6900P: DDR5-6400).
-    (Xeon6Small, 6500, 6799, 6400),
-    (Xeon6Large, 6900, 6999, 6400),
-    // Intel at Hot Chips 2025.
-    (ClearwaterForest, 6900, 6999, 8000),
-    (Naples, 0, 9999, 2666),
-    (Rome, 0, 9999, 3200),
-    (Milan, 0, 9999, 3200),
-    (Siena, 0, 9999, 4800),
-    (Genoa, 0, 9999, 4800),
-    (Turin, 0, 9999, 6000),
-    // Those of the 4005 series end in 5.
-    (Epyc4000, 4245, 4245, 5600),
-    (Epyc4000, 4345, 4345, 5600),
-    (Epyc4000, 4465, 4465, 5600),
-    (Epyc4000, 4545, 4545, 5600),
-    (Epyc4000, 4565, 4565, 5600),
-    (Epyc4000, 4585, 4585, 5600),
-    (Epyc4000, 4124, 4584, 5200),
-    (Altra, 0, 0, 3200),
-    (AmpereOne, 0, 0, 5200),
-    (AmpereOneM, 0, 0, 5600),
-];
-
-impl Cpu {
-    /// The fastest of these modules that it drives, MT/s, with one module a channel. Modules of
-    /// multiplexed ranks have a limit of their own (6900P: Intel at Hot Chips 2024).
-    pub fn limit_of(&self, dimms: &[Dimm]) -> Option<u32> {
-        let is_xeon_6 = matches!(self.facts.family, Xeon6Small | Xeon6Large);
-        let is_multiplexed = |dimm: &Dimm| dimm.is_memory() && dimm.speed_mts >= Some(MULTIPLEXED_LEAST);
-        match is_xeon_6 && dimms.iter().any(is_multiplexed) {
-            true => (self.facts.family == Xeon6Large).then_some(8800),
-            false => self.limit_mts(),
-        }
-    }
-
-    /// The same of registered modules.
-    pub fn limit_mts(&self) -> Option<u32> {
-        let holds = |(family, first, last, _): &&(Family, u32, u32, u32)| {
-            *family == self.facts.family && (*first..=*last).contains(&self.number)
-        };
-        LIMITS.iter().find(holds).map(|row| row.3)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn modules_of_multiplexed_ranks_have_a_limit_of_their_own() {
-        let limit = |name: &str, rated: u32, size: u64| {
-            let dimm = Dimm { speed_mts: Some(rated), size_bytes: Some(size), ..Dimm::default() };
-            cpu(name).and_then(|cpu| cpu.limit_of(&[dimm]))
-        };
-        for (name, rated, size, expected) in [
-            ("Intel(R) Xeon(R) 6980P", 8800, 1 << 36, Some(8800)),
-            ("Intel(R) Xeon(R) 6980P", 6400, 1 << 36, Some(6400)),
-            ("Intel(R) Xeon(R) 6980P", 8800, 0, Some(6400)),
-            ("Intel(R) Xeon(R) 6787P", 8000, 1 << 36, None),
-            ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 12_800, 1 << 36, Some(2400)),
-        ] {
-            assert_eq!(limit(name, rated, size), expected, "{name} {rated} {size}");
-        }
-    }
 
     #[test]
     fn every_family_has_its_facts() {
@@ -408,7 +331,7 @@ mod tests {
             assert_eq!(facts.channels % facts.controllers.unwrap_or(1), 0, "{facts:?}");
         }
         assert!(REGIONS.iter().all(|(family, _)| FACTS.iter().any(|facts| facts.family == *family)));
-        for (family, first, last, mts) in LIMITS {
+        for (family, first, last, mts) in limits::LIMITS {
             assert!(FACTS.iter().any(|facts| facts.family == *family) && first <= last && *mts > 0);
         }
     }

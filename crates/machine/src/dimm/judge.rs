@@ -101,6 +101,18 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
         ),
         _ => {}
     }
+    remarks.extend(rule.filter(|rule| !rule.is_seen()).map(|rule| {
+        format!(
+            "the rule for these slots ({}) rests on its document alone: no inventory of such a board was seen before",
+            rule.family
+        )
+    }));
+    remarks.extend(cpu.filter(|cpu| rule.is_some() && !cpu.facts.is_seen()).map(|cpu| {
+        format!(
+            "what is known of this processor's channels ({}) rests on its document alone: no inventory with one was seen before",
+            cpu.facts.name
+        )
+    }));
     let disabled =
         tables.processors.iter().filter(|processor| processor.is_disabled).map(|one| &one.designation);
     let disabled = listed(disabled.map(|name| name.chars().take(40).collect()));

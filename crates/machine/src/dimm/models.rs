@@ -1,11 +1,11 @@
 //! Processors by their names.
 
 use super::cpus::Family::{
-    self, Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core,
-    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, HaswellEp, IceLake, IvyBridgeEn, IvyBridgeEp,
-    Kunpeng, Milan, Naples, Nehalem, Opteron4000, Opteron6000, Rome, Ryzen, SandyBridgeEn, SandyBridgeEp,
-    SapphireRapids, Siena, Skylake, ThreadripperPro, Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD2000,
-    XeonE, XeonW2000, XeonW3000,
+    self, Altra, AmpereOne, AmpereOneM, BroadwellEp, CascadeLake, ClearwaterForest, CooperLake, Core, CoreX,
+    EmeraldRapids, Epyc3000, Epyc3300, Epyc4000, Genoa, Graviton, Graviton4, HaswellEp, IceLake, IvyBridgeEn,
+    IvyBridgeEp, Kunpeng, Milan, Naples, Nehalem, NehalemEx, Opteron4000, Opteron6000, Rome, Ryzen,
+    Ryzen7000, SandyBridgeEn, SandyBridgeEp, SapphireRapids, Siena, Skylake, Threadripper, ThreadripperPro,
+    Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD1700, XeonD2000, XeonE, XeonW2000, XeonW3000,
 };
 use super::cpus::{Cpu, FACTS};
 
@@ -21,9 +21,11 @@ pub fn cpu(name: &str) -> Option<Cpu> {
         .or_else(|| after("epyc").and_then(epyc))
         .or_else(|| after("opteron").and_then(|_| words.iter().find_map(|word| opteron(word))))
         .or_else(|| xeon_e(&words))
+        .or_else(|| xeon_e7(&words))
         .or_else(|| words.iter().find_map(|word| series(word)))
-        .or_else(|| words.iter().find_map(|word| nehalem(word)))
+        .or_else(|| after("xeon").and_then(|_| words.iter().find_map(|word| nehalem(word))))
         .or_else(|| core(&name, &words))
+        .or_else(|| graviton(&name))
         .or_else(|| name.contains("kunpeng").then_some((Kunpeng, 920)))
         .or_else(|| name.contains("altra").then_some((Altra, 0)))
         .or_else(|| after("ampereone").and_then(ampereone))?;
@@ -103,32 +105,66 @@ fn epyc(word: &str) -> Option<(Family, u32)> {
     Some((family, number(word).map_or(0, |(number, _)| number)))
 }
 
+/// The version of a processor whose name is the word before.
+fn version(words: &[&str], at: usize) -> Option<u32> {
+    match words.get(at + 1).and_then(|next| next.strip_prefix('v')) {
+        Some(version) => version.parse().ok(),
+        None => Some(1),
+    }
+}
+
 /// `E5-2670 0`, `E5-2650 v2`, `E3-1230 v5`, `E-2288G`.
 fn xeon_e(words: &[&str]) -> Option<(Family, u32)> {
     for (at, word) in words.iter().enumerate() {
         if let Some((number, _)) = word.strip_prefix("e5-").and_then(number) {
-            let version = match words.get(at + 1).and_then(|next| next.strip_prefix('v')) {
-                Some(version) => version.parse().ok()?,
-                None => 1,
-            };
+            let version = version(words, at)?;
             let narrow = matches!(number / 100, 14 | 24);
             let family = match (version, narrow) {
                 (1, true) => SandyBridgeEn,
                 (1, false) => SandyBridgeEp,
                 (2, true) => IvyBridgeEn,
                 (2, false) => IvyBridgeEp,
-                (3, _) => HaswellEp,
+                // Three channels: another machine.
+                (3, true) => return None,
+                (3, false) => HaswellEp,
                 (4, _) => BroadwellEp,
                 _ => return None,
             };
             return Some((family, number));
         }
-        let small = ["e3-", "e-", "e3"].iter().find_map(|begin| word.strip_prefix(begin));
+        let small = ["e3-", "e3"].iter().find_map(|begin| word.strip_prefix(begin));
         if let Some((number, _)) = small.and_then(number) {
+            return Some((XeonE, VERSION * version(words, at)?.min(9) + number));
+        }
+        if let Some((number, _)) = word.strip_prefix("e-").and_then(number) {
             return Some((XeonE, number));
         }
     }
     None
+}
+
+/// What a version counts for in the number of a Xeon E3.
+const VERSION: u32 = 10_000;
+
+/// `E7- 4850`, `E7-L8867`: the first ones, without a version.
+fn xeon_e7(words: &[&str]) -> Option<(Family, u32)> {
+    let at = words.iter().position(|word| word.starts_with("e7-"))?;
+    let own = words[at]["e7-".len()..].trim_start_matches('l');
+    let (own, at) = if own.is_empty() { (*words.get(at + 1)?, at + 1) } else { (own, at) };
+    let (number, _) = number(own).filter(|_| version(words, at) == Some(1))?;
+    Some((NehalemEx, number))
+}
+
+/// `AWS Graviton3`.
+fn graviton(name: &str) -> Option<(Family, u32)> {
+    let after = name.split_once("graviton")?.1;
+    match after.chars().next()? {
+        '2' => Some((Graviton, 2)),
+        '3' => Some((Graviton, 3)),
+        '4' => Some((Graviton4, 4)),
+        '5' => Some((Graviton4, 5)),
+        _ => None,
+    }
 }
 
 /// `6128`, `4334`, `3280`.
@@ -143,9 +179,11 @@ fn opteron(word: &str) -> Option<(Family, u32)> {
 
 /// `D-1541`, `D-1622`, `D-2146NT`, `W-2145`, `W-3245`.
 fn series(word: &str) -> Option<(Family, u32)> {
-    let (number, _) = word.strip_prefix(['d', 'w'])?.strip_prefix('-').and_then(number)?;
+    let (number, rest) = word.strip_prefix(['d', 'w'])?.strip_prefix('-').and_then(number)?;
     let family = match (word.starts_with('d'), number / 100) {
         (true, 15 | 16) => XeonD1500,
+        (true, 17) if matches!(number, 1713 | 1722 | 1733 | 1734 | 1748 | 1749) => XeonD1700,
+        (true, 17) if number == 1736 && rest.starts_with("nt") => XeonD1700,
         (true, 21 | 27) => XeonD2000,
         (false, 21 | 22) => XeonW2000,
         (false, 31 | 32) => XeonW3000,
@@ -155,18 +193,19 @@ fn series(word: &str) -> Option<(Family, u32)> {
 }
 
 /// Desktop's processors and those with their controller: `i7-6700TE`, `Pentium G4400`, `X3430`,
-/// `Ryzen 7 5800X`. Those of four channels are left out: Threadripper without PRO, i7-3820 and
-/// after, `-X`.
+/// `Ryzen 7 5800X`; of four channels `i9-7900X`, `i7-3820`.
 fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
-    let of_four = |number: u32, rest: &str| {
-        rest.starts_with('x') || matches!(number, 3820 | 3930 | 4820 | 4930 | 5820 | 5930 | 6800 | 6850)
+    let of_four = |number: u32, rest: &str| match rest {
+        "" | "k" => matches!(number, 3820 | 3930 | 4820 | 4930 | 5820 | 5930 | 6800 | 6850 | 6900),
+        _ => rest.starts_with('x') && !matches!(number, 7640 | 7740),
     };
     for word in words {
         let own = ["i3-", "i5-", "i7-", "i9-"].iter().find_map(|begin| word.strip_prefix(begin));
         if let Some(own) = own {
             let digits = own.bytes().take_while(u8::is_ascii_digit).count();
             let number: u32 = own[..digits].parse().ok()?;
-            return (digits >= 4 && !of_four(number, &own[digits..])).then_some((Core, number));
+            let family = if of_four(number, &own[digits..]) { CoreX } else { Core };
+            return (digits >= 4).then_some((family, number));
         }
         if let Some((number, _)) = word.strip_prefix(['x', 'l']).and_then(number)
             && number / 100 == 34
@@ -188,11 +227,25 @@ fn core(name: &str, words: &[&str]) -> Option<(Family, u32)> {
     if name.contains("pentium") && words.iter().any(is_d1500) {
         return Some((XeonD1500, 0));
     }
-    match (words.contains(&"ryzen"), words.contains(&"threadripper")) {
-        (true, false) => Some((Ryzen, 0)),
-        (true, true) => words.contains(&"pro").then_some((ThreadripperPro, 0)),
-        _ => None,
+    words.contains(&"ryzen").then(|| ryzen(words))?
+}
+
+/// `Ryzen 9 7900X`, `Ryzen Threadripper 3990X`, `Ryzen Threadripper PRO 5975WX`.
+fn ryzen(words: &[&str]) -> Option<(Family, u32)> {
+    let numbers = || words.iter().filter_map(|word| number(word));
+    if words.contains(&"threadripper") {
+        let own = numbers().next().map_or(0, |(number, _)| number);
+        let is_first = matches!(own / 1000, 1..=3);
+        return match words.contains(&"pro") {
+            true => Some((ThreadripperPro, own)),
+            false => is_first.then_some((Threadripper, own)),
+        };
     }
+    let is_desktops = |(number, rest): &(u32, &str)| {
+        matches!(number, 7600 | 7700 | 7800 | 7900 | 7950) && matches!(*rest, "" | "x" | "x3d")
+    };
+    let own = numbers().find(is_desktops);
+    Some(own.map_or((Ryzen, 0), |(number, _)| (Ryzen7000, number)))
 }
 
 /// `i3 CPU 540`, `i5 CPU 750`, `i7 CPU 870`: those before numbers of four digits, two channels
@@ -204,10 +257,14 @@ fn first_core(words: &[&str]) -> Option<u32> {
     matches!((*kind, number / 100), ("i3", 5) | ("i5", 6 | 7) | ("i7", 8)).then_some(number)
 }
 
-/// `X5570`, `E5620`, `L5640`, `W5590`.
+/// `X5570`, `E5620`, `L5640`, `W5590`, `X7560`.
 fn nehalem(word: &str) -> Option<(Family, u32)> {
     let (number, _) = word.strip_prefix(['x', 'e', 'l', 'w']).and_then(number)?;
-    matches!(number / 100, 55 | 56).then_some((Nehalem, number))
+    match number / 100 {
+        55 | 56 => Some((Nehalem, number)),
+        65 | 75 => Some((NehalemEx, number)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -220,27 +277,31 @@ mod tests {
             ("Intel(R) Xeon(R) Gold 6132 CPU @ 2.60GHz", Skylake, Some(2666)),
             ("Intel(R) Xeon(R) Gold 5220R CPU @ 2.20GHz", CascadeLake, Some(2666)),
             ("Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", IceLake, Some(3200)),
-            ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", CooperLake, None),
+            ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", CooperLake, Some(2933)),
             ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", SandyBridgeEp, Some(1600)),
             ("Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz", BroadwellEp, Some(2133)),
-            ("Intel(R) Xeon(R) CPU E5-2420 0 @ 1.90GHz", SandyBridgeEn, None),
-            ("Intel(R) Xeon(R) CPU E5-4650 v2 @ 2.4GHz", IvyBridgeEp, None),
-            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", XeonE, None),
-            ("Intel(R) Xeon(R) CPU E31240 @ 3.30GHz", XeonE, None),
+            ("Intel(R) Xeon(R) CPU E5-2420 0 @ 1.90GHz", SandyBridgeEn, Some(1333)),
+            ("Intel(R) Xeon(R) CPU E5-4650 v2 @ 2.4GHz", IvyBridgeEp, Some(1866)),
+            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", XeonE, Some(2666)),
+            ("Intel(R) Xeon(R) CPU E31240 @ 3.30GHz", XeonE, Some(1333)),
+            ("Intel(R) Xeon(R) CPU E3-1230 v5 @ 3.40GHz", XeonE, Some(2133)),
             ("Intel(R) Xeon(R) 6369P", XeonE, None),
-            ("Intel(R) Xeon(R) CPU Max 9480", SapphireRapids, None),
+            ("Intel(R) Xeon(R) CPU Max 9480", SapphireRapids, Some(4800)),
             ("Intel(R) Xeon(R) CPU D-1541 @ 2.10GHz", XeonD1500, None),
-            ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", XeonD2000, None),
-            ("Intel(R) Xeon(R) W-2145 CPU @ 3.70GHz", XeonW2000, None),
-            ("Intel(R) Xeon(R) W-3245M CPU @ 3.20GHz", XeonW3000, None),
+            ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", XeonD2000, Some(2133)),
+            ("Intel(R) Xeon(R) D-1736NT CPU @ 2.70GHz", XeonD1700, Some(2666)),
+            ("Intel(R) Xeon(R) W-2145 CPU @ 3.70GHz", XeonW2000, Some(2666)),
+            ("Intel(R) Xeon(R) W-3245M CPU @ 3.20GHz", XeonW3000, Some(2933)),
             ("Intel(R) Xeon(R) CPU           X3430  @ 2.40GHz", Core, None),
             ("Intel(R) Core(TM) i7-6700TE CPU @ 2.40GHz", Core, None),
             ("13th Gen Intel(R) Core(TM) i9-13900H", Core, None),
             ("Intel(R) Core(TM) i3 CPU         540  @ 3.07GHz", Core, None),
             ("Intel(R) Core(TM) i7 CPU         870  @ 2.93GHz", Core, None),
             ("Intel(R) Pentium(R) CPU G4400 @ 3.30GHz", Core, None),
-            ("AMD Ryzen 9 7900X 12-Core Processor", Ryzen, None),
-            ("AMD Ryzen Threadripper PRO 5975WX 32-Cores", ThreadripperPro, None),
+            ("AMD Ryzen 9 7900X 12-Core Processor", Ryzen7000, Some(5200)),
+            ("AMD Ryzen 7 7840HS w/ Radeon 780M Graphics", Ryzen, None),
+            ("AMD Ryzen Threadripper 3990X 64-Core Processor", Threadripper, Some(3200)),
+            ("AMD Ryzen Threadripper PRO 5975WX 32-Cores", ThreadripperPro, Some(3200)),
             ("AMD EPYC 4344P 8-Core Processor", Epyc4000, Some(5200)),
             ("AMD EPYC 4565P 16-Core Processor", Epyc4000, Some(5600)),
             ("AMD EPYC 3151 4-Core Processor", Epyc3000, None),
@@ -250,10 +311,19 @@ mod tests {
             ("Ampere(R) Altra(R) Max Processor", Altra, Some(3200)),
             ("AmpereOne(R) A192-32X", AmpereOne, Some(5200)),
             ("AmpereOne(R) M A192-26M", AmpereOneM, Some(5600)),
-            ("Intel(R) Xeon(R) CPU D-1622 @ 2.60GHz", XeonD1500, None),
+            ("Intel(R) Xeon(R) CPU D-1622 @ 2.60GHz", XeonD1500, Some(2133)),
             ("Intel(R) Pentium(R) CPU D1508 @ 2.20GHz", XeonD1500, None),
             ("Intel(R) Xeon(R) 6990E+", ClearwaterForest, Some(8000)),
-            ("Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz", Nehalem, None),
+            ("Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz", Nehalem, Some(1333)),
+            ("Intel(R) Xeon(R) CPU           X7560  @ 2.27GHz", NehalemEx, Some(1066)),
+            ("Intel(R) Xeon(R) CPU E7- 4850  @ 2.00GHz", NehalemEx, Some(1066)),
+            ("Intel(R) Xeon(R) CPU E7-L8867  @ 2.13GHz", NehalemEx, Some(1066)),
+            ("Intel(R) Core(TM) i9-7900X CPU @ 3.30GHz", CoreX, Some(2666)),
+            ("Intel(R) Core(TM) i7-5820K CPU @ 3.30GHz", CoreX, Some(2133)),
+            ("Intel(R) Core(TM) i7-3820QM CPU @ 2.70GHz", Core, None),
+            ("AWS Graviton3", Graviton, None),
+            ("AWS Graviton4", Graviton4, None),
+            ("AWS Graviton5", Graviton4, None),
             ("Intel(R) Xeon(R) 6746E", Xeon6Small, Some(6400)),
             ("INTEL(R) XEON(R) 6520P", Xeon6Small, Some(6400)),
             ("Intel(R) Xeon(R) 6787P", Xeon6Small, Some(6400)),
@@ -274,12 +344,15 @@ mod tests {
             "Gold 6é32",
             "pc-q35",
             "Intel(R) Xeon(R) 6553P-B",
-            "Intel(R) Core(TM) i9-7900X CPU @ 3.30GHz",
-            "Intel(R) Core(TM) i7-5820K CPU @ 3.30GHz",
             "Intel(R) Core(TM) i7 CPU 920 @ 2.67GHz",
             "Intel(R) Core(TM) i7 CPU       Q 820  @ 1.73GHz",
             "Intel(R) Core(TM) i5 CPU",
-            "AMD Ryzen Threadripper 3990X 64-Core Processor",
+            "AMD Ryzen Threadripper 7980X 64-Cores",
+            "AWS Graviton",
+            "Intel(R) Xeon(R) CPU E7-4890 v2 @ 2.80GHz",
+            "Intel(R) Xeon(R) CPU E5-2428L v3 @ 1.80GHz",
+            "Intel(R) Xeon(R) D-1736 CPU @ 2.30GHz",
+            "Pentium(R) Dual-Core  CPU      E5500  @ 2.80GHz",
             "AmpereOne(R) A192",
             "Intel(R) Xeon(R) 6787P+",
             "Intel(R) Pentium(R) D CPU 2.80GHz",

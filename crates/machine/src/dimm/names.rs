@@ -1,9 +1,10 @@
 //! Names of slots taken apart by patterns, so that a platform's rule is data.
 //!
 //! A pattern is text with placeholders: `{socket}`, `{socket-letter}`, `{number}` (of the slot,
-//! counted over channels), `{node}`, `{controller}`, `{channel}`, `{channel-letter}`, `{slot}`,
-//! `{slot-letter}`; one digit each: `{socket-digit}`, `{channel-digit}`, `{slot-digit}`; of no
-//! meaning: `{any}`, `{any-letter}`. Case does not matter, nor how many blanks stand between words.
+//! counted over channels), `{number-letter}`, `{card}`, `{node}`, `{controller}`, `{channel}`,
+//! `{channel-letter}`, `{slot}`, `{slot-letter}`; one digit each: `{socket-digit}`,
+//! `{channel-digit}`, `{slot-digit}`; of no meaning: `{any}`, `{any-letter}`. Case does not matter,
+//! nor how many blanks stand between words.
 
 /// What a name says; letters count from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,6 +12,7 @@ pub struct Fields {
     pub socket: Option<u32>,
     pub socket_letter: Option<u32>,
     pub number: Option<u32>,
+    pub card: Option<u32>,
     pub node: Option<u32>,
     pub controller: Option<u32>,
     pub channel: Option<u32>,
@@ -43,7 +45,8 @@ pub fn fields(pattern: &str, name: &str) -> Option<Fields> {
             "slot-letter" => &mut found.slot,
             "socket" => &mut found.socket,
             "socket-letter" => &mut found.socket_letter,
-            "number" => &mut found.number,
+            "number" | "number-letter" => &mut found.number,
+            "card" => &mut found.card,
             "node" => &mut found.node,
             "channel" => &mut found.channel,
             "channel-letter" => &mut found.channel_letter,
@@ -62,6 +65,7 @@ impl Fields {
             socket: self.socket.or(other.socket),
             socket_letter: self.socket_letter.or(other.socket_letter),
             number: self.number.or(other.number),
+            card: self.card.or(other.card),
             node: self.node.or(other.node),
             controller: self.controller.or(other.controller),
             channel: self.channel.or(other.channel),
@@ -97,6 +101,8 @@ mod tests {
         assert_eq!((found.socket, found.channel, found.slot), (Some(1), Some(2), Some(1)));
         let found = fields("proc {socket} dimm {number}{any-letter}", "PROC 2 DIMM 4H").expect("matches");
         assert_eq!((found.socket, found.number, found.slot), (Some(2), Some(4), None));
+        let found = fields("board {card}, dimm {any}{number-letter}", "Board 3, DIMM 6B").expect("matches");
+        assert_eq!((found.card, found.number), (Some(3), Some(1)));
         for (pattern, name) in [
             ("{socket-letter}{number}", "B7x"),
             ("{socket-letter}{number}", ""),

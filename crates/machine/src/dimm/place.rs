@@ -141,7 +141,11 @@ fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
         [] => Some(Fields::default()),
         _ => patterns.iter().find_map(|pattern| fields(pattern, name)),
     };
-    Some(by(rule.locators, &dimm.locator)?.or(by(rule.banks, &dimm.bank)?))
+    let fields = by(rule.locators, &dimm.locator)?.or(by(rule.banks, &dimm.bank)?);
+    let (Some((each, slots)), Some(card)) = (rule.cards, fields.card) else { return Some(fields) };
+    let card = card.checked_sub(1)?;
+    let number = fields.number? + card % each * slots;
+    Some(Fields { socket: Some(card / each), number: Some(number), ..fields })
 }
 
 /// Letters of channels from 0, of which some boards leave out the I, so that nobody reads a 1.

@@ -32,6 +32,9 @@ pub struct Rule {
     pub is_alone: bool,
     /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
     pub each: Option<u32>,
+    /// Where slots sit on cards: cards of each processor and slots of a card; names count both
+    /// from 1.
+    pub cards: Option<(u32, u32)>,
     /// For processors without a memory controller: the memory is the chipset's, which they share,
     /// and stands as socket 0.
     pub is_chipsets: bool,
@@ -56,6 +59,7 @@ pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static 
         first_number: 1,
         is_alone: false,
         each: None,
+        cards: None,
         is_chipsets: false,
         layout,
         source,
@@ -108,8 +112,18 @@ impl Rule {
         Rule { each: Some(slots), ..self }
     }
 
+    pub(super) const fn cards(self, each: u32, slots: u32) -> Rule {
+        Rule { cards: Some((each, slots)), ..self }
+    }
+
     pub(super) const fn of_chipset(self) -> Rule {
         Rule { is_chipsets: true, ..self }
+    }
+
+    /// Whether an inventory of a board that it is for was seen: of the fixtures or of linuxhw/DMI's
+    /// servers.
+    pub fn is_seen(&self) -> bool {
+        !UNSEEN.contains(&self.family)
     }
 
     /// It is not known which slot of a channel is filled first.
@@ -117,6 +131,23 @@ impl Rule {
         Rule { is_order_known: false, ..self }
     }
 }
+
+/// Rules that rest on their documents alone: no inventory was seen for which they hold.
+pub(super) const UNSEEN: &[&str] = &[
+    "Dell PowerEdge nodes and blades, 14th generation (Xeon Scalable)",
+    "HPE Synergy 480 Gen10 (Xeon Scalable)",
+    "Lenovo ThinkEdge SE455 V3 (EPYC 8004)",
+    "Lenovo ThinkSystem SD630 V2 (Xeon Scalable)",
+    "Lenovo ThinkSystem SR680a V3 (Xeon Scalable)",
+    "Lenovo ThinkSystem V3 (EPYC 9004)",
+    "Lenovo ThinkSystem V3 (Xeon Scalable)",
+    "Lenovo ThinkSystem V3 nodes (EPYC 9004)",
+    "Lenovo ThinkSystem V3 nodes (Xeon Scalable)",
+    "Lenovo ThinkSystem V4 (Xeon 6)",
+    "Oracle Server X9-2 (Xeon Scalable)",
+    "channel's letter and slot, bank NODE (Amazon EC2)",
+    "locator CPU Channel DIMM (Amazon EC2)",
+];
 
 /// From what a name says to channel and slot.
 #[derive(Debug)]

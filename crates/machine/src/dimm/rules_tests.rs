@@ -3,6 +3,8 @@
 
 use super::*;
 
+mod documents;
+mod dumps;
 mod makers;
 mod names;
 mod told;

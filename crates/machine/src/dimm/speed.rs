@@ -86,9 +86,15 @@ const R7910: &str = "Dell Precision Rack 7910 owner's manual, memory population"
 const M830: &str = "Dell PowerEdge M830 and NX3230 owner's manuals, supported configurations";
 const S2600CW: &str = "Intel S2600CW technical product specification, DDR4 support with Xeon E5-2600 v4";
 const SR630_V3: &str = "Lenovo SR630 V3 maintenance manual and Dell R860 supported memory matrix";
-const ENGENIUS: &str = "EnGenius EAS2210 user guide, memory support (Xeon 6: 6400 with one, 5200 with two)";
+const XC750XA: &str = "Dell XC750xa manual, supported memory matrix";
+const CH225_V5: &str = "Huawei CH225 V5, 2488 V5 and 5288 V5 white papers, DDR4 memory specifications";
+const X3650_M5: &str = "Lenovo System x3650 M5 guide, DDR4 LRDIMM speed by DIMMs in a channel";
+const AM5: &str =
+    "AMD's specification of Ryzen 7000: DDR5-5200 with one module a channel, DDR5-3600 with two";
+const X410C_M8: &str = "Cisco UCS X410c M8 spec sheet and EnGenius EAS2210 user guide, memory (Xeon 6: 6400 with one, 5200 with two)";
 
-/// The first row that holds counts.
+/// The first row that holds counts. Where a row has the processor's own limit, a document says that
+/// more modules do not slow it.
 const BY_MODULES: &[Limit] = &[
     limit(Family::Nehalem, 1, QUAD, 1066, T410),
     limit(Family::Nehalem, 2, QUAD, 800, T410),
@@ -109,16 +115,21 @@ const BY_MODULES: &[Limit] = &[
     limit(Family::HaswellEp, 3, RDIMM, 1866, R7910),
     limit(Family::HaswellEp, 3, LRDIMM, 1866, X240_M5),
     limit(Family::BroadwellEp, 2, RDIMM, 2133, S2600CW),
+    limit(Family::BroadwellEp, 2, LRDIMM, 2400, X3650_M5),
     limit(Family::BroadwellEp, 3, RDIMM, 1866, M830),
     limit(Family::BroadwellEp, 3, LRDIMM, 2133, M830),
-    limit(Family::CascadeLake, 2, ANY, 2666, MATRICES),
+    limit(Family::Skylake, 2, ANY, 2666, CH225_V5),
+    limit(Family::CascadeLake, 2, ANY, 2666, CH225_V5),
+    limit(Family::IceLake, 2, RDIMM, 3200, XC750XA),
+    limit(Family::IceLake, 2, LRDIMM, 3200, XC750XA),
     limit(Family::Naples, 2, ANY, 2400, MATRICES),
     limit(Family::Rome, 2, ANY, 2933, MATRICES),
     limit(Family::Milan, 2, ANY, 2933, MATRICES),
     limit(Family::SapphireRapids, 2, ANY, 4400, SR630_V3),
     limit(Family::EmeraldRapids, 2, RDIMM, 4400, MATRICES),
     limit(Family::Genoa, 2, RDIMM, 3600, MATRICES),
-    limit(Family::Xeon6Small, 2, RDIMM, 5200, ENGENIUS),
+    limit(Family::Xeon6Small, 2, RDIMM, 5200, X410C_M8),
+    limit(Family::Ryzen7000, 2, ANY, 3600, AM5),
 ];
 
 /// Modules that run slower than they can: rated and running at the same speeds.
@@ -273,6 +284,58 @@ mod tests {
         found.likely_cause
     }
 
+    type Row = (Family, u32, Buffer, u32);
+
+    /// Rows of the table, and the inventories of linuxhw/DMI's servers that run into them; of a new
+    /// row it is said here whether one does.
+    const SEEN: &[(Row, u32)] = &[
+        ((Family::Nehalem, 3, ANY, 800), 17),
+        ((Family::SandyBridgeEp, 2, LRDIMM, 1333), 1),
+        ((Family::SandyBridgeEp, 1, QUAD, 1066), 1),
+        ((Family::SandyBridgeEp, 3, RDIMM, 1066), 8),
+        ((Family::SandyBridgeEp, 3, RDIMM, 1333), 1),
+        ((Family::IvyBridgeEp, 3, RDIMM, 1066), 2),
+        ((Family::HaswellEp, 3, RDIMM, 1600), 1),
+        ((Family::HaswellEp, 3, LRDIMM, 1866), 1),
+        ((Family::BroadwellEp, 2, RDIMM, 2133), 2),
+        ((Family::BroadwellEp, 3, RDIMM, 1866), 1),
+        ((Family::CascadeLake, 2, ANY, 2666), 4),
+        ((Family::Milan, 2, ANY, 2933), 1),
+        ((Family::Ryzen7000, 2, ANY, 3600), 12),
+    ];
+    const UNSEEN: &[Row] = &[
+        (Family::Nehalem, 1, QUAD, 1066),
+        (Family::Nehalem, 2, QUAD, 800),
+        (Family::Nehalem, 2, ANY, 1066),
+        (Family::SandyBridgeEp, 1, LRDIMM, 1333),
+        (Family::SandyBridgeEp, 3, LRDIMM, 1066),
+        (Family::SandyBridgeEp, 2, QUAD, 800),
+        (Family::SandyBridgeEp, 1, QUAD, 1333),
+        (Family::SandyBridgeEp, 2, QUAD, 1066),
+        (Family::HaswellEp, 2, RDIMM, 1866),
+        (Family::HaswellEp, 3, RDIMM, 1866),
+        (Family::BroadwellEp, 2, LRDIMM, 2400),
+        (Family::BroadwellEp, 3, LRDIMM, 2133),
+        (Family::Skylake, 2, ANY, 2666),
+        (Family::IceLake, 2, RDIMM, 3200),
+        (Family::IceLake, 2, LRDIMM, 3200),
+        (Family::Naples, 2, ANY, 2400),
+        (Family::Rome, 2, ANY, 2933),
+        (Family::SapphireRapids, 2, ANY, 4400),
+        (Family::EmeraldRapids, 2, RDIMM, 4400),
+        (Family::Genoa, 2, RDIMM, 3600),
+        (Family::Xeon6Small, 2, RDIMM, 5200),
+    ];
+
+    #[test]
+    fn rows_without_an_inventory_are_named() {
+        let seen = SEEN.iter().filter(|(_, count)| *count > 0).map(|(row, _)| *row);
+        let named: Vec<_> = seen.chain(UNSEEN.iter().copied()).collect();
+        let rows = BY_MODULES.iter().map(|row| (row.family, row.modules, row.buffer, row.mts));
+        assert_eq!(named.len(), BY_MODULES.len());
+        assert!(rows.into_iter().all(|row| named.iter().filter(|one| **one == row).count() == 1));
+    }
+
     #[test]
     fn limits_by_modules_a_channel() {
         for (name, count, reduced, rated, runs, expected) in [
@@ -315,6 +378,7 @@ mod tests {
             ("Intel(R) Xeon(R) Gold 6448Y", 1, RDIMM, 4800, 4400, None),
             ("Intel(R) Xeon(R) 6746E", 2, RDIMM, 6400, 5200, Some("2 DPC limit for RDIMM (5200)")),
             ("AMD EPYC 9755 128-Core Processor", 2, RDIMM, 6400, 4400, None),
+            ("AMD Ryzen 9 7950X 16-Core Processor", 2, ANY, 5600, 3600, Some("2 DPC limit (3600)")),
             (
                 "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz",
                 2,
@@ -360,9 +424,9 @@ mod tests {
         };
         let gold = "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz";
         for (name, each, rated, runs, is_whole, words) in [
-            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", 1, 3200, 2666, true, "drives is not known"),
-            ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", 1, 2666, 2133, true, "drives is not known"),
-            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 1, 1600, 1333, true, "drives is not known"),
+            ("Intel(R) Xeon(R) 6369P", 1, 5600, 4800, true, "drives is not known"),
+            ("Intel(R) Xeon(R) CPU E5640 @ 2.67GHz", 1, 1600, 1333, true, "drives is not known"),
+            ("AWS Graviton3", 1, 5600, 4800, true, "drives is not known"),
             ("HUAWEI Kunpeng 920 5250", 1, 2933, 2666, true, "drives is not known"),
             ("INTEL(R) XEON(R) GOLD 6538Y+", 1, 5600, 5200, true, "drives is not known"),
             ("AMD EPYC 9755 128-Core Processor", 2, 6400, 4400, true, "2 modules a channel"),
@@ -394,6 +458,19 @@ mod tests {
         let found = causes("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz", uneven, true);
         let is_limit = |(_, _, cause): &(u32, u32, Cause)| matches!(cause, Cause::Modules(words, _) if words.contains("2 DPC limit"));
         assert!(found.len() == 2 && found.iter().all(is_limit), "{found:?}");
+        for (name, rated, runs) in [
+            ("Intel(R) Xeon(R) E-2288G CPU @ 3.70GHz", 3200, 2666),
+            ("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz", 2666, 2133),
+            ("Intel(R) Xeon(R) CPU X5650 @ 2.67GHz", 1600, 1333),
+            ("Intel(R) Xeon(R) CPU E7- 4870 @ 2.40GHz", 1333, 1066),
+        ] {
+            let found = causes(name, modules(0, 1, rated, runs).collect(), true);
+            assert_eq!(found, [(rated, runs, Cause::Processor)], "{name}");
+        }
+        // A document says that two modules are as fast as one.
+        let ice_lake = "Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz";
+        let two = causes(ice_lake, modules(0, 2, 3200, 2933).collect(), true);
+        assert_eq!(two, [(3200, 2933, Cause::Unexplained)]);
         let one = causes("INTEL(R) XEON(R) GOLD 6530", modules(0, 1, 5600, 4800).collect(), true);
         assert_eq!(one, [(5600, 4800, Cause::Processor)]);
         assert_eq!(

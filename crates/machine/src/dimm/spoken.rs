@@ -140,13 +140,31 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "CPU_CD (Inspur)",
         Layout::Named,
-        "the locator's own words, as on Inspur NF5280M6: CPU<processor>_C<channel>D<slot>",
+        "the locator's own words, as on Inspur NF5280M6: CPU<processor>_C<channel>D<slot>; with CH and a stroke on Intel's \
+         Forest City (Intel PerfSpect)",
     )
     .locators(&[
         "cpu{socket}_c{channel}d{slot}",
         "cpu{socket}_ch{channel}_d{slot}",
         "cpu{socket}_ch{channel}d{slot}",
+        "cpu{socket} ch{channel}/d{slot}",
     ]),
+    rule(
+        "locator CPU Channel DIMM (Amazon EC2)",
+        Layout::Named,
+        "the locator's own words, as on c6i.metal by Intel PerfSpect: CPU1 Channel7 DIMM1",
+    )
+    .by(&["amazon"])
+    .locators(&["cpu{socket} channel{channel} dimm{slot}"]),
+    rule(
+        "channel's letter and slot, bank NODE (Amazon EC2)",
+        Layout::Named,
+        "the names' own words, as on c5.metal by Intel PerfSpect: bank NODE 1 and 2, letters that go on over both, without an I",
+    )
+    .by(&["amazon"])
+    .locators(&["dimm_{channel-letter}{slot}"])
+    .banks(&["node {socket}"])
+    .counting_from_one(),
     rule(
         "P-DIMM and a channel's letter (Supermicro)",
         Layout::Named,

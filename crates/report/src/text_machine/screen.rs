@@ -36,9 +36,18 @@ pub fn screen(machine: &Machine) -> Screen {
             listed(all)
         ),
     };
+    let in_doubt: Vec<&str> =
+        machine.archive.iter().flat_map(|archive| &archive.in_doubt).map(String::as_str).collect();
+    let unknown = match machine.dimms.is_empty() || machine.cpus.model.is_some() {
+        true => "Nothing says which CPUs it has.",
+        false => "Only its memory modules are described.",
+    };
     let decides = match verdict {
-        Readiness::CannotTell if machine.dimms.is_empty() => "Nothing says which CPUs it has.".to_string(),
-        Readiness::CannotTell => "Only its memory modules are described.".to_string(),
+        Readiness::CannotTell if !in_doubt.is_empty() => format!(
+            "Its sources contradict each other in {}: they are of several machines, or were changed. Collect it anew.",
+            listed(&in_doubt)
+        ),
+        Readiness::CannotTell => unknown.to_string(),
         Readiness::NotReady => {
             format!("{} Mend this first: every figure would show it.", disturb(&problems))
         }
@@ -49,8 +58,10 @@ pub fn screen(machine: &Machine) -> Screen {
         }
         Readiness::Ready => "Nothing was found that will disturb what is measured.".to_string(),
     };
-    let clean = readiness::clean(machine);
+    let clean = if in_doubt.is_empty() { readiness::clean(machine) } else { Vec::new() };
     let clean = (!clean.is_empty()).then(|| format!("{}.", capital(&clean.join(", "))));
+    let is_part = verdict != Readiness::CannotTell && machine.cpus.online.is_empty();
+    let part = is_part.then(|| unknown.to_string());
     // Each contradiction of sources has a line, beside the others.
     let apart = machine.archive.as_ref().map_or(0, |archive| archive.contradictions.len());
     findings.truncate(FINDINGS + apart);
@@ -65,7 +76,7 @@ pub fn screen(machine: &Machine) -> Screen {
             Readiness::NotReady => Tone::Bad,
             Readiness::Ready => Tone::Good,
         },
-        sentences: [Some(decides), clean].into_iter().flatten().collect(),
+        sentences: [Some(decides), clean, part].into_iter().flatten().collect(),
         blocks: vec![Block::Table(table(machine))],
         findings,
         ..Screen::default()
@@ -88,7 +99,7 @@ fn table(machine: &Machine) -> Table {
         ("processor", facts::processor(machine)),
         ("CPUs", cpus(machine)),
         ("caches", caches(machine)),
-        ("memory", facts::memory(machine).filter(|_| machine.memory.total_bytes.is_some())),
+        ("memory", memory(machine)),
         ("modules", facts::modules(machine)),
         ("NUMA", of_many(machine.nodes.len())),
         ("huge pages", facts::huge_pages(machine)),
@@ -162,6 +173,14 @@ fn fitting(fact: &str) -> Option<String> {
     let open = kept.matches('(').count() != kept.matches(')').count();
     let kept = if open { kept.rsplit_once(" (").map_or("", |(before, _)| before) } else { kept };
     (!kept.is_empty()).then(|| kept.to_string())
+}
+
+/// What the kernel has, or what was counted without it.
+fn memory(machine: &Machine) -> Option<String> {
+    let counted = machine.archive.as_ref().and_then(|archive| archive.installed_bytes);
+    facts::memory(machine)
+        .filter(|_| machine.memory.total_bytes.is_some())
+        .or_else(|| counted.map(|bytes| format!("{} installed", facts::size(bytes))))
 }
 
 fn cpus(machine: &Machine) -> Option<String> {

@@ -83,12 +83,12 @@ impl Files {
         }
     }
 
-    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+    pub(crate) fn names(&self, folder: &str, most: usize) -> Vec<String> {
         let place = self.resolve(folder).unwrap_or_default();
         match self.at(&place) {
             _ if place.is_empty() && Files::parts(folder).is_none_or(|parts| !parts.is_empty()) => Vec::new(),
-            None if place.is_empty() => self.0.keys().cloned().collect(),
-            Some(Node::Folder(inner)) => inner.keys().cloned().collect(),
+            None if place.is_empty() => self.0.keys().take(most).cloned().collect(),
+            Some(Node::Folder(inner)) => inner.keys().take(most).cloned().collect(),
             _ => Vec::new(),
         }
     }
@@ -188,9 +188,10 @@ mod tests {
         assert_eq!(files.bytes("/dmidecode", 0), Err(Errno::FBIG));
         assert_eq!(files.real("/proc/self").as_deref(), Some("/proc/4711"));
         assert_eq!(files.link("/proc/self").as_deref(), Some("4711"));
-        assert_eq!(files.names("/proc/self"), ["mounts"]);
-        assert_eq!(files.names("/proc"), ["4711", "mounts", "self"]);
-        assert_eq!(files.names("/").len(), 6);
-        assert!(files.names("/none").is_empty() && files.names("/dmidecode").is_empty());
+        assert_eq!(files.names("/proc/self", 9), ["mounts"]);
+        assert_eq!(files.names("/proc", 9), ["4711", "mounts", "self"]);
+        assert_eq!(files.names("/", 9).len(), 6);
+        assert_eq!(files.names("/", 2).len(), 2);
+        assert!(files.names("/none", 9).is_empty() && files.names("/dmidecode", 9).is_empty());
     }
 }

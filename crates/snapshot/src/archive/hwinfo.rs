@@ -77,6 +77,7 @@ fn read(bytes: &[u8], told: &mut Told) {
     let mut open: Option<u32> = None;
     let mut class = "";
     let (mut cpus, mut modules) = (0usize, 0usize);
+    let (mut vendor, mut memory): (Option<&str>, Option<u64>) = (None, None);
     for line in text.lines() {
         let depth = line.len() - line.trim_start().len();
         let Some((name, value)) = line.trim().split_once(':') else {
@@ -97,7 +98,13 @@ fn read(bytes: &[u8], told: &mut Told) {
                 let model = value.split('"').nth(1).unwrap_or("");
                 if cpus == 1 {
                     told.claim(Subject::Processor, model);
+                    told.processor(vendor, model);
                 }
+            }
+            (2, "Vendor") if class == "cpu" => vendor = Some(value.trim_matches('"')),
+            (2, "Memory Range") if class == "memory" => {
+                // The size below it is rounded to what modules have.
+                memory = end_of(value).map(|end| end / 1024).or(memory);
             }
             (0 | 2, _) if value.starts_with('#') => {
                 let known = STRUCTURES.iter().find(|(known, ..)| *known == name);
@@ -123,9 +130,18 @@ fn read(bytes: &[u8], told: &mut Told) {
     if cpus > 0 {
         told.claim(Subject::Cpus, cpus);
     }
+    if let Some(kilobytes) = memory {
+        told.file("/proc/meminfo", format!("MemTotal: {kilobytes} kB\n"));
+    }
     if modules > 0 {
         told.printout(printout.text());
     }
+}
+
+/// `0x00000000-0x5e298ffff (rw)`: how many bytes there are up to the last.
+fn end_of(range: &str) -> Option<u64> {
+    let last = range.strip_prefix("0x00000000-0x")?.split(' ').next()?;
+    u64::from_str_radix(last, 16).ok()?.checked_add(1)
 }
 
 /// `#4352`

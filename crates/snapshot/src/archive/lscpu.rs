@@ -60,7 +60,9 @@ fn read(bytes: &[u8], told: &mut Told) {
         CpuSet::parse_mask(mask.trim_start_matches("0x"))
     });
     let offline = text("Off-line CPU(s) list").and_then(CpuSet::parse_list);
-    told.file(&format!("{CPUS}/offline"), offline.unwrap_or_default());
+    let offline = offline.unwrap_or_default();
+    let off = offline.len();
+    told.file(&format!("{CPUS}/offline"), offline);
     if let Some(name) = text("Architecture") {
         told.architecture(name);
     }
@@ -81,6 +83,10 @@ fn read(bytes: &[u8], told: &mut Told) {
     nodes(&lines, told);
     vulnerabilities(&lines, told);
     let is_real = |online: &CpuSet| (1..=MOST_CPUS).contains(&online.len());
+    if let Some(all) = count("CPU(s)") {
+        // It counts those that are there, and lists which of them run.
+        told.claim_of("CPU(s)", Subject::Cpus, all.saturating_sub(off));
+    }
     let Some(online) = online.filter(is_real) else { return };
     told.online(&online);
     told.file("/proc/cpuinfo", cpuinfo(&lines, &online));

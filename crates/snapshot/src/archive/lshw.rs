@@ -42,6 +42,7 @@ fn read(bytes: &[u8], told: &mut Told) {
     }
     let mut printout = Printout::default();
     let (mut modules, mut sockets, mut installed) = (0usize, 0usize, 0u64);
+    let mut processors: Vec<&str> = Vec::new();
     for node in nodes {
         let text = |name: &str| node[name].as_str();
         let id = text("id").unwrap_or("");
@@ -49,9 +50,13 @@ fn read(bytes: &[u8], told: &mut Told) {
             "system" => {
                 let vendor = text("vendor");
                 let system = printout.structure(1, "System Information");
-                system.field("Manufacturer", vendor).field("Product Name", text("product"));
+                system.field("Manufacturer", vendor).field("Product Name", text("product").map(product));
                 system.field("Version", text("version"));
-                told.host(id);
+                // `-sanitize` calls every host so.
+                if id != "computer" {
+                    told.host(id);
+                }
+                text("product").into_iter().for_each(|name| told.claim(Subject::Product, product(name)));
             }
             "memory" if id == "firmware" => {
                 let firmware = printout.structure(0, "BIOS Information");
@@ -71,6 +76,7 @@ fn read(bytes: &[u8], told: &mut Told) {
                 // `version` is the processor's name where the tables tell it, else three numbers.
                 let product = text("product").filter(|name| !name.is_empty());
                 processor.field("Version", product.or(text("version")));
+                processors.extend(product);
             }
             "memory" if id == "memory" || id.starts_with("memory:") => {
                 // Some firmware has an array for each processor, and a node each.
@@ -85,6 +91,9 @@ fn read(bytes: &[u8], told: &mut Told) {
             _ => {}
         }
     }
+    if let Some(name) = processors.first() {
+        told.processor(None, name);
+    }
     if installed > 0 {
         told.claim(Subject::Installed, installed);
     }
@@ -94,6 +103,11 @@ fn read(bytes: &[u8], told: &mut Told) {
     if modules > 0 {
         told.printout(printout.text());
     }
+}
+
+/// A product's name without the number that lshw puts behind it in brackets.
+fn product(name: &str) -> &str {
+    name.split(" (").next().unwrap_or(name)
 }
 
 /// `cpu`, `cpu:1`: what is below them is a thread.

@@ -16,11 +16,14 @@ pub(super) const TOOL: Tool = Tool { name: "lstopo", file: "lstopo --of xml", kn
 /// Objects of a topology; the largest machine has some ten thousand.
 const MOST: usize = 1 << 20;
 
-fn knows(bytes: &[u8]) -> bool {
+/// Whether it is the begin of one, whatever became of the rest.
+pub(super) fn begins(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
-    head.trim_start_matches('\u{feff}').trim_start().starts_with('<')
-        && head.contains("<topology")
-        && String::from_utf8_lossy(bytes).contains("type=\"Machine\"")
+    head.trim_start_matches('\u{feff}').trim_start().starts_with('<') && head.contains("<topology")
+}
+
+fn knows(bytes: &[u8]) -> bool {
+    begins(bytes) && String::from_utf8_lossy(bytes).contains("type=\"Machine\"")
 }
 
 type Attributes = BTreeMap<String, String>;

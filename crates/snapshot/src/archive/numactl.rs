@@ -27,7 +27,7 @@ fn read(bytes: &[u8], told: &mut Told) {
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            ["available:", count, "nodes", ..] => told.claim(Subject::Nodes, count),
+            ["available:", count, "nodes", ..] => told.claim_of("available", Subject::Nodes, count),
             ["node", "distances:"] => is_matrix = true,
             ["node", node, "cpus:", list @ ..] => {
                 let Ok(node) = node.parse() else { continue };
@@ -59,6 +59,9 @@ fn read(bytes: &[u8], told: &mut Told) {
     }
     for (node, cpus) in &cpus {
         told.node(*node, "cpulist", cpus);
+    }
+    if !cpus.is_empty() {
+        told.claim(Subject::Nodes, cpus.len());
     }
     memory.filter(|bytes| *bytes > 0).into_iter().for_each(|bytes| told.claim(Subject::Memory, bytes));
     let online = CpuSet::union_of(cpus.values());

@@ -5,10 +5,12 @@
 //! names the command or the file. The shape is that which `supportconfig.rc` of supportutils writes
 //! (read there, not copied); it leaves out empty lines of files, and those that begin with `#`.
 
+use std::collections::BTreeMap;
+
 use model::Entry;
 
 use super::files::Node;
-use super::{Files, LONGEST, Layout, Output};
+use super::{Files, LONGEST, Layout, MOST_PRINTED, Opened, Output, is_of_tool};
 use crate::tree::Tree;
 
 pub(super) const LAYOUT: Layout = Layout { name: "supportconfig", sign: "basic-environment.txt", open };
@@ -26,9 +28,8 @@ pub(super) const FILES: &[&str] = &[
     "sysfs.txt",
 ];
 
-fn open(tree: Tree) -> (Tree, Vec<Output>) {
-    let mut files = Files::new();
-    let mut found = Vec::new();
+fn open(tree: Tree) -> Opened {
+    let mut taken = Taken { files: Files::new(), outputs: Vec::new(), members: BTreeMap::new() };
     for name in FILES {
         let text = match tree.read_up_to(&format!("/{name}"), LONGEST) {
             Some(Entry::Text(text)) => text,
@@ -36,10 +37,18 @@ fn open(tree: Tree) -> (Tree, Vec<Output>) {
             _ => continue,
         };
         for section in sections(&text) {
-            take(&section, name, &mut files, &mut found);
+            taken.take(&section, name);
         }
     }
-    (Tree::of_files(files), found)
+    Opened { tree: Tree::of_files(taken.files), outputs: taken.outputs, members: taken.members }
+}
+
+/// What sections told so far.
+struct Taken {
+    files: Files,
+    outputs: Vec<Output>,
+    /// The file in which a path's section stands.
+    members: BTreeMap<String, String>,
 }
 
 struct Section<'a> {
@@ -67,33 +76,43 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     found
 }
 
-fn take(section: &Section, name: &str, files: &mut Files, found: &mut Vec<Output>) {
-    let mut words = section.title.split_whitespace();
-    let first = words.next().unwrap_or("");
-    let is_command = section.kind == "Command";
-    let program = first.rsplit('/').next().unwrap_or(first);
-    match (is_command, program, words.next()) {
-        (false, _, None) => keep(files, first, section.body),
-        (true, "cat", Some(path)) if words.next().is_none() => keep(files, path, section.body),
-        // `grep -H . /sys/devices/system/cpu/vulnerabilities/*`
-        (true, "grep", Some("-H")) => {
-            for (path, value) in section.body.lines().filter_map(|line| line.split_once(':')) {
-                keep(files, path, value);
+impl Taken {
+    fn take(&mut self, section: &Section, name: &str) {
+        let mut words = section.title.split_whitespace();
+        let first = words.next().unwrap_or("");
+        let is_command = section.kind == "Command";
+        let program = first.rsplit('/').next().unwrap_or(first);
+        match (is_command, program, words.next()) {
+            (false, _, None) => self.keep(first, section.body, name),
+            (true, "cat", Some(path)) if words.next().is_none() => self.keep(path, section.body, name),
+            // `grep -H . /sys/devices/system/cpu/vulnerabilities/*`
+            (true, "grep", Some("-H")) => {
+                for (path, value) in section.body.lines().filter_map(|line| line.split_once(':')) {
+                    self.keep(path, value, name);
+                }
             }
+            (true, ..) if is_of_tool(program) => {
+                let known = self.outputs.iter().filter(|known| known.command == program);
+                if known.count() < MOST_PRINTED {
+                    self.outputs.push(Output {
+                        command: program.to_string(),
+                        source: name.to_string(),
+                        bytes: section.body.as_bytes().to_vec(),
+                    });
+                }
+            }
+            _ => {}
         }
-        (true, ..) => found.push(Output {
-            command: program.to_string(),
-            source: name.to_string(),
-            bytes: section.body.as_bytes().to_vec(),
-        }),
-        _ => {}
     }
-}
 
-/// A file of /proc or /sys, as it was told first.
-fn keep(files: &mut Files, path: &str, body: &str) {
-    let of_machine = ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root)) || path == "/etc/hostname";
-    if of_machine && files.plain(path).is_none() {
-        files.insert(path, Node::File(body.trim_end_matches('\n').as_bytes().to_vec()));
+    /// A file of /proc or /sys, as it was told first.
+    fn keep(&mut self, path: &str, body: &str, name: &str) {
+        let of_machine =
+            ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root)) || path == "/etc/hostname";
+        if of_machine && self.files.plain(path).is_none() {
+            let body = body.trim_end_matches('\n').as_bytes().to_vec();
+            self.files.insert(path, Node::File(body));
+            self.members.insert(path.to_string(), name.to_string());
+        }
     }
 }

@@ -39,11 +39,14 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 
 fn sum_is_right(block: &[u8]) -> bool {
     let told = number(&block[148..156]);
-    let in_place = |at: usize| if (148..156).contains(&at) { b' ' } else { block[at] };
-    let sum: u64 = (0..BLOCK).map(|at| u64::from(in_place(at))).sum();
+    // The sum's own field counts as blanks.
+    let parts = [&block[..148], &[b' '; 8], &block[156..BLOCK]];
+    let sum: u64 = parts.iter().map(|part| part.iter().map(|byte| u64::from(*byte)).sum::<u64>()).sum();
     // Some old tars added signed bytes.
-    let signed: i64 = (0..BLOCK).map(|at| i64::from(in_place(at).cast_signed())).sum();
-    told.is_some_and(|told| told == sum || i64::try_from(told) == Ok(signed))
+    let signed = || -> i64 {
+        parts.iter().map(|part| part.iter().map(|byte| i64::from(byte.cast_signed())).sum::<i64>()).sum()
+    };
+    told.is_some_and(|told| told == sum || i64::try_from(told) == Ok(signed()))
 }
 
 /// An octal number, or GNU's base-256 of what is larger.
@@ -108,17 +111,35 @@ pub(super) fn read(from: impl Read, wanted: &dyn Fn(&str) -> bool, limits: Limit
     for _ in 0..limits.entries {
         let mut block = [0u8; BLOCK];
         match reader.from.read_exact(&mut block) {
-            Ok(()) if block.iter().all(|byte| *byte == 0) => return Ok(reader.files),
+            // What the packer wrote behind it tells whether all before was whole.
+            Ok(()) if block == [0; BLOCK] => {
+                return io::copy(&mut reader.from, &mut io::sink()).map(|_| reader.files);
+            }
             Ok(()) if sum_is_right(&block) => {}
             Ok(()) => return Err(damaged("a header in it is damaged")),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(damaged("it is cut short"));
-            }
-            Err(error) => return Err(error),
+            Err(error) => return Err(cut_short(error)),
         }
         reader.entry(&block, &mut ahead)?;
     }
     Err(damaged("it has more entries than any archive of support"))
+}
+
+/// Whether a name is that of an archive in the archive.
+pub(super) fn is_archive(name: &str) -> bool {
+    let short = [".tar", ".tgz", ".txz", ".tbz", ".tbz2"];
+    short.iter().any(|end| name.ends_with(end))
+        || name.rsplit('/').next().is_some_and(|own| own.contains(".tar."))
+}
+
+/// What ends between two bytes that belong together.
+const CUT: &str = "it ends early: the archive is cut short; fetch or pack it again";
+
+/// What a packer says of it is more exact.
+fn cut_short(error: io::Error) -> io::Error {
+    match error.get_ref() {
+        None if error.kind() == io::ErrorKind::UnexpectedEof => damaged(CUT),
+        _ => error,
+    }
 }
 
 fn damaged(why: &str) -> io::Error {
@@ -165,6 +186,10 @@ impl<R: Read> Reader<'_, R> {
         if !(self.wanted)(name) {
             return self.skip(content);
         }
+        if is_archive(name) {
+            self.skip(content)?;
+            return self.put(name, Node::LeftOut, 0);
+        }
         if is_folder {
             self.skip(content)?;
             return self.put(name, Node::Folder(Default::default()), 0);
@@ -209,7 +234,7 @@ impl<R: Read> Reader<'_, R> {
         let mut bytes = Vec::new();
         self.from.by_ref().take(size).read_to_end(&mut bytes)?;
         if bytes.len() as u64 != size {
-            return Err(damaged("it is cut short"));
+            return Err(damaged(CUT));
         }
         self.drop_bytes(size.next_multiple_of(BLOCK as u64) - size)?;
         Ok(bytes)
@@ -221,9 +246,12 @@ impl<R: Read> Reader<'_, R> {
     }
 
     fn drop_bytes(&mut self, count: u64) -> io::Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
         match io::copy(&mut self.from.by_ref().take(count), &mut io::sink())? == count {
             true => Ok(()),
-            false => Err(damaged("it is cut short")),
+            false => Err(damaged(CUT)),
         }
     }
 
@@ -232,7 +260,7 @@ impl<R: Read> Reader<'_, R> {
         let mut goes_on = block[482] != 0;
         while goes_on {
             let mut more = [0u8; BLOCK];
-            self.from.read_exact(&mut more).map_err(|_| damaged("it is cut short"))?;
+            self.from.read_exact(&mut more).map_err(cut_short)?;
             goes_on = more[504] != 0;
         }
         Ok(())

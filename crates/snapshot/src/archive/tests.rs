@@ -130,6 +130,22 @@ fn tree(folder: &str, files: &[(String, String)]) -> Made {
     made
 }
 
+/// The same in each of the ways in which archives are packed.
+fn packed(archive: &[u8]) -> [(&'static str, Vec<u8>); 3] {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(archive).expect("packs");
+    let mut bzip = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip.write_all(archive).expect("packs");
+    let options = lzma_rust2::XzOptions::with_preset(1);
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), options).expect("packs");
+    xz.write_all(archive).expect("packs");
+    [
+        ("gzip", gzip.finish().expect("packs")),
+        ("bzip2", bzip.finish().expect("packs")),
+        ("xz", xz.finish().expect("packs")),
+    ]
+}
+
 fn read_bytes(bytes: &[u8]) -> Result<Snapshot, String> {
     read_from(bytes, UNPACKED)
 }
@@ -205,15 +221,8 @@ fn a_sosreport_packed_or_not_is_the_machine_of_its_folder() {
     assert_eq!((told.contradictions, told.absent, told.counted), Default::default());
     assert_eq!(told.sources.len(), 5, "{:?}", told.sources);
     assert_eq!(told.sources[0], "dmidecode (sos_commands/hardware/dmidecode)");
-    // Packed in each way.
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(&archive).expect("packs");
-    let mut bzip = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    bzip.write_all(&archive).expect("packs");
-    let mut xz = Vec::new();
-    lzma_rs::xz_compress(&mut archive.as_slice(), &mut xz).expect("packs");
-    for packed in [gzip.finish().expect("packs"), bzip.finish().expect("packs"), xz] {
-        assert_eq!(machine_of(&packed), machine);
+    for (packer, packed) in packed(&archive) {
+        assert_eq!(machine_of(&packed), machine, "{packer}");
     }
     // Unpacked, with the folder that it came in and without.
     let root = folder.path().join("sosreport-db7");

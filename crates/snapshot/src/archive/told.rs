@@ -21,7 +21,8 @@ pub(super) struct Told {
     pub files: BTreeMap<String, Entry>,
     /// Bytes of the files.
     told_bytes: usize,
-    pub claims: Vec<(Subject, String)>,
+    /// What of it is said, and by which part of the printout where that is not the whole.
+    pub claims: Vec<(Subject, String, &'static str)>,
 }
 
 impl Told {
@@ -41,10 +42,15 @@ impl Told {
     }
 
     pub fn claim(&mut self, subject: Subject, value: impl ToString) {
+        self.claim_of("", subject, value);
+    }
+
+    /// A claim of a part of the printout.
+    pub fn claim_of(&mut self, part: &'static str, subject: Subject, value: impl ToString) {
         let value = value.to_string();
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
         if !value.is_empty() {
-            self.claims.push((subject, value));
+            self.claims.push((subject, value, part));
         }
     }
 
@@ -104,6 +110,12 @@ impl Told {
     pub fn host(&mut self, name: &str) {
         self.file("/proc/sys/kernel/hostname", name);
         self.claim(Subject::Host, name);
+    }
+
+    /// What the processor is called, where nobody says which CPUs it has.
+    pub fn processor(&mut self, vendor: Option<&str>, model: &str) {
+        let vendor = vendor.map_or(String::new(), |vendor| format!("vendor_id\t: {vendor}\n"));
+        self.file("/proc/cpuinfo", format!("{vendor}model name\t: {}\n", model.trim()));
     }
 
     pub fn architecture(&mut self, name: &str) {

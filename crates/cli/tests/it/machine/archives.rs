@@ -128,6 +128,7 @@ fn what_sources_say_against_each_other_is_on_the_screen() {
     let told = "the sources differ in host name: db7 by proc/sys/kernel/hostname, db8 by uname \
                 (sos_commands/kernel/uname_-a)";
     assert_eq!(found["archive"]["contradictions"], json!([told]));
+    assert_eq!(found["archive"]["in_doubt"], json!(["host name"]));
     assert_eq!(found["summary"]["packages"], Value::Null);
     let absent = found["archive"]["absent"].as_array().expect("a list");
     assert!(absent.contains(&json!("memory modules")), "{absent:?}");
@@ -141,7 +142,7 @@ fn what_sources_say_against_each_other_is_on_the_screen() {
         "sources The sources differ in host name: db7 by proc/sys/kernel/hostname, db8 by uname",
         "read from sosreport: its files, lscpu, uname",
         "only counted 2 sockets, 2 cores, 2 threads per core",
-        "not in it",
+        "CANNOT TELL Its sources contradict each other in host name",
     ] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
@@ -151,6 +152,33 @@ fn what_sources_say_against_each_other_is_on_the_screen() {
     assert!(run(&["--root", &path(&archive), "--save", &path(&saved), "--quiet"]).status.success());
     assert_eq!(machine("--from", &saved), found);
     assert_ne!(without_archive(found.clone()), found);
+}
+
+/// What is certain stands first, whatever else is not known; and nothing of two machines is judged.
+#[test]
+fn a_certain_problem_is_the_verdict_and_contradictions_deny_one() {
+    let made = tempfile::tempdir().expect("a folder");
+    let tables = crate::golden::three_one();
+    let first = shown("--dmi", &tables.root().join("sys/firmware/dmi/tables/DMI"), &[]);
+    let words: Vec<&str> = first.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("NOT READY TO MEASURE One thing will disturb what is measured: modules"),
+        "{first}"
+    );
+    assert!(words.join(" ").contains("Only its memory modules are described."), "{first}");
+    let lscpu = "Architecture: x86_64\nCPU(s): 512\nOn-line CPU(s) list: 0,1\nModel name: X\n";
+    let file = made.path().join("lscpu.txt");
+    fs::write(&file, lscpu).expect("writes");
+    let shown = shown("--root", &file, &[]);
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let shown = words.join(" ");
+    for words in [
+        "CANNOT TELL Its sources contradict each other in CPUs",
+        "sources The sources differ in CPUs: 512 by CPU(s) of lscpu, 2 by lscpu.",
+        "1 problem",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn an_empty_root_is_unknown_and_says_so() {
 #[test]
 fn mistakes_are_explained() {
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["--root", "/nowhere/at/all"], 3, "/nowhere/at/all cannot be opened"),
+        (&["--root", "/nowhere/at/all"], 3, "cannot open /nowhere/at/all"),
         (&["--from", "/nowhere.json"], 3, "cannot open /nowhere.json"),
         (&["--from", "/etc/passwd"], 3, "`assay machine --save` wrote"),
         (&["--save", "/nowhere/x.json"], 3, "cannot write /nowhere/x.json"),

@@ -2,7 +2,7 @@
 //! where two tests wrote at once, where a client shows its server's lines, and where a mail wrapped
 //! its lines.
 
-use crate::kit::{Hit, Run, Table};
+use crate::kit::{Above, Hit, Run, Table};
 
 /// Lines in which what begins or sums up a test is looked for: each has a line for each stream.
 const NEAR: usize = 600;
@@ -10,7 +10,7 @@ const NEAR: usize = 600;
 /// Whether a line begins a test of which no line says so: sums that the test has already, a head or
 /// an interval from 0 on behind them, or anything under a heading of its own. The head right above
 /// an interval is of it.
-pub fn again(runs: &[Run], hit: &Hit, headed: bool) -> Option<usize> {
+pub fn again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
     let run = runs.last().filter(|_| ["connected", "header", "row"].contains(&hit.name))?;
     run.hit("row")?;
     if is_mixed(runs) {
@@ -20,7 +20,7 @@ pub fn again(runs: &[Run], hit: &Hit, headed: bool) -> Option<usize> {
     let late = || run.hits.iter().rev().take(NEAR).filter(|other| other.name == "row");
     let summed = || late().any(is_sum);
     let begins = match hit.name {
-        _ if headed => return Some(0),
+        _ if above.is_marked => return Some(0),
         "connected" => run.all("connected").take(NEAR).any(|other| is_like(other, hit)),
         // That of the sums stands before them, and one that was stopped has one more.
         "header" => summed(),

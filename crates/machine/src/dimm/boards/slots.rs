@@ -50,7 +50,8 @@ pub(super) const LENOVO_TWELVE: &[(u32, u32)] =
 pub(super) const LENOVO_EIGHT: &[(u32, u32)] =
     &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
 
-/// Four controllers of two channels: 1 to 8 belong to the first two, 9 to 16 to the others.
+/// Channels 3 to 0 of two slots each, then 4 to 7; of four controllers 1 to 8 belong to the first
+/// two.
 pub(super) const LENOVO_SIXTEEN: &[(u32, u32)] = &[
     (3, 0),
     (3, 1),
@@ -245,4 +246,57 @@ pub(super) const HPE_BLADE: &[(u32, u32)] = &[
     (4, 0),
     (5, 1),
     (5, 0),
+];
+
+/// LENOVO_TWELVE, and the second processor turned round.
+pub(super) const LENOVO_BLADE: &[(u32, u32)] = &[
+    (2, 0),
+    (2, 1),
+    (1, 0),
+    (1, 1),
+    (0, 0),
+    (0, 1),
+    (3, 1),
+    (3, 0),
+    (4, 1),
+    (4, 0),
+    (5, 1),
+    (5, 0),
+    (5, 0),
+    (5, 1),
+    (4, 0),
+    (4, 1),
+    (3, 0),
+    (3, 1),
+    (0, 1),
+    (0, 0),
+    (1, 1),
+    (1, 0),
+    (2, 1),
+    (2, 0),
+];
+
+/// Pairs of fully buffered modules: 1 and 3 are the first one.
+pub(super) const PAIRS_EIGHT: &[(u32, u32)] =
+    &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)];
+
+/// Two cards of eight slots, two memory interfaces each: pairs on both are 1 and 8, 3 and 6, 2 and
+/// 7, 4 and 5.
+pub(super) const BUFFERED_SIXTEEN: &[(u32, u32)] = &[
+    (0, 0),
+    (0, 2),
+    (0, 1),
+    (0, 3),
+    (1, 3),
+    (1, 1),
+    (1, 2),
+    (1, 0),
+    (2, 0),
+    (2, 2),
+    (2, 1),
+    (2, 3),
+    (3, 3),
+    (3, 1),
+    (3, 2),
+    (3, 0),
 ];

@@ -195,4 +195,16 @@ pub(in super::super) const RULES: &[Rule] = &[
     .of(&[XeonE])
     .locators(&["dimm{number}", "dimm {number}"])
     .alone(),
+    rule(
+        "HP ProLiant, 7th and 8th generation (Opteron 6000)",
+        Layout::Round,
+        "the slots' letters: HP SL210t Gen8, DL360e Gen8 and DL380 G7 user guides, memory subsystem architecture: letters \
+         are the population order, which goes round the channels (SL210t: channel 1 = A, E, 2 = B, F, 3 = C, G, 4 = D, H); the banks \
+         of DL165 G7 give slots 1 to 3, 4 to 6, 7 to 9, 10 to 12 a channel each, as these letters do",
+    )
+    .by(&["hp"])
+    .of(&[Opteron6000])
+    .locators(&["proc {socket} dimm {any}{number-letter}"])
+    .counting_from_one()
+    .numbers_from_zero(),
 ];

@@ -44,6 +44,9 @@ fn redfish_of_hpe() {
     slots.extend(with_bank(&oracle, "/SYS/MB/P1"));
     assert_eq!(placed("Oracle Corporation", "ORACLE SERVER X9-2L", &[SILVER_4; 2], &slots), places);
     assert_eq!((places[13], places[12], places[4], places[5]), ((0, 0, 0), (0, 0, 1), (0, 7, 0), (0, 7, 1)));
+    // HPE's iLO 5 guide, memory resources of an example: DIMM 12, 13 and 16 are of channels 4, 1
+    // and 2.
+    assert_eq!([places[11].1, places[12].1, places[15].1], [3, 0, 1]);
     // An inventory of two modules: 3 and 14.
     assert!(is_even(firsts(&places, &[3, 14]), 4, 2));
     // DL380 Gen10 Plus has no resource here.
@@ -53,6 +56,8 @@ fn redfish_of_hpe() {
     let names = of_two("PROC @ DIMM #", 1, 1..=12);
     let places = placed("HPE", "Synergy 480 Gen10", &[GOLD; 2], &with_bank(&names, ""));
     let rack = placed("HPE", "ProLiant DL380 Gen10", &[GOLD; 2], &with_bank(&names, ""));
+    // A resource of that generation: PROC 1 DIMM 12 is of channel 3, controller 1.
+    assert_eq!(rack[11], (0, 2, 0));
     assert_eq!(places[..12], rack[..12]);
     let turned = |at: usize| (1, places[11 - at].1, places[11 - at].2);
     assert!((0..12).all(|at| places[12 + at] == turned(at)));

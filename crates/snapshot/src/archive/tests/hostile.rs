@@ -48,14 +48,13 @@ fn bombs_end_at_their_limit() {
     // A file of zeros that is not wanted is read, and not kept.
     let mut made = Made::default();
     made.entry("x/var/log/zeros", b'0', "", &vec![0; 2 << 20]);
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    gzip.write_all(&made.done()).expect("packs");
-    let packed = gzip.finish().expect("packs");
-    assert!(packed.len() < 10_000);
-    assert!(refused(&packed).contains("unpacked it is larger"), "{}", refused(&packed));
-    let mut xz = Vec::new();
-    lzma_rs::xz_compress(&mut made.done().as_slice(), &mut xz).expect("packs");
-    assert!(refused(&xz).contains("unpacked it is larger"));
+    for (packer, packed) in packed(&made.done()) {
+        assert!(packed.len() < 10_000, "{packer}");
+        assert!(refused(&packed).contains("unpacked it is larger"), "{packer}: {}", refused(&packed));
+    }
+    // Behind the archive's end, where nothing is kept.
+    let behind = [Made::default().file("x/proc/version", "").done(), vec![0; 2 << 20]].concat();
+    assert!(refused(&packed(&behind)[0].1).contains("unpacked it is larger"));
     // Many small ones.
     let mut many = Made::default();
     for at in 0..101 {
@@ -85,6 +84,118 @@ fn a_damaged_archive_is_an_error() {
     let mut endless = Made::default();
     endless.sized("x/proc/meminfo", b'0', "", (1 << 33) - 1, b"");
     assert!(refused(&endless.done()).contains("cut short"));
+}
+
+/// Half of an archive looks like a smaller machine; its last bytes are the packer's own.
+#[test]
+fn an_archive_that_ends_early_is_no_machine() {
+    for (packer, whole) in packed(&sosreport(&modules(2, 16)).done()) {
+        let last = [whole.len() - 1, whole.len() - 4, whole.len() - 8];
+        for length in [30, whole.len() / 4, whole.len() / 2].into_iter().chain(last) {
+            let said = read_bytes(&whole[..length]).expect_err("it is cut");
+            assert!(said.starts_with("it ends early"), "{packer}, {length}: {said}");
+        }
+        let mut changed = whole.clone();
+        changed[whole.len() / 2] ^= 1;
+        let said = read_bytes(&changed).expect_err("it is damaged");
+        assert!(said.contains("damaged") || said.starts_with("it ends early"), "{packer}: {said}");
+    }
+}
+
+#[test]
+fn two_machines_are_two_and_archives_in_an_archive_are_named() {
+    let both = |folders: [&str; 2]| {
+        let mut made = tree(folders[0], &made());
+        made.0.extend(tree(folders[1], &super::made()).0);
+        made.file(&format!("{}/sos_commands/host/hostname", folders[0]), "db7\n");
+        made.done()
+    };
+    let said = read_bytes(&both(["sosreport-a", "sosreport-b"])).expect_err("two machines");
+    for words in ["of 2 machines (sosreport-a, sosreport-b)", "tar -xf FILE sosreport-a"] {
+        assert!(said.contains(words), "{said}");
+    }
+    // One that has the other inside is one.
+    assert!(read_bytes(&both(["sosreport-a", "sosreport-a/data"])).is_ok());
+    // Folders are told apart as well.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["one", "other"] {
+        write(folder.path(), &format!("{name}/proc/version"), "Linux version 6.1");
+    }
+    let said = read(folder.path()).expect_err("two machines");
+    assert!(said.contains("of 2 machines (one, other)") && said.contains("give one of them"), "{said}");
+    let mut made = Made::default();
+    made.file("case/sosreport-a.tar.xz", "packed").file("case/sosreport-b.tar.xz", "packed");
+    let said = read_bytes(&made.done()).expect_err("archives");
+    let words = "it holds archives itself (case/sosreport-a.tar.xz, case/sosreport-b.tar.xz)";
+    assert!(said.starts_with(words), "{said}");
+    // Beside a machine they are of no interest.
+    let mut with = sosreport(&modules(2, 16));
+    with.file("sosreport-db7-2026-11-29-abcdefg/logs.tar.gz", "packed");
+    assert!(read_bytes(&with.done()).is_ok());
+}
+
+/// What makes work for each other is bounded: printouts, CPUs, nodes, devices.
+#[test]
+fn more_than_any_machine_has_is_left_out() {
+    let mut many = Made::default();
+    many.file("x/proc/version", "Linux version 6.1.0 (x) #1");
+    for at in 0..100 {
+        many.file(&format!("x/sos_commands/kernel/uname_{at}"), UNAME);
+        many.file(&format!("x/hostname_{at}"), "db7\n");
+    }
+    let told = machine_of(&many.done()).archive.expect("an archive");
+    assert_eq!(told.sources.len(), 2 * MOST_PRINTED);
+    let mut wide = Made::default();
+    for at in 0..9000 {
+        wide.file(&format!("x/sys/devices/system/cpu/cpu{at}/online"), "1");
+        wide.file(&format!("x/sys/devices/system/node/node{at}/cpulist"), "0-3");
+        wide.entry(&format!("x/sys/block/sd{at}"), b'5', "", b"");
+    }
+    let machine = machine_of(&wide.done());
+    assert_eq!((machine.cpus.online.len(), machine.nodes.len()), (8192, 1));
+}
+
+/// Neither half of a topology nor half of a list is a smaller machine.
+#[test]
+fn printouts_whose_end_is_missing_are_told_so() {
+    let topology =
+        "<?xml version=\"1.0\"?><topology><object type=\"Machine\" cpuset=\"0x3\"></object></topology>\n";
+    let list =
+        r#"{"lscpu": [{"field": "CPU(s):", "data": "2"}, {"field": "Architecture:", "data": "x86_64"}]}"#;
+    for (whole, from) in [(topology, 40), (list, 20)] {
+        assert!(read_bytes(whole.as_bytes()).is_ok(), "{whole}");
+        for length in from..whole.trim_end().len() {
+            let said = read_bytes(&whole.as_bytes()[..length]).expect_err("it is cut");
+            assert!(said.starts_with("it ends early"), "{length}: {said}");
+        }
+    }
+    // In an archive, the others are heard.
+    let mut archive = sosreport(&modules(2, 16));
+    archive.file("sosreport-db7-2026-11-29-abcdefg/sos_commands/processor/lscpu_-J", &list[..30]);
+    let told = machine_of(&archive.done()).archive.expect("an archive");
+    assert_eq!((told.sources.len(), told.contradictions.len()), (5, 0), "{told:?}");
+}
+
+/// A pipe that nobody writes to, devices and an empty folder.
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pipe = folder.path().join("pipe");
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, rustix::fs::Mode::RWXU, 0).expect("makes a pipe");
+    let socket = folder.path().join("socket");
+    let _open = std::os::unix::net::UnixListener::bind(&socket).expect("makes a socket");
+    for (path, words) in [
+        (pipe.as_path(), "is a named pipe"),
+        (socket.as_path(), "is a socket"),
+        (Path::new("/dev/zero"), "is a device"),
+    ] {
+        let said = read(path).expect_err("it is refused");
+        assert!(said.contains(words), "{said}");
+    }
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("creates");
+    assert!(read(&empty).expect("a folder").entries.is_empty());
 }
 
 #[test]

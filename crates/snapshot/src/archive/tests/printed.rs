@@ -47,9 +47,20 @@ fn all_tools_tell_of_the_host_that_they_were_run_on() {
     assert_eq!((topology.host.as_deref(), text.cpus.architecture.as_deref()), (Some("vm"), Some("x86_64")));
     assert_eq!(text.kernel.mitigations["spec_store_bypass"], "Vulnerable");
     // Two tools that found no SMBIOS tables there.
-    for name in ["lshw.json", "hwinfo.txt"] {
+    for (name, kernel, counted, absent) in [
+        ("lshw.json", None, vec![], "CPUs, cores"),
+        ("hwinfo.txt", Some(0x5_e299_0000), vec!["2 CPUs".to_string()], "host name, CPUs, cores"),
+    ] {
         let machine = machine_of(&recorded(name));
-        assert!(machine.is_blank() && machine.archive.is_some(), "{name}");
+        assert!(!machine.is_blank() && machine.cpus.online.is_empty(), "{name}");
+        assert_eq!(machine.cpus.model.as_deref(), Some("AMD EPYC"), "{name}");
+        assert_eq!(machine.memory.total_bytes, kernel, "{name}");
+        let archive = machine.archive.expect("an archive");
+        assert_eq!(archive.installed_bytes, (name == "lshw.json").then_some(24 << 30), "{name}");
+        assert_eq!((archive.counted, archive.contradictions), (counted, vec![]), "{name}");
+        let told = archive.absent.join(", ");
+        assert!(told.starts_with(absent) && !told.contains("processor"), "{name}: {told}");
+        assert!(!archive.absent.contains(&"memory".to_string()), "{name}: {told}");
     }
 }
 
@@ -191,6 +202,9 @@ fn modules_by_lshw_and_hwinfo_are_those_of_the_tables() {
         assert_eq!((first.speed_mts, first.data_width_bits), (Some(2933), Some(64)));
         let made = (first.part.as_deref(), first.manufacturer.as_deref());
         assert_eq!(made, (Some("M393A4K40CB2"), Some("Samsung")));
+        let model = "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz";
+        let processor = (text == LSHW).then_some(model);
+        assert_eq!(machine.cpus.model.as_deref(), processor);
         let box_of = (machine.dmi.vendor.as_deref(), machine.dmi.product.as_deref());
         assert_eq!(box_of, (Some("ACME"), Some("Box")));
         assert_eq!(machine.archive.expect("an archive").contradictions, Vec::<String>::new());
