@@ -94,8 +94,8 @@ const LEAST_CPUS: usize = 4;
 const MOST_CPUS: usize = 4096;
 
 /// Whether a matrix of which nothing tells whose it is can be taken for its own: numbers below the
-/// diagonal alone, which are times between CPUs, and, as they are means of hundreds of samples, with
-/// decimals that nobody types.
+/// diagonal alone, which are times between CPUs, and, as they are means of hundreds of samples,
+/// with decimals that nobody types.
 fn is_own(rows: &[Vec<&str>]) -> bool {
     const NS: std::ops::RangeInclusive<f64> = 1.0..=10_000.0;
     let cells: Vec<&str> = rows.iter().flatten().copied().filter(|cell| !cell.is_empty()).collect();

@@ -112,8 +112,8 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
     })
 }
 
-/// Without colours and what else steers a terminal, also where a copy lost the escape before them or
-/// wrote it as JSON and syslog do, and without marks that editors put before a text.
+/// Without colours and what else steers a terminal, also where a copy lost the escape before them
+/// or wrote it as JSON and syslog do, and without marks that editors put before a text.
 fn without_colours(text: &str) -> String {
     static STEERING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(

@@ -83,8 +83,8 @@ pub fn is_damaged(line: &str, is_known: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether words are numbers of a row without any text, of which at least half are whole: what else
-/// has no text may be a date, a version or a size above a result. Alone a number was one before if a
-/// letter stands in it.
+/// has no text may be a date, a version or a size above a result. Alone a number was one before if
+/// a letter stands in it.
 fn is_row(words: &[Word]) -> bool {
     let count = |is_one: fn(&Word) -> bool| words.iter().filter(|word| is_one(word)).count();
     let whole = count(|word| matches!(word, Word::Whole { is_number: true }));

@@ -3,8 +3,8 @@
 //! other and which are different results ([`runs`]), by what the text tells of them ([`told`]) and
 //! of the commands before them ([`commands`]). A format that needs no more is tables and a function
 //! for its checks, nothing else ([`form`]). Numbers keep the digits that they are printed with, so
-//! that figures can be checked against each other ([`numbers`]); percentiles, of whatever format, by
-//! their order ([`order`]).
+//! that figures can be checked against each other ([`numbers`]); percentiles, of whatever format,
+//! by their order ([`order`]).
 
 pub mod commands;
 pub mod damage;

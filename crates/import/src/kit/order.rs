@@ -1,5 +1,5 @@
-//! Whether the percentiles that a file tells of one distribution can be those of one: a higher one is
-//! never less than a lower one, whatever the format.
+//! Whether the percentiles that a file tells of one distribution can be those of one: a higher one
+//! is never less than a lower one, whatever the format.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ pub fn check(result: &mut Imported) {
     }
 }
 
-/// What the values of a percentile and of a higher one say against each other. Those of as many runs
-/// are each other's; of others only what holds of all of them is told.
+/// What the values of a percentile and of a higher one say against each other. Those of as many
+/// runs are each other's; of others only what holds of all of them is told.
 fn against(low: &Mark, high: &Mark) -> Option<Fact> {
     let values = |mark: &Mark| mark.1.judged.series.values().concat();
     let (lows, highs) = (values(low), values(high));

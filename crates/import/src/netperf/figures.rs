@@ -64,7 +64,7 @@ fn main(test: &Test) -> (&'static str, &'static str) {
 /// The figures of one test that came to its end.
 pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mut Against) {
     let number = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
-    // A handful of requests takes less than its last digit, and so does a row that somebody made up.
+    // A handful of requests takes less than its last digit, and so does a row somebody made up.
     let no_time = values.get("elapsed_time").filter(|_| number("elapsed_time") == Some(0.0));
     let untimed = |value: Result<f64, String>| match (no_time, value) {
         (Some(time), Ok(value)) => {
@@ -167,8 +167,8 @@ fn size(values: &Values, name: &str) -> Option<Number> {
     Number::read(values.get(name)?)
 }
 
-/// Looks whether printed rates are their bytes over their time. Of several passes it prints the mean
-/// of the rates, and the bytes of the last.
+/// Looks whether printed rates are their bytes over their time. Of several passes it prints the
+/// mean of the rates, and the bytes of the last.
 fn checks(test: &Test, values: &Values, factor: Option<f64>, against: &mut Against) {
     let messages = |count: &str| size(values, count).zip(size(values, "local_send_size"));
     let messages = |count: &str| messages(count).map(|(count, bytes)| count.times(bytes.value));

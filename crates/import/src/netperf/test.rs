@@ -47,7 +47,7 @@ pub struct Test {
     pub unit: Option<String>,
     /// It is the mean of several passes.
     pub averaged: bool,
-    /// How near to each other these were to be, and, where that is told, how wide their interval is.
+    /// How near to each other these were to be and, where that is told, how near they were.
     pub passes: String,
 }
 

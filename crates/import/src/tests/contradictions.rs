@@ -1,5 +1,5 @@
-//! What figures of one file say against each other, whatever tool printed them: a rate is its amount
-//! over its time, and a higher percentile is never less than a lower one.
+//! What figures of one file say against each other, whatever tool printed them: a rate is its
+//! amount over its time, and a higher percentile is never less than a lower one.
 
 use super::{recorded, rules};
 use crate::{Imported, own, read};
