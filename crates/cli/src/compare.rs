@@ -41,10 +41,9 @@ two one-sided tests at 5 % say so. Between runs of one machine what is bound by 
 the clock of A's run; between machines all stands as it ran.
 
 Exits with 0 where everything that both have was compared, whatever came out, and with 1 where a
-headline reached --fail-on. Exits with 4 where
-nothing could be compared, and where a headline metric that both measured was refused because their
-conditions differ (placement, pages, neighbours, knobs, invented samples, a number that one of the
-two rejects); --allow-refused makes that 0. Imported figures conclude nothing by themselves, so that
+headline reached --fail-on. Exits with 4 where nothing could be compared, and where a headline metric
+that both measured was refused because their conditions differ (placement, pages, neighbours, knobs,
+invented samples, a number that one of the two rejects); --allow-refused makes the latter 0. Imported figures conclude nothing by themselves, so that
 a refused one counts only where --only names it. Exits with 3 where a file cannot be used.")]
 pub struct Args {
     /// The one to compare with; @NAME: all runs that `run --name NAME` kept

@@ -15,16 +15,17 @@ use session::explained::STATES;
 
 mod code;
 mod items;
+mod labels;
 mod topics;
 
-use topics::{HARNESS, TOPICS};
+use topics::{HARNESS, TOPICS, Topic};
 
 /// Explain a benchmark, a rule, a verdict or how something is computed
 #[derive(clap::Args)]
 pub struct Args {
     /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict
-    /// (imprecise), a grade (rough), a state of a visit (timed-out) or a topic (harness); without
-    /// it: what there is
+    /// (imprecise), a grade (rough), a state of a visit (timed-out), a topic (harness) or a word of
+    /// a first screen ("left out"); without it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Source of a benchmark with the loops that it times, or of the harness
@@ -51,6 +52,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .or_else(|| last_part(wanted, width))
         .or_else(|| key_figure(wanted, width))
         .or_else(|| rules_of(wanted, width));
+    // A word may name a benchmark and stand on a screen, too.
+    let labels = labels::meanings(wanted).into_iter().map(|(title, about)| section(&title, about, width));
+    let parts: Vec<String> = text.into_iter().chain(labels).collect();
+    let text = (!parts.is_empty()).then(|| parts.join("\n"));
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -153,12 +158,17 @@ fn key_figure(wanted: &str, width: usize) -> Option<String> {
 /// The rules whose findings screens call by this word.
 fn rules_of(wanted: &str, width: usize) -> Option<String> {
     let own: Vec<&Rule> = rules().filter(|rule| rule.topic.to_lowercase() == wanted).collect();
-    match own.as_slice() {
-        [] => None,
-        [one] => Some(rule(one, width)),
-        several => {
-            let lines = several.iter().map(|rule| format!("  {}: {}\n", rule.id, rule.title));
-            Some(format!("Findings called {wanted:?}\n{}", lines.collect::<String>()))
+    let is_so_called =
+        |topic: &&Topic| import::topic(topic.id).is_some_and(|word| word.to_lowercase() == wanted);
+    let imported: Vec<&Topic> = TOPICS.iter().filter(is_so_called).collect();
+    match (own.as_slice(), imported.as_slice()) {
+        ([], []) => None,
+        ([one], []) => Some(rule(one, width)),
+        ([], [one]) => topic(one.id, width),
+        (rules, topics) => {
+            let rules = rules.iter().map(|rule| format!("  {}: {}\n", rule.id, rule.title));
+            let topics = topics.iter().map(|topic| format!("  {}: {}\n", topic.id, topic.title));
+            Some(format!("Findings called {wanted:?}\n{}", rules.chain(topics).collect::<String>()))
         }
     }
 }

@@ -25,33 +25,7 @@ use stats::quads::{LEAST_QUADS, MOST_QUADS};
     mut_arg("drop_caches", |arg| arg.hide(true)),
     mut_arg("dir", |arg| arg.hide(true)),
     mut_arg("every_pair", |arg| arg.hide(true)),
-    after_help = "\
-The program runs unmodified, with nothing on its standard input, each time anew; its output is read and, but for the metric, \
-thrown away. It is judged by its wall time, or by a number from its output. Around each run Assay notes CPU time, switches, \
-migrations, faults, where its tasks were together, the clock, stolen time and what others did; verdicts and findings follow the \
-same rules as for Assay's own benchmarks.
-The words of the command are stored in the run file and the report: don't put a password there.
-Placements: free leaves the program alone; same-cpu starts it with one CPU allowed; spread pins its tasks to the CPUs in turn as \
-they are seen at work (and moves a busy one that shares its CPU while another is free). Tasks that live shorter than a look, \
-about a hundredth of a second, are not pinned: they run where the one that started them may. At most 256 tasks are watched.
-A program that fails three times is not run again. Whatever it leaves running is killed at the end of each run, and by a watchdog \
-process where Assay is killed itself, even together with the run's own process; where that is killed, too, by the next measurement or \
-`assay restore`. Three things tell what belongs to a run: a process that keeps it, below which all stay that the program has \
-started; a control group of its own, which sets no limit and has no controllers, so \
-that nobody in it gets away (as root or where the group is delegated, in version 2, or by version 1's freezer); and the variable \
-ASSAY_GUARD in its environment, which its children inherit. Where no group can be made (read-only, not ours, or with a CPU or memory \
-limit that the program would no longer see) a child that has lost the variable and its parent is not found if the run's own two \
-processes are killed at once. What a program asks a service to run for it (systemd-run, docker, at) is not its own.
-Examples:
-  assay guard -- ./bench --threads 4                          by its wall time
-  assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
-  assay guard --vs './bench --new' -- ./bench --old           which of the two is faster, run in turn
-  assay guard --duet --vs './bench --new' -- ./bench --old    both at once, where others disturb
-  assay guard --format hackbench -- hackbench -g 2 -l 500
-  assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench the last match counts
-  assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json
-Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such command, 3 an error or nothing valid measured, 130 \
-interrupted"
+    after_help = help()
 )]
 pub struct Args {
     /// Another command, in one word quoted for a shell: the two run in turn on one CPU (A B B A, B
@@ -87,6 +61,49 @@ pub struct Args {
     command: Vec<String>,
     #[command(flatten)]
     measure: MeasureArgs,
+}
+
+const HELP: &str = "\
+The program runs unmodified, with nothing on its standard input, each time anew; its output is read and, but for the metric, \
+thrown away. It is judged by its wall time, or by a number from its output. Around each run Assay notes CPU time, switches, \
+migrations, faults, where its tasks were together, the clock, stolen time and what others did; verdicts and findings follow the \
+same rules as for Assay's own benchmarks.
+The words of the command are stored in the run file and the report: don't put a password there.
+Placements: free leaves the program alone; same-cpu starts it with one CPU allowed; spread pins its tasks to the CPUs in turn as \
+they are seen at work (and moves a busy one that shares its CPU while another is free). Tasks that live shorter than a look, \
+about a hundredth of a second, are not pinned: they run where the one that started them may. At most 256 tasks are watched.
+A program that fails three times is not run again. Whatever it leaves running is killed at the end of each run, and by a watchdog \
+process where Assay is killed itself, even together with the run's own process; where that is killed, too, by the next measurement or \
+`assay restore`. Three things tell what belongs to a run: a process that keeps it, below which all stay that the program has \
+started; a control group of its own, which sets no limit and has no controllers, so \
+that nobody in it gets away (as root or where the group is delegated, in version 2, or by version 1's freezer); and the variable \
+ASSAY_GUARD in its environment, which its children inherit. Where no group can be made (read-only, not ours, or with a CPU or memory \
+limit that the program would no longer see) a child that has lost the variable and its parent is not found if the run's own two \
+processes are killed at once. What a program asks a service to run for it (systemd-run, docker, at) is not its own.
+Examples:
+  assay guard -- ./bench --threads 4                          by its wall time
+  assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
+  assay guard --vs './bench --new' -- ./bench --old           which of the two is faster, run in turn
+  assay guard --duet --vs './bench --new' -- ./bench --old    both at once, where others disturb
+  assay guard --format hackbench -- hackbench -g 2 -l 500
+  assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench the last match counts
+  assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json";
+
+const CODES: &str = "\
+Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such command, 3 an error or nothing valid measured, 130 \
+interrupted";
+
+/// How it works, which number of each tool it takes, and how it ends.
+fn help() -> String {
+    let width = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or(0);
+    let figures = FORMATS.iter().map(|format| {
+        let unit = if format.unit.is_empty() { "" } else { " in " };
+        let better = if format.better == Better::Lower { ", lower is better" } else { "" };
+        let unit = format!("{unit}{}", format.unit.replace("us", "µs"));
+        format!("  {:width$}  {}{unit}{better}\n", format.name, format.title)
+    });
+    let figures: String = figures.collect();
+    format!("{HELP}\nWhat --format takes, of several results in one output the last:\n{figures}{CODES}")
 }
 
 /// What a visit needs beside the program's own time, and how long it may take to end it.

@@ -85,7 +85,7 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
     };
     let screen = imported::screen::screen(results, &references);
     let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
-    let differs = screen.rows.iter().any(|row| row.reading.extra == imported::screen::DIFFERS);
+    let differs = screen.rows.iter().any(|row| row.reading.extra.starts_with(imported::screen::DIFFERS));
     let wide = screen.rows.iter().any(|row| row.reading.wide);
     let legend = match (differs, wide) {
         (true, _) => "differs: measured in another way than by Assay",

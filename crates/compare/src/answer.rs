@@ -251,6 +251,9 @@ impl Comparison {
 
     /// The sentences where nothing can be said of the whole.
     fn nothing_said(&self, letter: &str, of: &Count) -> Vec<String> {
+        if self.is_apart() {
+            return self.said_apart(letter);
+        }
         let mut said = Vec::new();
         let reason = self.main_reason(letter);
         said.push(match (&reason, of.both) {
@@ -260,11 +263,7 @@ impl Comparison {
                     "No conclusion: {reason}, so {many} of the {both} main figures that both have do not count."
                 )
             }
-            (None, both) if self.imported => {
-                format!(
-                    "No conclusion: imported figures have no interval, so that none of the {both} main ones counts."
-                )
-            }
+            (None, both) if self.imported => format!("No conclusion: {}.", self.imported_words(letter, both)),
             (None, both) => {
                 let known = match of.counted {
                     0 => format!("none of the {both} main figures that both have is"),
@@ -299,7 +298,13 @@ impl Comparison {
             Some((factor, _)) if factor == PLACEMENT => {
                 "Compare figures of pinned tasks: `assay compare A B --only ...`".to_string()
             }
-            _ if self.imported => "Its ratios below are those of single values.".to_string(),
+            _ if self.imported && self.metrics.is_empty() => {
+                "--left-out names the reason of each figure.".to_string()
+            }
+            _ if self.imported && self.are_single() => {
+                "Its ratios below are those of single values.".to_string()
+            }
+            _ if self.imported => "Its ratios below are those of medians.".to_string(),
             _ if of.both == 0 => "Measure the same on both: `assay run`".to_string(),
             Some(_) => "--left-out names the reason of each figure.".to_string(),
             None => "Measure longer: `assay run --profile standard`".to_string(),

@@ -7,7 +7,8 @@ use super::environment::{self, CLOCK, OR};
 use super::unixbench;
 use diagnose::Diagnosis;
 use diagnose::views::Views;
-use import::Imported;
+use diagnose::words::foreign_name;
+use import::{Figure, Imported};
 use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
 use model::{Case, Effect, Finding, Metric, Params, Title, Verdict, VerdictKind};
@@ -141,6 +142,7 @@ impl Arm {
             _ => (label.clone(), value.clone()),
         };
         let figures = imported.figures.iter();
+        let title = |one: &Figure| foreign_name(&one.wording, &one.judged.series.metric.name);
         // When it ran tells one result from another, and nothing of the machine.
         let dates = ["ran", "tested"];
         let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
@@ -161,7 +163,7 @@ impl Arm {
                 .filter(|(label, _)| !dates.contains(&label.as_str()))
                 .map(told)
                 .collect(),
-            members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
+            members: figures.map(|one| member(&one.judged, title(one), &one.note)).collect(),
             views: None,
             llc_bytes: None,
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::components::counts;
 use super::{Compared, Comparison, Refused, Word};
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure, of_key};
+use diagnose::words::share_unit;
 use model::pattern::KeyParts;
 use model::{Better, Grade, unit_factor};
 
@@ -71,7 +72,7 @@ impl Row {
 
     pub fn counted(one: &Compared) -> Row {
         let figure = of_key(&one.key);
-        let (unit, scale) = shown_unit(figure, &one.unit, one.a.max(one.b));
+        let (unit, scale) = shown_unit(figure, &one.key, &one.unit, one.a.max(one.b));
         let (ratio, ci95) = one.shown_ratio();
         Row {
             figure,
@@ -89,7 +90,8 @@ impl Row {
 
     pub fn left(one: &Refused) -> Row {
         let figure = of_key(&one.key_b);
-        let (unit, scale) = shown_unit(figure, &one.unit, one.values[0].max(one.values[1]));
+        let largest = one.values[0].max(one.values[1]);
+        let (unit, scale) = shown_unit(figure, &one.key_b, &one.unit, largest);
         Row {
             figure,
             group: group(figure, KeyParts::of(&one.key_b).bench),
@@ -110,9 +112,13 @@ fn group(figure: Option<&KeyFigure>, bench: &str) -> Group {
 }
 
 /// The unit that a figure is shown in, and how many of it one of `unit` is.
-fn shown_unit(figure: Option<&KeyFigure>, unit: &str, largest: f64) -> (String, f64) {
+fn shown_unit(figure: Option<&KeyFigure>, key: &str, unit: &str, largest: f64) -> (String, f64) {
     if let Some((figure, scale)) = figure.and_then(|figure| Some((figure, unit_factor(unit, figure.unit)?))) {
         return (figure.unit.to_string(), scale);
+    }
+    let metric = key.rsplit_once('#').map_or("", |(_, metric)| metric);
+    if let Some((unit, scale)) = share_unit(metric, unit) {
+        return (unit.to_string(), scale);
     }
     match unit {
         "1/s" if largest >= 1e6 => ("M/s".to_string(), 1e-6),

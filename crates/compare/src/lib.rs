@@ -15,6 +15,7 @@
 
 mod about;
 mod answer;
+mod apart;
 mod arm;
 mod changes;
 mod clock;
@@ -46,6 +47,7 @@ pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
 pub use key_rows::{Row, Said, between_hosts};
 pub use matching::unit_scale;
+pub use words::Word;
 
 use clock::Common;
 use diagnose::views::Views;
@@ -124,6 +126,12 @@ pub struct Comparison {
     pub curves: Vec<Overlaid>,
     /// Series with a value that the other result does not have, in A and in B.
     pub alone: [usize; 2],
+    /// What those are called, each once.
+    pub names_alone: [Vec<String>; 2],
+    /// Where the two have nothing in common, in which settings those differ that are nearest.
+    pub nearest: Option<String>,
+    /// How many values a figure of an imported side has at most; 0 of a run.
+    pub imported_values: [usize; 2],
     /// The largest share within which metrics are called the same.
     pub margin: f64,
     /// An arm was imported: nobody watched while it was measured.
@@ -136,22 +144,6 @@ pub struct Difference {
     pub label: String,
     pub a: String,
     pub b: String,
-}
-
-/// The verdict of a comparison, of B against A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    Faster,
-    Slower,
-    /// Of a metric that has no better side.
-    Higher,
-    Lower,
-    /// The same within the margin.
-    Same,
-    Inconclusive,
-    /// An imported figure without spread: there is a ratio, and nothing tells how sure it is.
-    Unverified,
 }
 
 /// One metric that both have.
@@ -265,6 +257,9 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
         refused: Vec::new(),
         curves: curves::overlaid(a, b),
         alone: [0, 0],
+        names_alone: Default::default(),
+        nearest: None,
+        imported_values: [a, b].map(apart::imported_values),
         margin: options.margin,
         imported: a.imported || b.imported,
     };
@@ -272,10 +267,13 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     let refused = comparison.refused.iter().map(|one| [one.key.as_str(), one.key_b.as_str()]);
     let both = matches.iter().map(|pair| [pair.a.key.as_str(), pair.b.key.as_str()]).chain(refused);
     let both: Vec<[&str; 2]> = both.collect();
-    comparison.alone = [(a, 0), (b, 1)].map(|(arm, side)| {
+    let alone = [(a, 0), (b, 1)].map(|(arm, side)| {
         let keys: BTreeSet<&str> = both.iter().map(|pair| pair[side]).collect();
-        arm.valued().filter(|member| !keys.contains(member.key.as_str())).count()
+        apart::alone(arm, &keys)
     });
+    comparison.nearest = if both.is_empty() { apart::nearest(a, b) } else { None };
+    let [(many_a, names_a), (many_b, names_b)] = alone;
+    (comparison.alone, comparison.names_alone) = ([many_a, many_b], [names_a, names_b]);
     let pairs = matches.iter().filter(|pair| pair.headline).map(|pair| (pair.a, pair.b));
     let common = clock::common(a, b, options.common_clock, pairs);
     let mut all: Vec<Found> = Vec::new();
@@ -467,34 +465,5 @@ impl Comparison {
     /// Whether a headline that both have was refused because the conditions of the two differ.
     pub fn refuses(&self) -> bool {
         self.refused.iter().any(|one| one.conditions && one.headline)
-    }
-}
-
-impl Word {
-    pub const ALL: [Word; 7] = [
-        Word::Faster,
-        Word::Slower,
-        Word::Higher,
-        Word::Lower,
-        Word::Same,
-        Word::Inconclusive,
-        Word::Unverified,
-    ];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Word::Faster => "faster",
-            Word::Slower => "slower",
-            Word::Higher => "higher",
-            Word::Lower => "lower",
-            Word::Same => "same",
-            Word::Inconclusive => "cannot tell",
-            Word::Unverified => "unverified",
-        }
-    }
-
-    /// Whether it says that the two differ.
-    pub const fn is_different(self) -> bool {
-        matches!(self, Word::Faster | Word::Slower | Word::Higher | Word::Lower)
     }
 }

@@ -4,10 +4,60 @@ use std::collections::BTreeSet;
 
 use super::clock::Common;
 use super::matching::Match;
-use super::{FALSE_DISCOVERIES, Found, LEAST_DIFFERENCE, Word};
+use super::{FALSE_DISCOVERIES, Found, LEAST_DIFFERENCE};
 use model::{Better, Grade, VerdictKind, percent};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::contrast::Contrast;
 use stats::order::median;
+
+/// The verdict of a comparison, of B against A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    Faster,
+    Slower,
+    /// Of a metric that has no better side.
+    Higher,
+    Lower,
+    /// The same within the margin.
+    Same,
+    Inconclusive,
+    /// An imported figure without spread: there is a ratio, and nothing tells how sure it is.
+    Unverified,
+}
+
+impl Word {
+    pub const ALL: [Word; 7] = [
+        Word::Faster,
+        Word::Slower,
+        Word::Higher,
+        Word::Lower,
+        Word::Same,
+        Word::Inconclusive,
+        Word::Unverified,
+    ];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Word::Faster => "faster",
+            Word::Slower => "slower",
+            Word::Higher => "higher",
+            Word::Lower => "lower",
+            Word::Same => "same",
+            Word::Inconclusive => "cannot tell",
+            Word::Unverified => "unverified",
+        }
+    }
+
+    /// Whether it says that the two differ.
+    pub const fn is_different(self) -> bool {
+        matches!(self, Word::Faster | Word::Slower | Word::Higher | Word::Lower)
+    }
+}
+
+/// With fewer values on either side there is no interval.
+pub const FEWEST_VALUES: usize = 5;
 
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
@@ -16,6 +66,9 @@ pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
     }
     let Some(contrast) = &found.contrast else {
         return match imported {
+            true if found.pair.a.medians.len().min(found.pair.b.medians.len()) > 1 => {
+                (Word::Unverified, format!("unverified: fewer than {FEWEST_VALUES} values on a side"))
+            }
             true => (Word::Unverified, "unverified: imported without spread".to_string()),
             false => (Word::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
         };

@@ -99,6 +99,41 @@ pub fn shown(value: f64, unit: &str) -> String {
     figure(value, if unit == "us" { "µs" } else { unit })
 }
 
+/// What another tool calls a figure, in words: `latency_p999` is `latency p99.9`. `metric` is our
+/// name for it, with which many such names end.
+pub fn foreign_name(wording: &str, metric: &str) -> String {
+    let percentile = |word: &str| match word.strip_prefix('p') {
+        Some(digits) if digits.len() > 2 && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            format!("p{}.{}", &digits[..2], &digits[2..])
+        }
+        _ => word.to_string(),
+    };
+    let text = match wording.strip_suffix(metric) {
+        Some(head) => format!("{head}{}", metric.replace('_', " ")),
+        None => wording.to_string(),
+    };
+    let mut words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
+    if let Some(last) = words.last_mut().filter(|last| metric.rsplit('_').next() == Some(last.as_str())) {
+        *last = percentile(last);
+    }
+    // Some name a test as its figure: `latency latency p50`.
+    words.dedup();
+    words.join(" ")
+}
+
+/// The unit that people read an imported figure in where its own says nothing, and how many of it
+/// one is: shares in per cent.
+pub fn share_unit(metric: &str, unit: &str) -> Option<(&'static str, f64)> {
+    let is_share = ["loss", "reordered", "unfairness"].contains(&metric)
+        || metric.ends_with("_busy")
+        || metric.ends_with("_cpu");
+    match metric {
+        _ if !unit.is_empty() => None,
+        "cycles_per_byte" => Some(("cycles", 1.0)),
+        _ => is_share.then_some(("%", 100.0)),
+    }
+}
+
 /// A time in the unit that makes it readable.
 pub fn duration_us(us: f64) -> String {
     match us.abs() {
@@ -205,6 +240,28 @@ mod tests {
         let lists = [&["a"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e"]].map(listed);
         assert_eq!(lists, ["a", "a, b and c", "a, b, c and 2 more"]);
         assert_eq!((placement("same-cpu"), placement("nodes-0-3")), ("on one CPU", "nodes-0-3"));
+    }
+
+    #[test]
+    fn foreign_names_are_words() {
+        for (wording, metric, words) in [
+            ("job read latency_p999", "latency_p999", "job read latency p99.9"),
+            ("schbench wakeup latency p99", "wakeup_latency_p99", "schbench wakeup latency p99"),
+            ("schbench latency latency p9999", "latency_p9999", "schbench latency p99.99"),
+            ("likwid-bench load_avx", "bandwidth", "likwid-bench load_avx"),
+            ("iperf3 cwnd_bytes", "cwnd_bytes", "iperf3 cwnd bytes"),
+        ] {
+            assert_eq!(foreign_name(wording, metric), words);
+        }
+    }
+
+    #[test]
+    fn shares_are_read_in_per_cent() {
+        assert_eq!(share_unit("loss", ""), Some(("%", 100.0)));
+        assert_eq!(share_unit("local_busy", ""), Some(("%", 100.0)));
+        assert_eq!(share_unit("cycles_per_byte", ""), Some(("cycles", 1.0)));
+        // A score has no unit, and what has one keeps it.
+        assert_eq!((share_unit("score", ""), share_unit("loss", "1/s")), (None, None));
     }
 
     #[test]

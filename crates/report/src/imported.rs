@@ -1,6 +1,9 @@
 //! Imported results as a report of their own and as JSON.
 
+mod notes;
+mod rows;
 pub mod screen;
+mod several;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +13,14 @@ use serde::Serialize;
 use super::block::{Block, CONCLUSION, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
 use super::screen::Tone;
+use diagnose::words::share_unit;
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, Index, IndexRow};
 use model::vocabulary::memory;
 use model::{Fact, Finding, SCHEMA, figure, percent};
+
+/// What a host is called of which a file does not tell the name.
+pub(crate) const UNNAMED: &str = "unknown";
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -91,6 +98,22 @@ fn repeated(group: &Repeats) -> OutputRepeats {
         remarks: group.remarks.clone(),
         conclusion: group.conclusion.clone(),
     }
+}
+
+/// What the figures of all results come to.
+struct Counts {
+    with: usize,
+    without: usize,
+}
+
+fn counts<'a>(results: impl Iterator<Item = &'a Imported>) -> Counts {
+    let figures: Vec<&Figure> = results.flat_map(|one| &one.figures).collect();
+    let with = figures.iter().filter(|figure| has_value(figure)).count();
+    Counts { with, without: figures.len() - with }
+}
+
+fn has_value(figure: &Figure) -> bool {
+    figure.judged.analysis.estimate.is_some()
 }
 
 /// The findings of a result, each with the command that shows it again.
@@ -235,7 +258,8 @@ pub fn report(file: &str, one: &Imported) -> Report {
     sizes.retain(|_, own| own.len() > 1 && own.iter().collect::<BTreeSet<_>>().len() == own.len());
     let row = |figure: &Figure| {
         let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);
-        let value = analysis.estimate.as_ref().map(|found| self::figure(found.median, &series.metric.unit));
+        let (unit, factor) = read_in(figure);
+        let value = analysis.estimate.as_ref().map(|found| self::figure(found.median * factor, unit));
         // Where there is a value the verdict is the same for all; what is worth reading is how the
         // meanings differ.
         let last = match &value {
@@ -288,10 +312,17 @@ pub fn report(file: &str, one: &Imported) -> Report {
 
 /// What the other tool calls a figure; the size of its block, too, where others are called so.
 fn wording(figure: &Figure, sizes: &BTreeMap<&str, Vec<u64>>) -> String {
+    let name = rows::wording(figure);
     match bytes(figure).filter(|_| sizes.contains_key(figure.wording.as_str())) {
-        Some(bytes) => format!("{}, {}", figure.wording, diagnose::words::bytes(bytes)),
-        None => figure.wording.clone(),
+        Some(bytes) => format!("{name}, {}", diagnose::words::bytes(bytes)),
+        None => name,
     }
+}
+
+/// The unit that a figure is read in, and how many of it one of its own is.
+fn read_in(figure: &Figure) -> (&str, f64) {
+    let metric = &figure.judged.series.metric;
+    share_unit(&metric.name, &metric.unit).unwrap_or((metric.unit.as_ref(), 1.0))
 }
 
 fn bytes(figure: &Figure) -> Option<f64> {
@@ -382,8 +413,9 @@ fn spread(figure: &Figure) -> [Cell; 3] {
     };
     let values: Vec<f64> = figure.judged.series.values().concat();
     let ends = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+    let (_, factor) = read_in(figure);
     let words = |(low, high): (f64, f64)| {
-        Cell::Text(format!("{} to {}", self::figure(low, ""), self::figure(high, "")))
+        Cell::Text(format!("{} to {}", self::figure(low * factor, ""), self::figure(high * factor, "")))
     };
     let interval = estimate.interval.map(|interval| (interval.low, interval.high));
     [

@@ -133,3 +133,98 @@ fn microseconds_are_said_as_people_write_them() {
         assert!(code == 0 && text.contains(" µs") && !is_us(&text), "{text}");
     }
 }
+
+/// Texts in the product's code between two marks, of a file from one mark on.
+fn literals(file: &str, from: &str, before: &str, after: &str) -> Vec<String> {
+    let source = std::fs::read_to_string(testkit::root().join(file)).expect("a source file");
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let (_, part) = source.split_once(from).expect("where the labels begin");
+    let found = part.split(before).skip(1).filter_map(|rest| rest.split_once(after));
+    let found = found.map(|(word, _)| word.to_string()).filter(|word| !word.contains(['"', '\n', '{']));
+    found.collect()
+}
+
+/// Topics that a file's code gives to findings of a severity.
+fn topics(file: &str) -> Vec<String> {
+    let source = std::fs::read_to_string(testkit::root().join(file)).expect("a source file");
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let behind = source.split("Severity::").filter_map(|rest| rest.split_once(", \""));
+    let topics = behind.filter(|(severity, _)| severity.chars().all(char::is_alphabetic));
+    topics.filter_map(|(_, rest)| Some(rest.split_once('"')?.0.to_string())).collect()
+}
+
+/// Topics, verdicts and heads of columns as the goldens of first screens have them.
+fn of_goldens(folder: &str, prefix: &str) -> Vec<String> {
+    let folder = testkit::root().join("crates/cli/tests/it").join(folder);
+    let files = std::fs::read_dir(folder).expect("a folder of goldens").flatten().map(|entry| entry.path());
+    let files =
+        files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)));
+    let mut words = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).expect("a golden");
+        for line in text.lines().filter_map(|line| line.strip_prefix("  ")) {
+            let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+            if let Some(rest) = ["✗ ", "! ", "· "].iter().find_map(|mark| line.strip_prefix(mark)) {
+                // A topic as wide as its column has one space behind it.
+                let topic = rest.split("  ").next().filter(|topic| topic.chars().count() <= 13);
+                words.push(topic.or(rest.split(' ').next()).unwrap_or_default().to_string());
+            } else if ["figure", "result", "command", "this host", "that host"]
+                .contains(&cells.first().copied().unwrap_or_default())
+            {
+                let heads = cells.iter().filter(|cell| !cell.starts_with("as "));
+                words.extend(heads.map(|cell| cell.to_string()));
+            } else if let [word, _, ..] = cells.as_slice()
+                && word.chars().any(|c| c.is_ascii_uppercase())
+                && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || " ,.%".contains(c))
+                && word.split(' ').count() > 1
+            {
+                words.push(word.to_string());
+            }
+        }
+    }
+    assert!(!words.is_empty(), "no golden of {prefix}");
+    words
+}
+
+/// Whatever stands on a first screen beside figures can be asked for: the words are those of the
+/// screens' own code and goldens.
+#[test]
+fn labels_of_first_screens_are_explained() {
+    let report = "crates/report/src";
+    let imports = format!("{report}/imported/screen.rs");
+    let machine = format!("{report}/text_machine/screen.rs");
+    let comparing = format!("{report}/comparing/screen.rs");
+    let mut words = [
+        of_goldens("import/snapshots", "it__import__first_screen__"),
+        of_goldens("machine/snapshots", "it__machine__recorded__first_"),
+        of_goldens("snapshots", "it__studies__guard"),
+        literals(&imports, "let (word, tone)", "(\"", "\", Tone::"),
+        literals(&format!("{report}/imported/several.rs"), "", "column(\"", "\","),
+        literals(&format!("{report}/imported/notes.rs"), "", "note(\"", "\","),
+        literals("crates/import/src/own.rs", "pub fn topic(", "=> \"", "\",\n"),
+        topics("crates/diagnose/src/readiness.rs"),
+        literals("crates/diagnose/src/readiness.rs", "fn words", "=> \"", "\",\n"),
+        literals(&machine, "let facts = [", "        (\"", "\", "),
+        literals(&machine, "", "\"DESC", "\""),
+        literals(&format!("{report}/sections/study/guarded.rs"), "", "(\"", "\".to_string()"),
+        literals(&comparing, "fn heading", "unit: \"", "\","),
+    ]
+    .concat();
+    for word in words.iter_mut().filter(|word| *word == "RIBED") {
+        word.insert_str(0, "DESC");
+    }
+    words.extend(compare::Word::ALL.map(|word| word.word().to_string()));
+    words.extend(["B ÷ A", "B is", "not counted", "No conclusion"].map(str::to_string));
+    // What ends with a full stop is a sentence beside them.
+    words.retain(|word| !word.ends_with('.') && word.chars().any(char::is_alphabetic) || word == "±");
+    words.sort();
+    words.dedup();
+    for known in
+        ["left out", "tool", "READ WHOLE", "DESCRIBED", "confidence", "sources", "processor", "runs scatter"]
+    {
+        assert!(words.iter().any(|word| word == known), "{known}: {words:?}");
+    }
+    let unknown: Vec<&String> =
+        words.iter().filter(|word| explained(&[word.as_str()], "80").0 != 0).collect();
+    assert!(unknown.is_empty(), "{unknown:?} of {words:?}");
+}

@@ -320,3 +320,17 @@ fn two_commands_at_once_are_told_apart_and_fail_together() {
     ended.expect(3).says(&["B: /bin/sh ended with exit code 9. Its last lines: this is why"]);
     assert_eq!(read(&run_file(dir.path())).visits.len(), 3, "three failures are enough");
 }
+
+/// The help names the figure of each tool, as the registry has it.
+#[test]
+fn the_help_names_what_each_format_takes() {
+    let output = crate::assay().args(["guard", "--help"]).output().expect("assay runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(bench::FORMATS.len() > 20);
+    for format in bench::FORMATS {
+        let unit = if format.unit.is_empty() { "" } else { " in " };
+        let said = format!("{} {}{unit}{}", format.name, format.title, format.unit.replace("us", "µs"));
+        assert!(words.contains(&said), "{said}:\n{text}");
+    }
+}

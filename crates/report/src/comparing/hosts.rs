@@ -11,7 +11,7 @@ pub fn heading(found: &[Comparison], style: Style) -> String {
     let sides = std::iter::once((first, 0)).chain(found.iter().map(|one| (one, 1)));
     let sides: Vec<(&Comparison, usize)> = sides.collect();
     let whens: Vec<String> = sides.iter().map(|(one, side)| when(one, *side)).collect();
-    let hosts: Vec<String> = sides.iter().map(|(one, side)| plain(&one.names[*side][0], 40)).collect();
+    let hosts: Vec<String> = sides.iter().map(|(one, side)| host(&one.names[*side][0])).collect();
     let widest = hosts.iter().map(|host| host.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (at, (one, side)) in sides.iter().enumerate() {
@@ -44,6 +44,11 @@ pub fn heading(found: &[Comparison], style: Style) -> String {
         }
     }
     out
+}
+
+/// A host's name; a foreign file may have none.
+fn host(name: &str) -> String {
+    if name == crate::imported::UNNAMED { "unnamed host".to_string() } else { plain(name, 40) }
 }
 
 /// One side in words: `A epyc-01: bare metal, EPYC 7543, 64 CPUs, 5 runs, 20 Nov`.

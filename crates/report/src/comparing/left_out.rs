@@ -15,7 +15,7 @@ pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
             out.push_str(&format!("\n{}\n", paint(&format!("  {letter}"), Tone::Strong, style)));
         }
         let reasons = by_reason(one);
-        if reasons.is_empty() {
+        if reasons.is_empty() && one.alone == [0, 0] {
             out.push_str(&wrapped("Nothing is left out.", 2, Tone::Plain, style));
         }
         for (reason, figures) in reasons {
@@ -25,9 +25,34 @@ pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
             out.push_str(&wrapped(&plain(&format!("{many}: {reason}"), 600), 2, Tone::Strong, style));
             figures.iter().for_each(|figure| out.push_str(&line(figure, style)));
         }
+        for (side, own) in [(0, "A"), (1, letter.as_str())] {
+            let Some(text) = alone(one, side, own) else { continue };
+            out.push('\n');
+            out.push_str(&wrapped(&plain(&text, LONGEST), 2, Tone::Plain, style));
+        }
     }
     out.push('\n');
     out
+}
+
+/// Names of figures that stand in one list, and its longest text.
+const NAMES: usize = 40;
+const LONGEST: usize = 4000;
+
+/// What only one side has, by name.
+fn alone(one: &Comparison, side: usize, letter: &str) -> Option<String> {
+    let names = &one.names_alone[side];
+    let are = match one.alone[side] {
+        0 => return None,
+        1 => "1 figure is".to_string(),
+        many => format!("{many} figures are"),
+    };
+    let more = match names.len().saturating_sub(NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more names"),
+    };
+    let names = names[..names.len().min(NAMES)].join("; ");
+    Some(format!("{are} in {letter} only: {names}{more}."))
 }
 
 /// The refused of a comparison by what is said of them, the most frequent first.

@@ -59,6 +59,8 @@ fn written(found: &[Comparison], shown: Shown, rows: usize, exit: u8, style: Sty
         Shown::LeftOut => out.push_str(&left_out::text(found, &letters, style)),
         Shown::First | Shown::All => {
             let table = match (found, answers.as_slice()) {
+                // A head without rows says nothing.
+                (_, all) if all.iter().all(|answer| answer.groups.is_empty()) => String::new(),
                 ([one], [answer]) if is_silent(one, answer, shown) => String::new(),
                 ([_], [answer]) => one_table(answer, &letters[0], style),
                 _ => many_table(found, &answers, &letters, style),
@@ -99,15 +101,25 @@ fn sentences(found: &[Comparison], letters: &[String], answers: &[Answer], style
     let named: Vec<(&str, &Comparison, &Answer)> =
         named.map(|((letter, one), answer)| (letter.as_str(), one, answer)).collect();
     let mut out = ranking(&named).map_or(String::new(), |text| wrapped(&text, 2, Tone::Strong, style));
-    for (_, _, answer) in named {
-        let own = match answer.outcome {
-            Outcome::NoConclusion => answer.sentences.first(),
-            _ => answer.sentences.get(1).filter(|_| answers.len() <= MOST_TOLD),
+    for (letter, one, answer) in named {
+        let few = answers.len() <= MOST_TOLD;
+        let said = match answer.outcome {
+            // Beside what is nearest, what each holds is no news.
+            Outcome::NoConclusion if one.is_apart() && few => {
+                let second = if one.nearest.is_some() { 2 } else { 1 };
+                let said = [answer.sentences.first(), answer.sentences.get(second)];
+                said.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")
+            }
+            Outcome::NoConclusion => answer.sentences.first().cloned().unwrap_or_default(),
+            _ => answer.sentences.get(1).filter(|_| few).cloned().unwrap_or_default(),
         };
-        let letter = answer.word.as_str();
-        out.push_str(&own.map_or(String::new(), |text| {
-            wrapped(&plain(&format!("{letter}: {text}"), 400), 2, Tone::Plain, style)
-        }));
+        // The sentence where nothing is concluded begins with that.
+        let text = match said.strip_prefix(&format!("{}: ", answer.word)) {
+            _ if said.is_empty() => continue,
+            Some(rest) => format!("{} on {letter}: {rest}", answer.word),
+            None => format!("{}: {said}", answer.word),
+        };
+        out.push_str(&wrapped(&plain(&text, 400), 2, Tone::Plain, style));
     }
     out
 }
@@ -339,9 +351,14 @@ pub fn values(values: [f64; 2]) -> [String; 2] {
     })
 }
 
+/// The answer whose rows are shown of all: the first that has some.
+fn leading(answers: &[Answer]) -> Option<&Answer> {
+    answers.iter().find(|answer| !answer.groups.is_empty())
+}
+
 /// Several results against A: a ratio and a sign for each.
 fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], style: Style) -> String {
-    // Each has rows of its own; those of the first are shown of all.
+    // Each has rows of its own; those of one are shown of all.
     let wholes = found.iter().zip(letters).map(|(one, letter)| one.whole_answer(letter));
     let wholes: Vec<Answer> = wholes.collect();
     const LABEL: usize = 28;
@@ -351,7 +368,7 @@ fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], styl
     let with_value = style.width >= LABEL + VALUE + UNIT + 2 * EACH;
     let taken = if with_value { LABEL + VALUE + UNIT } else { LABEL };
     let fit = (style.width.saturating_sub(taken) / EACH).max(1).min(answers.len());
-    let Some(first) = answers.first() else { return String::new() };
+    let Some(first) = leading(answers) else { return String::new() };
     let cell = |ratio: Option<f64>, said: Option<Word>| {
         let ratio = ratio.map_or("–".to_string(), ratio_words);
         let sign = paint(&sign(said, style.unicode).to_string(), tone_of(said), style);
@@ -423,7 +440,7 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
     let total = found.iter().map(all).max().unwrap_or(0);
     let here: usize = match (found, answers) {
         ([one], [answer]) if is_silent(one, answer, shown) => 0,
-        _ => answers.first().map_or(0, |one| one.groups.iter().map(|own| own.rows.len()).sum()),
+        _ => leading(answers).map_or(0, |one| one.groups.iter().map(|own| own.rows.len()).sum()),
     };
     let refused = found.iter().map(|one| one.refused.len()).max().unwrap_or(0);
     let mut parts = Vec::new();
@@ -437,10 +454,15 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
     if shown != Shown::LeftOut && refused > 0 {
         parts.push(format!("{refused} of {total} left out, with reasons: --left-out"));
     }
+    if shown != Shown::LeftOut && refused == 0 && found.iter().any(Comparison::is_apart) {
+        parts.push("what only one of them has: --left-out".to_string());
+    }
     parts.push("page: --out compare.html".to_string());
+    // What has nothing to be compared stays so.
+    let can_be_allowed = found.iter().all(|one| !one.metrics.is_empty());
     match exit {
         0 => {}
-        NOT_COMPARABLE => parts.push("exit 4 (0 with --allow-refused)".to_string()),
+        NOT_COMPARABLE if can_be_allowed => parts.push("exit 4 (0 with --allow-refused)".to_string()),
         other => parts.push(format!("exit {other}")),
     }
     let mut out: Vec<String> = Vec::new();

@@ -36,16 +36,22 @@ struct Columns {
     typical: usize,
     /// Whether there is room for what is to be added to a reading.
     extras: bool,
+    /// Whether it takes the place of the words that say that there is no reference.
+    instead: bool,
 }
 
 /// Decimals of a value, with the point.
 const DECIMALS: usize = 4;
 
+/// Columns that ± takes beside its unit's.
+const SPREAD: usize = 6;
+
 /// The title over readings.
 const READING: &str = "reading";
 
-/// A terminal with fewer columns has no room for what is typical, one with fewer still none for
-/// intervals.
+/// A terminal with fewer columns has no column of groups, one with fewer still no room for what is
+/// typical, and the narrowest none for intervals.
+const WIDE: usize = 98;
 const NARROW: usize = 80;
 const NARROWEST: usize = 60;
 
@@ -56,18 +62,31 @@ impl Columns {
         };
         let whole = 1 + longest(&|row| number(row).0);
         let typical = longest(&|row| row.typical.clone());
+        // A column in which nothing stands gives its room to the names.
+        let spread = match longest(&interval) {
+            0 => 0,
+            _ => longest(&|row| format!("{} {}", unit_of(row), interval(row))).saturating_sub(6).max(7),
+        };
+        let without = |typical: usize, room: usize| {
+            (if typical == 0 { room } else { 0 }) + if spread == 0 { SPREAD } else { 0 }
+        };
+        let (decimals, unit) = (DECIMALS, 7);
         match style.width {
-            width if width >= 96 => {
+            width if width >= WIDE => {
+                let freed = without(typical, 15);
                 // What is no key figure has a longer name; it takes the room of what is added.
-                let label = longest(&|row| row.label.clone()).clamp(25, width - 73);
-                let extras = label <= 27 || width >= 110;
-                let (whole, typical) = (whole.max(6), (typical + 1).max(15));
-                Columns { group: 10, label, whole, decimals: DECIMALS, unit: 7, spread: 7, typical, extras }
+                let label = longest(&|row| row.label.clone()).clamp(25, width - 73 + freed);
+                let extras = label <= 27 + freed || width >= 110;
+                let whole = whole.max(6);
+                let typical = if typical == 0 { 0 } else { (typical + 1).max(15) };
+                Columns { group: 10, label, whole, decimals, unit, spread, typical, extras, instead: true }
             }
             width if width >= NARROW => {
-                let (whole, typical) = (whole.max(6), (typical + 2).max(13));
-                let (label, extras) = (24, false);
-                Columns { group: 0, label, whole, decimals: DECIMALS, unit: 7, spread: 7, typical, extras }
+                let label = longest(&|row| row.alone.clone()).clamp(24, 24 + without(typical, 13));
+                let whole = whole.max(6);
+                let typical = if typical == 0 { 0 } else { (typical + 2).max(13) };
+                let (extras, instead) = (false, true);
+                Columns { group: 0, label, whole, decimals, unit, spread, typical, extras, instead }
             }
             // Each column is as wide as what stands in it; names have the rest.
             width => {
@@ -75,8 +94,9 @@ impl Columns {
                 let unit = 1 + longest(&|row| unit_of(row).to_string());
                 let room = longest(&|row| format!("{} {}", unit_of(row), interval(row)));
                 let spread = if width < NARROWEST { 0 } else { (room + 1).saturating_sub(unit).max(4) };
-                let (typical, extras) = (0, false);
-                let own = Columns { group: 0, label: 0, whole, decimals, unit, spread, typical, extras };
+                let (typical, extras, instead) = (0, false, false);
+                let own =
+                    Columns { group: 0, label: 0, whole, decimals, unit, spread, typical, extras, instead };
                 let bare = Style { color: false, ..style };
                 let reading = longest(&|row| reading(row, &own, bare)).max(READING.len());
                 let taken = own.before_reading() + reading;
@@ -321,7 +341,7 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
     let extra = shown(&reading.extra, style);
     // Without a reference there is room for what else is known.
     let word = match (reading.sign, columns.extras) {
-        ('–', _) if !extra.is_empty() && columns.typical > 0 => {
+        ('–', _) if !extra.is_empty() && columns.instead => {
             // `5.8 × one` says the same as `5.8 × one CPU`; what still has no room is left out.
             let room = style.width.saturating_sub(columns.before_reading() + 2);
             let fits = |extra: &&str| extra.chars().count() <= room;
@@ -331,9 +351,7 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
         }
         ('–', false) => "",
         // The worse of two words comes first.
-        ('?', _) if columns.typical == 0 || !columns.extras => {
-            reading.word.split(' ').next().unwrap_or_default()
-        }
+        ('?', _) if !columns.extras => reading.word.split(' ').next().unwrap_or_default(),
         _ => reading.word.as_str(),
     };
     let mut text = paint(format!("{sign} {word}").trim_end(), reading.tone, style);
@@ -405,4 +423,42 @@ pub(crate) fn closing(rows: &[Vec<String>], style: Style) -> Vec<String> {
 /// A line as it is where it fits, else its words on lines.
 fn lines_kept(line: &str, width: usize) -> Vec<String> {
     if line.chars().count() <= width { vec![line.to_string()] } else { lines(line, width) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_width_has_its_columns() {
+        let row = |label: &str, value: f64, low_high: Option<[f64; 2]>, typical: &str| Row {
+            label: label.to_string(),
+            alone: label.to_string(),
+            group: "network",
+            value: Some(value),
+            low_high,
+            unit: "1/s".to_string(),
+            typical: typical.to_string(),
+            ..Row::default()
+        };
+        let wide = row("netperf interval rate", 19_132.0, Some([12_753.0, 26_628.0]), "");
+        let usual = row("a name that is longer than any column of names", 2.5, None, "1–2");
+        for (rows, typical) in [(vec![wide.clone()], false), (vec![wide.clone(), usual], true)] {
+            let screen = Screen { rows, ..Screen::default() };
+            for width in 40..=140 {
+                let style = Style { color: false, unicode: true, width };
+                let text = render(&screen, Wanted::default(), &[], style);
+                let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!(widest <= width, "{widest} of {width}:\n{text}");
+                assert_eq!(text.contains("typical"), typical && width >= NARROW, "{width}:\n{text}");
+                assert!(
+                    width < NARROWEST || text.contains("1/s 1") || text.contains("1/s  "),
+                    "{width}:\n{text}"
+                );
+            }
+        }
+        let screen = Screen { rows: vec![row("a", 2.0, None, "")], ..Screen::default() };
+        let text = render(&screen, Wanted::default(), &[], Style { color: false, unicode: true, width: 80 });
+        assert!(!text.contains('±'), "a column is empty:\n{text}");
+    }
 }

@@ -186,3 +186,54 @@ fn pages_name_figures_and_tell_runs_of_one_host_apart() {
     };
     assert_eq!(table(&text([&a, &b])), table(&text([&bench.run, &later])));
 }
+
+/// What has nothing in common has no table, and a sentence that says what each holds.
+#[test]
+fn results_without_anything_in_common_say_what_they_hold() {
+    let folder = testkit::root().join("tests/foreign");
+    let files = ["iperf3-tcp.json", "stream-cut.txt", "coremark.txt"].map(|name| folder.join(name));
+    let [iperf, stream, coremark] = files.each_ref().map(|file| file.as_path());
+    let run = |args: &[&str], files: &[&Path]| {
+        let mut command = assay();
+        command.arg("compare").args(args).args(files).env("COLUMNS", "80").env("LANG", "C.UTF-8");
+        let output = command.output().expect("assay runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for args in [&[][..], &["--allow-refused"]] {
+        let (code, text) = run(args, &[iperf, stream]);
+        assert_eq!(code, Some(4), "{text}");
+        let said = words(&text);
+        assert!(
+            said.contains("No conclusion: nothing in A is also in B. A holds 9 figures (iperf3"),
+            "{text}"
+        );
+        assert!(
+            said.contains("B holds 4 figures (STREAM Copy, STREAM Scale, STREAM Add and 1 more)"),
+            "{text}"
+        );
+        assert!(said.contains("Compare results of one tool") && said.ends_with("exit 4"), "{text}");
+        assert!(!text.contains("÷") && !text.contains("below"), "a table without rows:\n{text}");
+    }
+    let (_, left_out) = run(&["--left-out"], &[iperf, stream]);
+    assert!(words(&left_out).contains("4 figures are in B only: STREAM Copy; STREAM Scale"), "{left_out}");
+    let (code, three) = run(&[], &[iperf, stream, coremark]);
+    assert_eq!(code, Some(4), "{three}");
+    assert!(words(&three).contains("No conclusion on C: nothing in A is also in C."), "{three}");
+    assert_eq!(three.matches("No conclusion").count(), 2, "{three}");
+    // A result that has something in common has its rows, wherever it stands.
+    let (_, mixed) = run(&[], &[stream, iperf, &folder.join("stream-not-valid.txt")]);
+    assert!(mixed.contains("STREAM Copy"), "{mixed}");
+    is_a_comparison(&[iperf, stream]);
+    is_a_comparison(&[iperf, stream, coremark]);
+}
+
+fn is_a_comparison(files: &[&Path]) {
+    for width in WIDTHS {
+        for locale in ["C.UTF-8", "C"] {
+            let text = shown(&[], files, width, locale);
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= width && text.lines().count() <= LINES, "{width}:\n{text}");
+        }
+    }
+}

@@ -100,3 +100,63 @@ fn several_results_share_a_screen() {
     }
     is_a_first_screen("several", several);
 }
+
+/// A text of CoreMark's results, one after the other.
+fn coremark(rates: &[f64]) -> String {
+    let one = |rate: &f64| {
+        format!(
+            "2K performance run parameters for coremark.\nCoreMark Size    : 666\nTotal ticks      : 13482\n\
+             Total time (secs): {}\nIterations/Sec   : {rate}\nIterations       : 400000\n\
+             Compiler version : GCC12.2.0\nCompiler flags   : -O2\nMemory location  : Heap\nseedcrc          : 0xe9f5\n\
+             [0]crclist       : 0xe714\n[0]crcmatrix     : 0x1fd7\n[0]crcstate      : 0x8e3a\n\
+             [0]crcfinal      : 0x65c5\nCorrect operation validated. See README.md for run and reporting rules.\n\
+             CoreMark 1.0 : {rate} / GCC12.2.0 -O2 / Heap\n\n",
+            400_000.0 / rate
+        )
+    };
+    rates.iter().map(one).collect()
+}
+
+/// Repetitions have n and a spread, whether one text holds them or several files.
+#[test]
+fn repetitions_have_n_and_their_spread() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rates: Vec<f64> = (0..6).map(|at| 29_000.0 + 100.0 * f64::from(at)).collect();
+    let write = |name: &str, rates: &[f64]| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, coremark(rates)).expect("written");
+        file
+    };
+    let of_one = |rates: &[f64]| screen(&write("one.txt", rates), 80, "C.UTF-8", &[]);
+    let row =
+        |text: &str| text.lines().find(|line| line.starts_with("  CoreMark ")).expect("a row").to_string();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let single = of_one(&rates[..1]);
+    assert!(!single.contains('±') && !row(&single).contains(" n "), "{single}");
+    let few = of_one(&rates[..3]);
+    assert!(
+        words(&few).contains("the median of 3 values; ± is their range") && row(&few).contains("n 3"),
+        "{few}"
+    );
+    assert!(row(&few).contains("0.3 %"), "29,000 to 29,200 around 29,100:\n{few}");
+    let many = of_one(&rates);
+    assert!(words(&many).contains("the median of 6 values.") && row(&many).contains("n 6"), "{many}");
+    assert!(row(&many).contains(" % "), "an interval:\n{many}");
+    for (at, rate) in rates.iter().enumerate() {
+        write(&format!("run{at}.txt"), &[*rate]);
+    }
+    let mut command = assay();
+    let names: Vec<String> = (0..rates.len()).map(|at| format!("run{at}.txt")).collect();
+    command
+        .arg("import")
+        .args(&names)
+        .current_dir(folder.path())
+        .env("COLUMNS", "80")
+        .env("LC_ALL", "C.UTF-8");
+    let several = String::from_utf8(command.output().expect("assay runs").stdout).expect("UTF-8");
+    assert!(words(&several).contains("taken as repetitions"), "{several}");
+    let row = row(&several);
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells[..3], ["CoreMark", "6", "29,250 1/s"], "{several}");
+    assert!(row.ends_with("29,000–29,500"), "{several}");
+}
