@@ -52,8 +52,7 @@ pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
 pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported run was stopped before its time, or somebody kept a part of what it printed: its figures are of what it did until then, \
-         and whatever it said at its end, as whether its work was right, is not known.",
+        "An imported run was stopped, or a part of its text was kept: its figures are of what it did until then, and what it said at its end is not known.",
     ),
     (
         "When it fires",

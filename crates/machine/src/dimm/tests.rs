@@ -446,3 +446,21 @@ proptest! {
         prop_assert_eq!(before, after);
     }
 }
+
+#[test]
+fn fixtures_are_inventories_that_were_seen() {
+    let folder = testkit::root().join("../shared/fixtures");
+    if !folder.exists() {
+        return eprintln!("SKIPPED fixtures_are_inventories_that_were_seen: {} is missing", folder.display());
+    }
+    let files =
+        ["dmi", "faults/dmi-xeon6"].map(|part| std::fs::read_dir(folder.join(part)).expect("a folder"));
+    let paths = files.into_iter().flatten().map(|file| file.expect("a file").path());
+    for path in paths.filter(|path| path.extension().is_some_and(|end| end == "txt")) {
+        let text = std::fs::read_to_string(&path).expect("a printout");
+        let (_, judged) = judge(printout::parse(&text), None, &Hypervisor::Unknown);
+        let is_named = |name: &str| super::platforms::UNSEEN.contains(&name);
+        assert!(!judged.dimm_platform.as_deref().is_some_and(is_named), "{}", path.display());
+        assert!(!judged.dimm_remarks.concat().contains("rests on its document"), "{}", path.display());
+    }
+}
