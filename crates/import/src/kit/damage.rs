@@ -1,4 +1,5 @@
-//! Lines of figures one of whose numbers was damaged: mended, they would be lines of their program.
+//! Lines of figures one of whose numbers was damaged, or behind which somebody wrote a word: mended,
+//! they would be lines of their program.
 
 use super::Number;
 
@@ -79,7 +80,24 @@ pub fn is_damaged(line: &str, is_known: impl Fn(&str) -> bool) -> bool {
         let mended: String = line.split_inclusive(char::is_whitespace).map(mended).collect();
         (is_bare || mended.contains(char::is_alphabetic)) && is_known(&mended)
     };
-    words.iter().any(is_broken) && WAYS.iter().any(is_line)
+    words.iter().any(is_broken) && WAYS.iter().any(is_line) || has_words_behind(line, &is_known)
+}
+
+/// Words that somebody writes behind a row, at most, and words that it has itself, at least.
+const BEHIND: usize = 3;
+const LEAST: usize = 3;
+
+/// Whether a line is a row of numbers with a name, and words behind it: `aes-128-cbc 3.5k 4.5k -->
+/// slow`.
+fn has_words_behind(line: &str, is_known: &impl Fn(&str) -> bool) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_name = |word: &&str| !word.contains(|one: char| one.is_ascii_digit());
+    let behind = words.iter().rev().take_while(|word| is_name(word)).count();
+    (1..=behind.min(BEHIND)).filter(|more| words.len() >= LEAST + more).any(|more| {
+        let end = words[words.len() - more].as_ptr() as usize - line.as_ptr() as usize;
+        let row = line[..end].trim_end();
+        row.contains(char::is_alphabetic) && row.contains('.') && is_known(row)
+    })
 }
 
 /// Whether words are numbers of a row without any text, of which at least half are whole: what else
@@ -124,6 +142,8 @@ mod tests {
             "5x1 1.5",
             "0:   65q.1",
             "122q.1",
+            "Copy: 124.5 0.1 --> slow",
+            "0.00-2.01 sec  5.5 MBytes (the best)",
         ] {
             assert!(table.hit(damaged).is_some() != table.is_damaged(damaged), "{damaged}");
         }
@@ -140,6 +160,9 @@ mod tests {
             "5 MBytes",
             "kernel 6.1",
             "of 10.5 sec",
+            "6.1 patched",
+            "1.5 and so on",
+            "Copy: 124.5 0.1 before we had changed it",
             "",
         ] {
             assert!(!table.is_damaged(heading), "{heading}");

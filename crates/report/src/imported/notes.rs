@@ -96,11 +96,14 @@ fn sentence(text: &str) -> String {
 const PARTS: usize = 6;
 const LONG: usize = 120;
 const KEPT: usize = 3;
+/// Words of a part: what has more is no list, but a sentence with commas.
+const WORDS: usize = 6;
 
 /// A text with a long list cut to its first parts: `no row of A, B, C and 7 more`.
 fn shortened(text: &str) -> String {
     let parts: Vec<&str> = text.split(", ").collect();
-    if text.chars().count() < LONG || parts.len() < PARTS {
+    let is_part = |part: &&str| part.split(' ').count() <= WORDS;
+    if text.chars().count() < LONG || parts.len() < PARTS || !parts[1..].iter().all(is_part) {
         return text.to_string();
     }
     format!("{} and {} more", parts[..KEPT].join(", "), parts.len() - KEPT)
