@@ -11,7 +11,7 @@ use diagnose::words::foreign_name;
 use import::{Figure, Imported};
 use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
-use model::{Case, Effect, Finding, Metric, Params, Title, Verdict, VerdictKind};
+use model::{Case, Effect, Finding, Metric, Params, Severity, Title, Verdict, VerdictKind};
 use serde::Deserialize;
 use stats::Judged;
 use stats::core_bound::rescaled;
@@ -163,7 +163,9 @@ impl Arm {
                 .filter(|(label, _)| !dates.contains(&label.as_str()))
                 .map(told)
                 .collect(),
-            members: figures.map(|one| member(&one.judged, title(one), &one.note)).collect(),
+            members: figures
+                .map(|one| member(&one.judged, title(one), &one.note).of_faulty(&imported.findings))
+                .collect(),
             views: None,
             llc_bytes: None,
         }
@@ -297,6 +299,18 @@ impl AtOneClock {
 }
 
 impl Member {
+    /// The same of a file that has a problem: its tool tells of failed or wrong work, or it
+    /// contradicts itself. Such a figure is compared with nothing.
+    fn of_faulty(mut self, findings: &[Finding]) -> Member {
+        if let Some(fault) = findings.iter().find(|one| one.severity == Severity::Problem) {
+            let what = import::topic(&fault.rule).unwrap_or(&fault.rule);
+            self.verdict.kind = VerdictKind::Rejected;
+            self.verdict.reason = format!("the file has a problem ({what}): `assay import` tells which");
+            self.rejected_by = Some(fault.rule.clone());
+        }
+        self
+    }
+
     /// Runs that gave its values.
     pub fn runs(&self) -> usize {
         self.counts.len()

@@ -8,6 +8,11 @@ use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
 use model::{Better, Form, Metric, Title, View};
 use stats::{Judged, Series, analyse};
 
+/// The first word of one, the second of several: `is`, `are`.
+pub fn number<'w>(count: usize, one: &'w str, several: &'w str) -> &'w str {
+    if count == 1 { one } else { several }
+}
+
 /// How a figure is to be understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meaning {

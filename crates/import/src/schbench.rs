@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::builder::{Builder, Meaning};
+use super::builder::{Builder, Meaning, number};
 use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log, said_again};
 use super::own::{Against, percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool, keyed};
@@ -120,7 +120,10 @@ fn read(text: &str) -> Vec<Imported> {
             // What a run says before its first report is of all of them.
             figures(run, log.runs[at - before].text("threads"), builder, against);
             if before > 0 {
-                builder.remarks.push(format!("{before} of its reports were on the way, and are left out"));
+                builder.remarks.push(format!(
+                    "{before} of its reports {} on the way, and left out",
+                    number(before, "was", "were")
+                ));
             }
         }
         before = 0;

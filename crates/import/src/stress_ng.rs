@@ -1,6 +1,7 @@
 //! What stress-ng counts: "bogo" operations of its stressors, in text and YAML.
 
 use crate::Format;
+use crate::builder::number;
 use crate::kit::form::{Form, Row, Said, param, tool};
 use crate::kit::{Does, Run, line};
 
@@ -120,7 +121,7 @@ fn check(run: &Run, said: &mut Said) {
     }
     let more = run.all("more").count();
     if more > 0 {
-        said.remark(&format!("{more} of its miscellaneous metrics are not read"));
+        said.remark(&format!("{more} of its miscellaneous metrics {} not read", number(more, "is", "are")));
     }
     if run.hit("begin").is_some() && run.hit("end").is_none() && run.hit("skipped").is_none() {
         said.interrupted("it does not say that its run was completed");

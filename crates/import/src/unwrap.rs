@@ -14,6 +14,7 @@ use model::packed;
 use super::LARGEST;
 
 mod hosts;
+mod mails;
 mod pages;
 mod prefixes;
 mod sides;
@@ -41,7 +42,7 @@ const MOST_SOURCES: usize = 200;
 
 /// The texts of all sources in a file. An error says why it is no text.
 pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
-    let text = without_colours(&decoded(&unpacked(bytes)?)?);
+    let text = mails::unencoded(&without_colours(&decoded(&unpacked(bytes)?)?)).into_owned();
     let mut all = vec![Plain { source: String::new(), text }];
     // A page may show a log, and a log a page.
     for _ in 0..2 * DEEPEST {
@@ -302,6 +303,7 @@ mod tests {
                 each(text, |line| format!("Mon 2026-11-02 03:04:05 UTC box bench[71]: {line}")),
             ),
             ("stern", each(text, |line| format!("bench-7d9f-x2 main {line}"))),
+            ("quoted-printable", mails::encoded(text).into_bytes()),
             ("Jenkins", each(text, |line| format!("[2026-11-02T03:04:05.678Z] {line}"))),
             ("the hour", each(text, |line| format!("03:04:05 {line}"))),
             ("the hour in brackets", each(text, |line| format!("[03:04:05.678] {line}"))),

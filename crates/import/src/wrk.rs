@@ -82,6 +82,9 @@ pub(crate) const FORM: Form = Form {
 tool!(FORM, "results of wrk and wrk2");
 
 fn check(run: &Run, said: &mut Said) {
+    if run.hit("latency").is_some() && run.hit("rate").is_none() {
+        said.interrupted("it has latencies, and no line of its requests a second");
+    }
     if run.hit("uncorrected").is_some() {
         said.remark(
             "its latencies are from when a request was due; those from when it was sent are left out",

@@ -55,6 +55,9 @@ pub fn latencies(
     }
 }
 
+/// The highest percentile that is believed where the number of I/Os is not known.
+const UNTOLD_MOST: f64 = 99.0;
+
 /// The percentiles of a latency; one that too few lie beyond is none.
 pub fn percentiles(
     spread: &Spread,
@@ -71,7 +74,10 @@ pub fn percentiles(
             builder.missing(us(&metric), "what it prints is no number".to_string());
             continue;
         };
-        let why = too_few_beyond(at, observations, &format!("{} µs", value / 1e3));
+        // A cut text does not tell of how many I/Os it is.
+        let untold = (observations.is_none() && at > UNTOLD_MOST)
+            .then(|| "of how many I/Os it is, and so whether ten lie beyond it, is not told".to_string());
+        let why = untold.or_else(|| too_few_beyond(at, observations, &format!("{} µs", value / 1e3)));
         match why.or_else(|| at_ceiling(*value, spread.max)) {
             Some(why) => builder.missing(us(&metric), why),
             None => builder.value(us(&metric), value / 1e3),

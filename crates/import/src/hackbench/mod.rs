@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use command::{Invocation, Program};
 use lines::{Heads, Line};
 
-use super::builder::Builder;
+use super::builder::{Builder, number};
 use super::kit::Number;
 use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
@@ -118,10 +118,10 @@ fn read(text: &str) -> Vec<Imported> {
         // Where other runs have one, their series does not tell that this one has none.
         if let Some((why, failed)) = result.failed.filter(|(_, failed)| *failed < result.runs) {
             let runs = result.runs;
-            result
-                .builder
-                .remarks
-                .push(format!("{failed} of {runs} runs have no value; of the first: {why}"));
+            result.builder.remarks.push(format!(
+                "{failed} of {runs} runs {} no value; of the first: {why}",
+                number(failed, "has", "have")
+            ));
         }
         if result.left_out > 0 {
             let left_out = result.left_out;

@@ -1,5 +1,5 @@
-//! Lines of figures one of whose numbers was damaged, or behind which somebody wrote a word: mended,
-//! they would be lines of their program.
+//! Lines of figures one of whose numbers was damaged, or behind which somebody wrote a word:
+//! mended, they would be lines of their program.
 
 use super::Number;
 

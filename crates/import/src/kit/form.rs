@@ -227,9 +227,12 @@ impl Reader {
             let mut facts: Vec<(&'static str, String)> =
                 facts.filter_map(|(label, place)| Some((*label, run.at(place)?.to_string()))).collect();
             // Whatever else the command asks for may make another result.
+            // What the text tells as well counts once; what was cut from it, by the command alone.
+            let mut settings = form.settings.iter().filter(|setting| !setting.place.starts_with('-'));
+            let told = if settings.all(|setting| run.at(setting.place).is_some()) { form.told } else { &[] };
             facts.push((
-                "",
-                run.asked.as_ref().map_or(String::new(), |asked| asked.without(form.told, form.flags)),
+                "?options",
+                run.asked.as_ref().map_or(String::new(), |asked| asked.without(told, form.flags)),
             ));
             let has_figure = form.figures.iter().any(|row| run.at(row.place).is_some());
             if let Some((builder, against)) = results.of(run, facts, has_figure) {

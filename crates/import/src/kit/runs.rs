@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use super::told::{Teller, Told};
 use super::{Does, Hit, Table};
-use crate::builder::Builder;
+use crate::builder::{Builder, number};
 use crate::own::{Against, short};
 use crate::{Format, Imported};
 
@@ -303,11 +303,17 @@ impl Results {
         let (first, count) = log.unread.clone().unwrap_or_default();
         if let Some(first) = refused.first().copied().or(Some(first.as_str()).filter(|_| count > 0)) {
             let count = count + refused.len();
-            remarks.push(format!("{count} of its lines are not read; the first of them: {:?}", short(first)));
+            remarks.push({
+                let are = number(count, "is", "are");
+                format!("{count} of its lines {are} not read; the first of them: {:?}", short(first))
+            });
         }
         let mut refused = refused.len() + log.refused;
         if self.again > 0 {
-            remarks.push(format!("{} runs stand in the text twice, and count once", self.again));
+            remarks.push(match self.again {
+                1 => "1 run stands in the text twice, and counts once".to_string(),
+                again => format!("{again} runs stand in the text twice, and count once"),
+            });
         }
         for (left_out, what) in [(log.left_out, "runs"), (self.left_out, "runs of further results")] {
             if left_out > 0 {

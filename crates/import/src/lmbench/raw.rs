@@ -8,7 +8,7 @@ use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use super::labels::{CURVES, LINES, begins, is_heading, is_optional, ladder, parts, select};
 use super::numbers::{rounded, slug};
 use crate::Imported;
-use crate::builder::{Builder, Meaning};
+use crate::builder::{Builder, Meaning, number};
 use crate::kit::commands::Typed;
 
 const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
@@ -419,7 +419,10 @@ impl Reader {
         }
         if !complaints.is_empty() {
             let told: Vec<&str> = complaints.iter().map(|(_, text)| text.as_str()).collect();
-            builder.remarks.push(format!("{} lines are no figures: {}", told.len(), reason(&told)));
+            builder.remarks.push({
+                let lines = number(told.len(), "line is no figure", "lines are no figures");
+                format!("{} {lines}: {}", told.len(), reason(&told))
+            });
         }
         self.done.push(builder);
     }

@@ -221,10 +221,15 @@ fn read(text: &str) -> Vec<Imported> {
         // Which of its values it is to print.
         let is_output =
             |word: &&str| *word == "all" || word.starts_with(|one: char| one.is_ascii_uppercase());
-        let options = asked.without(&VALUED, &FLAGS);
+        let all = values(run);
+        // Sizes that the text does not tell are those of the command.
+        let sizes = ["local_send_size", "remote_send_size", "request_size"];
+        let is_told = all.iter().any(|values| sizes.iter().any(|size| values.contains_key(size)));
+        let is_own = |option: &&str| is_told || !["-m", "-r"].contains(option);
+        let valued: Vec<&str> = VALUED.into_iter().filter(is_own).collect();
+        let options = asked.without(&valued, &FLAGS);
         let options = options.split(' ').filter(|word| !is_output(word)).collect::<Vec<_>>().join(" ");
         let from = Some(begin("from")).filter(|from| *from != "0.0.0.0").unwrap_or_default();
-        let all = values(run);
         let confidence = test::confidence(run, all.last().unwrap_or(&Values::new())).unwrap_or_default();
         let facts = vec![
             ("options", options),

@@ -14,7 +14,7 @@ mod tests;
 use lines::{Line, command};
 
 use super::above::{folder, marked, prompt};
-use super::builder::Builder;
+use super::builder::{Builder, number};
 use super::kit::commands::{Step, Typed, place};
 use super::kit::headlines;
 use super::kit::told::{APART, Teller, Told, is_time, says};
@@ -227,7 +227,10 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
     for (count, words) in [
         (more, "more such lines"),
         (servers, "logs of servers have no results"),
-        (*others, "lines are none of sockperf's results"),
+        (
+            *others,
+            number(*others, "line is none of sockperf's results", "lines are none of sockperf's results"),
+        ),
         (*left_out, "runs were left out: the file has too many"),
     ] {
         if count > 0 {

@@ -146,9 +146,12 @@ fn read(text: &str) -> Vec<Imported> {
     results
 }
 
-/// What a command asks for beside what is known of it.
+/// What a command asks for beside what is known of it; all of it where the text is cut before it
+/// repeats the options.
 fn further(run: &Run) -> String {
-    let known: Vec<&str> = TOLD.into_iter().chain(OPTIONS.map(|(option, _, _)| option)).collect();
+    let is_cut = run.hit("options").is_none();
+    let told = TOLD.into_iter().chain(OPTIONS.map(|(option, _, _)| option));
+    let known: Vec<&str> = told.filter(|_| !is_cut).collect();
     let left = run.asked.as_ref().map_or(String::new(), |asked| asked.without(&[], &known));
     left.split(' ').filter(|word| word.starts_with("--")).collect::<Vec<_>>().join(" ")
 }

@@ -53,7 +53,8 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
     }
     sentences.extend(groups.iter().find_map(|group| first_sentence(&group.conclusion)));
     let every: Vec<&Imported> = all().collect();
-    let are_repeated = are_repetitions(&every);
+    let paths: Vec<&str> = results.iter().map(|(path, _)| path.as_str()).collect();
+    let are_repeated = are_repetitions(&paths, &every);
     let shown = match results {
         [(_, one)] => rows(one, references),
         _ => Vec::new(),

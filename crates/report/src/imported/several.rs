@@ -21,8 +21,27 @@ const DATES: [&str; 2] = ["ran", "tested"];
 /// Fewer are before and after.
 const FEWEST: usize = 3;
 
-/// Whether all are the same tool's results of one host in the same settings: repetitions.
-pub fn are_repetitions(all: &[&Imported]) -> bool {
+/// Words for one repetition of several, as files are called by.
+const COUNTED: [&str; 10] =
+    ["run", "rep", "iter", "pass", "round", "try", "trial", "sample", "attempt", "repeat"];
+
+/// A file's folder, and its name without the number of a repetition: `out-run3.txt` is
+/// `out-run.txt`. Other numbers may be a machine's, a kernel's or an address.
+fn called(path: &str) -> (String, String) {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let word = stem.trim_end_matches(|one: char| one.is_ascii_digit());
+    let letters = word.trim_end_matches(|one: char| !one.is_alphanumeric()).to_lowercase();
+    let counts = COUNTED.iter().any(|own| letters.ends_with(own)) || word.is_empty();
+    (folder.to_string(), if counts { name.replacen(stem, word, 1) } else { name.to_string() })
+}
+
+/// Whether all are the same tool's results of one host in the same settings: repetitions. Files
+/// that are called otherwise may be of different machines.
+pub fn are_repetitions(paths: &[&str], all: &[&Imported]) -> bool {
+    if paths.iter().any(|path| called(path) != called(paths[0])) {
+        return false;
+    }
     let told = |one: &Imported| -> BTreeMap<String, String> {
         let own = one.make_up.iter().filter(|(label, _)| !DATES.contains(&label.as_str()));
         own.cloned().collect()
