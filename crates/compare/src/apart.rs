@@ -118,6 +118,10 @@ impl Comparison {
             0 => None,
             many => Some(format!("{letter} has {many}")),
         };
+        let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= FEWEST_VALUES);
+        if are_enough && !self.are_single() {
+            return format!("none of the {both} main figures counts: their values lie too far apart");
+        }
         let said: Vec<String> = [has(0, "A"), has(1, other)].into_iter().flatten().collect();
         match self.are_single() {
             true => format!("imported figures have no interval, so that none of the {both} main ones counts"),
@@ -193,5 +197,7 @@ mod tests {
         assert!(some.contains("those of medians"), "{some}");
         let enough = compare(&of(6), &of(7), &Options::default());
         assert!(enough.metrics[0].ci95.is_some(), "{enough:?}");
+        let words = enough.imported_words("B", 1);
+        assert!(words.ends_with("their values lie too far apart"), "{words}");
     }
 }

@@ -164,7 +164,7 @@ impl Arm {
                 .map(told)
                 .collect(),
             members: figures
-                .map(|one| member(&one.judged, title(one), &one.note).of_faulty(&imported.findings))
+                .map(|one| member(&one.judged, title(one), &one.note).of_faulty(imported))
                 .collect(),
             views: None,
             llc_bytes: None,
@@ -300,9 +300,12 @@ impl AtOneClock {
 
 impl Member {
     /// The same of a file that has a problem: its tool tells of failed or wrong work, or it
-    /// contradicts itself. Such a figure is compared with nothing.
-    fn of_faulty(mut self, findings: &[Finding]) -> Member {
-        if let Some(fault) = findings.iter().find(|one| one.severity == Severity::Problem) {
+    /// contradicts itself. Such a figure is compared with nothing. What SPEC finds is against its
+    /// rules for publishing, and not against each figure.
+    fn of_faulty(mut self, imported: &Imported) -> Member {
+        let is_against = |one: &&Finding| one.severity == Severity::Problem;
+        let fault = imported.findings.iter().find(is_against);
+        if let Some(fault) = fault.filter(|_| !imported.format.word().starts_with("SPEC")) {
             let what = import::topic(&fault.rule).unwrap_or(&fault.rule);
             self.verdict.kind = VerdictKind::Rejected;
             self.verdict.reason = format!("the file has a problem ({what}): `assay import` tells which");

@@ -155,7 +155,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: speccpu::INVALID_RESULT,
         also: &[],
-        title: "a SPEC CPU result that its own tools call invalid",
+        title: "a result that its own tool calls invalid, failed or wrong",
         sections: || fixed(speccpu::INVALID_EXPLAINED),
         source: "crates/import/src/speccpu/score.rs",
     },
