@@ -197,7 +197,8 @@ fn unindented(text: String) -> String {
     }
     let plain = |line: &&str| match line.strip_prefix('\t') {
         Some(rest) => rest.to_string(),
-        None if inside(line) => line[least..].to_string(),
+        // A blank line may be shorter.
+        None if inside(line) => line.get(least..).unwrap_or_default().to_string(),
         None => line.to_string(),
     };
     lines.iter().map(plain).collect::<Vec<_>>().join("\n") + "\n"
@@ -207,6 +208,15 @@ fn unindented(text: String) -> String {
 mod tests {
     use super::*;
     use crate::read;
+
+    #[test]
+    fn blank_lines_of_code_may_have_fewer_blanks_than_the_others() {
+        for blanks in 0..8 {
+            let text = format!("words\n\n     a\n{}\n     b\n     c\n     d\n", " ".repeat(blanks));
+            let plain = unindented(text);
+            assert!(plain.starts_with("words\n\na\n") && plain.ends_with("\nb\nc\nd\n"), "{plain:?}");
+        }
+    }
 
     fn escaped(text: &str) -> String {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
