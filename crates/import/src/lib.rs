@@ -29,6 +29,7 @@ use model::{Finding, Title};
 use stats::Judged;
 
 pub use key::{Keyed, keyed};
+pub use kit::told::uncounted;
 pub use names::{names, whole};
 pub use own::topic;
 use unwrap::Plain;

@@ -108,7 +108,7 @@ impl<'t> Hit<'t> {
         number
     }
 
-    /// The line has figures that cannot be read, and is told as one that is not.
+    /// The line has figures that cannot be read: it counts among the lines that are not read.
     pub fn refuse(&self) {
         self.refused.set(true);
     }

@@ -37,8 +37,8 @@ pub fn check(result: &mut Imported) {
     }
 }
 
-/// What the values of a percentile and of a higher one say against each other. Those of as many
-/// runs are each other's; of others only what holds of all of them is told.
+/// What the values of a percentile and of a higher one say against each other. Where both have as
+/// many, they are compared run by run, else only the least of one with the largest of the other.
 fn against(low: &Mark, high: &Mark) -> Option<Fact> {
     let values = |mark: &Mark| mark.1.judged.series.values().concat();
     let (lows, highs) = (values(low), values(high));

@@ -9,7 +9,7 @@ use crate::block::{Cell, Column, Table};
 use crate::imported::UNNAMED;
 use crate::text::numbers::bare;
 use import::repeats::Repeats;
-use import::{Figure, Imported, names, whole};
+use import::{Figure, Imported, names, uncounted, whole};
 use model::percent;
 use stats::analysis::CONFIDENCE;
 use stats::estimate::interval_of_median;
@@ -21,19 +21,11 @@ const DATES: [&str; 2] = ["ran", "tested"];
 /// Fewer are before and after.
 const FEWEST: usize = 3;
 
-/// Words for one repetition of several, as files are called by.
-const COUNTED: [&str; 10] =
-    ["run", "rep", "iter", "pass", "round", "try", "trial", "sample", "attempt", "repeat"];
-
-/// A file's folder, and its name without the number of a repetition: `out-run3.txt` is
-/// `out-run.txt`. Other numbers may be a machine's, a kernel's or an address.
-fn called(path: &str) -> (String, String) {
+/// A file's folder, and its name without the number of a repetition: `out-run3.txt` is `out-.txt`.
+/// Other numbers may be a machine's, a kernel's or an address.
+fn called(path: &str) -> (&str, String) {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let stem = name.split('.').next().unwrap_or(name);
-    let word = stem.trim_end_matches(|one: char| one.is_ascii_digit());
-    let letters = word.trim_end_matches(|one: char| !one.is_alphanumeric()).to_lowercase();
-    let counts = COUNTED.iter().any(|own| letters.ends_with(own)) || word.is_empty();
-    (folder.to_string(), if counts { name.replacen(stem, word, 1) } else { name.to_string() })
+    (folder, uncounted(name))
 }
 
 /// Whether all are the same tool's results of one host in the same settings: repetitions. Files
