@@ -8,7 +8,6 @@ run:
 
 # Installs what the tests need (where it can) and runs them all; says which took longest. Clippy reads the code as it is built.
 test:
-	tests/install-needs
 	tests/run
 
 # Side by side with peer tools on this machine.

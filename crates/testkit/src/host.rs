@@ -21,6 +21,25 @@ pub fn skipped(test: &str, why: impl std::fmt::Display) {
     eprintln!("skipped {test}: {why}");
 }
 
+/// A command with the Python tools of target/fleet (Ansible, ReFrame, nfpm, DuckDB): `python3` with
+/// these words, or the program of that name in their `bin`.
+pub fn fleet_tool(test: &str, name: &str) -> Option<Command> {
+    let tools = crate::root().join("target/fleet");
+    if !tools.join("bin/nfpm").is_file() {
+        skipped(test, "no target/fleet: run tests/install-needs");
+        return None;
+    }
+    let mut command = Command::new("python3");
+    match name {
+        "python3" => (),
+        // A program of its own, not a script.
+        "nfpm" => command = Command::new(tools.join("bin/nfpm")),
+        name => _ = command.arg(tools.join("bin").join(name)),
+    }
+    command.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    Some(command)
+}
+
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
