@@ -11,20 +11,22 @@ pub enum Among {
     Alone(String),
     /// It is as fast as so many peers.
     Level(usize),
-    /// It is behind them: what `assay peers` finds.
-    Slower(String),
+    /// It is behind them: what `assay peers` finds, and what it takes for the cause.
+    Slower(String, String),
 }
 
 pub(super) fn not_slower(subject: &Subject) -> Demand {
     let own = demand("peers", "speed among peers", "not_slower", "not behind".to_string());
     match &subject.among {
-        None => Demand { why: "no other runs were checked with it".into(), ..own },
+        None => {
+            Demand { why: "no other runs are checked with it, and [peers] names none (runs)".into(), ..own }
+        }
         Some(Among::Alone(why)) => Demand { why: why.clone(), ..own },
         Some(Among::Level(peers)) => {
             Demand { measured: format!("not behind {peers} peers"), standing: Standing::Met, ..own }
         }
-        Some(Among::Slower(headline)) => {
-            Demand { measured: headline.clone(), standing: Standing::Missed, ..own }
+        Some(Among::Slower(headline, cause)) => {
+            Demand { measured: headline.clone(), why: cause.clone(), standing: Standing::Missed, ..own }
         }
     }
 }
@@ -41,7 +43,7 @@ mod tests {
             (None, Verdict::CannotTell),
             (Some(Among::Alone("3 hosts have its make-up".into())), Verdict::CannotTell),
             (Some(Among::Level(7)), Verdict::Accept),
-            (Some(Among::Slower("Host a is 20 % behind".into())), Verdict::Reject),
+            (Some(Among::Slower("Host a is 20 % behind".into(), String::new())), Verdict::Reject),
         ] {
             let subject = Subject { among: among.clone(), ..Subject::default() };
             assert_eq!(check(&spec, &subject, 0.0).expect("an outcome").verdict, verdict, "{among:?}");

@@ -65,10 +65,10 @@ Examples:
   assay check runs/ --spec db.toml        many hosts: how many pass, and why others do not
   assay check runs/ --newest --spec db.toml --brief    of each host its newest run, a line each
   assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
-  assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
-  assay check runs/ --newest --spec db.toml --nfd /etc/kubernetes/node-feature-discovery/features.d/assay    labels of this node
-  assay check runs/ --newest --spec db.toml --prometheus /var/lib/node_exporter/textfile/assay_check.prom    for alerts
   assay check runs/ --spec db.toml --out fleet.csv    a row for each demand of each host
+  assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
+  assay check RUN --spec db.toml --nfd features.d/assay    labels of this Kubernetes node
+  assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided; of several runs the first of 1, 3, 4, 0 \
 that occurs")]
 pub struct Args {

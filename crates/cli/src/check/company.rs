@@ -68,6 +68,7 @@ impl Company {
         }
         let begin = format!("Host {} is ", subject.host);
         let told = findings.iter().find(|own| own.rule == SLOW && own.headline.starts_with(&begin));
-        Among::Slower(told.map_or("behind its peers".to_string(), |own| own.headline.clone()))
+        let (headline, cause) = told.map_or(("", ""), |own| (own.headline.as_str(), own.cause.as_str()));
+        Among::Slower(headline.to_string(), cause.to_string())
     }
 }

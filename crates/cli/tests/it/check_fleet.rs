@@ -23,7 +23,15 @@ impl Hosts {
         let run = pretended(1, &folder.path().join("made"), &[]);
         let text = crate::runs::unsealed(&run);
         let last = text.lines().last().expect("a summary");
-        let summary: Value = serde_json::from_str::<Value>(last).expect("JSON")["summary"].clone();
+        let mut summary: Value = serde_json::from_str::<Value>(last).expect("JSON")["summary"].clone();
+        // Those that the specs below name, and some of each benchmark: the rest only takes time.
+        let mut seen = std::collections::BTreeMap::<String, usize>::new();
+        summary["series"].as_array_mut().expect("series").retain(|one| {
+            let key = one["key"].as_str().expect("a key");
+            let count = seen.entry(key.split('@').next().unwrap_or_default().to_string()).or_default();
+            *count += 1;
+            *count <= 8 || key.contains("op=read,bytes=268435456") || key.contains("op=read/bytes=268435456")
+        });
         assert!(summary["series"].as_array().is_some_and(|all| all.len() > 9), "{summary}");
         fs::remove_dir_all(folder.path().join("made")).expect("removed");
         Hosts { folder, text, summary }
@@ -217,13 +225,15 @@ fn many_hosts_have_one_screen() {
     let line = |number: usize| {
         let line = hosts.line(&format!("db{number:03}"), day, if number % 10 == 3 { 0.1 } else { 1.0 });
         let unknown = line.replace("[\"cpus\",\"2\"]", "[\"cpus\",\"many\"]");
-        if number % 10 == 7 { unknown } else { line }
+        let line = if number % 10 == 7 { unknown } else { line };
+        let rack = format!("\"labels\":{{\"rack\":\"r{}\"}},\"make_up\"", number % 10);
+        line.replacen("\"make_up\"", &rack, 1)
     };
     let damaged = "{\"summary\":{\"schema\":99}}\n";
-    for (count, name) in [(9, "hosts_9"), (200, "hosts_200")] {
+    for (count, name, widths) in [(9, "hosts_9", &["60", "80", "100"][..]), (200, "hosts_200", &["100"])] {
         let lines = (0..count).map(line).collect::<String>() + damaged;
         let fleet = hosts.put("fleet.ndjson", &lines);
-        for columns in ["60", "80", "100"] {
+        for columns in widths {
             let mut command = hosts.command(&[Path::new("fleet.ndjson")], spec, &[]);
             command.env("COLUMNS", columns).current_dir(hosts.place(""));
             let (code, text, error) = output(command);
@@ -233,9 +243,12 @@ fn many_hosts_have_one_screen() {
                 text.lines().count() <= 45 && text.lines().all(|line| line.chars().count() <= width),
                 "{text}"
             );
-            if columns == "100" {
+            if *columns == "100" {
                 insta::assert_snapshot!(name, text);
             }
+        }
+        if count > 9 {
+            continue;
         }
         let (_, all, _) = hosts.check(&[&fleet], spec, &["--all"]);
         assert!(all.lines().count() > 8 * count, "{all}");

@@ -2,8 +2,9 @@
 //! what the undecided lack.
 
 use check::{Demand, Outcome, Standing, Verdict};
+use diagnose::key_figures;
 
-use super::{LONGEST, Shown, measured, tone};
+use super::{LONGEST, Shown, deciding, measured, tone};
 use crate::plain::{lines, plain};
 use crate::screen::{HostPart, Screen, Tone};
 use crate::text::screen::{closing, host, shown, verdict};
@@ -44,6 +45,7 @@ pub fn many(outcomes: &[Outcome], older: &str, how: Shown, style: Style) -> Stri
         counts(outcomes).iter().map(|(count, word)| format!("{count} {word}")).collect();
     let sentence = format!("Of {} runs: {}.", outcomes.len(), counted.join(", "));
     let mut sentences = vec![sentence];
+    sentences.extend(shared_label(outcomes));
     sentences.extend((!older.is_empty()).then(|| format!("{older}.")));
     let screen = Screen { word: worst.words().into(), tone: tone(worst), sentences, ..Screen::default() };
     let judged = verdict(&screen, style);
@@ -53,12 +55,17 @@ pub fn many(outcomes: &[Outcome], older: &str, how: Shown, style: Style) -> Stri
     let (rejected, unusable, undecided) =
         (of(Verdict::Reject), of(Verdict::NotUsable), of(Verdict::CannotTell));
     let mut parts = vec![about(outcomes, style), judged];
-    parts.push(listed("rejected", &rejected, style));
     if rejected.len() > HOSTS {
         parts.push(by_demand("missed", &rejected, Standing::Missed, style));
     }
+    parts.push(listed("rejected", &rejected, style));
     parts.push(listed("not usable", &unusable, style));
     parts.push(by_demand("undecided", &undecided, Standing::Undecided, style));
+    let decides = undecided.iter().find_map(|one| deciding(one));
+    parts.push(decides.map_or(Vec::new(), |text| {
+        let all = lines(&shown(&text, style), style.width.saturating_sub(2));
+        all.iter().map(|line| paint(&format!("  {line}"), Tone::Dim, style)).collect()
+    }));
     let exit = worst.exit_code();
     let row = [
         "--brief: a line for each run".to_string(),
@@ -89,7 +96,24 @@ fn about(outcomes: &[Outcome], style: Style) -> Vec<String> {
     host(&parts, style)
 }
 
-/// What of a demand was asked and found: `DRAM latency 132 ns (130–134), asked ≤ 100 ns`.
+/// A label that all rejected hosts have and not all others: what fails in one rack alone may be the
+/// rack's.
+fn shared_label(outcomes: &[Outcome]) -> Option<String> {
+    let is_rejected = |one: &&Outcome| one.verdict == Verdict::Reject;
+    let rejected: Vec<&Outcome> = outcomes.iter().filter(is_rejected).collect();
+    let has = |one: &Outcome, label: (&String, &String)| one.labels.get(label.0) == Some(label.1);
+    let label = rejected.first().filter(|_| rejected.len() > 1)?.labels.iter().find(|label| {
+        rejected.iter().all(|one| has(one, *label)) && !outcomes.iter().all(|one| has(one, *label))
+    });
+    label.map(|(name, value)| format!("All rejected hosts have the label {name}={value}, not all others."))
+}
+
+/// What people call a demand where its group does not stand beside it.
+fn label(demand: &Demand) -> &str {
+    key_figures::named(&demand.key).map_or(demand.label.as_str(), |figure| figure.alone)
+}
+
+/// What of a demand was asked and found: `DRAM latency: 132 ns (130–134), asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let found = measured(demand, Shown::First);
     let why = if demand.value.is_none() && !demand.why.is_empty() && demand.why != found {
@@ -97,7 +121,7 @@ fn words(demand: &Demand) -> String {
     } else {
         String::new()
     };
-    format!("{}: {found}{why}, asked {}", demand.label, demand.asked)
+    format!("{}: {found}{why}, asked {}", label(demand), demand.asked)
 }
 
 /// Why a run is not accepted: of what it misses the worst; else its first sentence.
@@ -147,28 +171,32 @@ fn listed(title: &str, outcomes: &[&Outcome], style: Style) -> Vec<String> {
 
 /// The demands of which most hosts have a standing, with how many and the first of them.
 fn by_demand(title: &str, outcomes: &[&Outcome], standing: Standing, style: Style) -> Vec<String> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut found: Vec<(&Demand, Vec<&str>)> = Vec::new();
     for (one, demand) in outcomes.iter().flat_map(|one| one.demands.iter().map(move |own| (one, own))) {
         if demand.standing != standing {
             continue;
         }
-        let known = found.iter_mut().find(|(label, _)| *label == demand.label);
+        let known = found.iter_mut().find(|(first, _)| first.key == demand.key);
         match known {
             Some((_, hosts)) if hosts.last() == Some(&one.host.as_str()) => {}
             Some((_, hosts)) => hosts.push(&one.host),
-            None => found.push((&demand.label, vec![&one.host])),
+            None => found.push((demand, vec![&one.host])),
         }
     }
     // Of equals the one that the spec has first.
     found.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
-    let rows = found.iter().take(DEMANDS).map(|(label, hosts)| {
+    let rows = found.iter().take(DEMANDS).map(|(demand, hosts)| {
         let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
         let more = match hosts.len().checked_sub(NAMED) {
             Some(more @ 1..) => format!(" and {more} more"),
             _ => String::new(),
         };
         let named: Vec<&str> = hosts.iter().take(NAMED).copied().collect();
-        (label.to_string(), format!("{count}: {}{more}", named.join(", ")))
+        let why = match standing {
+            Standing::Undecided if !demand.why.is_empty() => format!(" ({})", demand.why),
+            _ => String::new(),
+        };
+        (label(demand).to_string(), format!("{count}: {}{more}{why}", named.join(", ")))
     });
     let rows: Vec<(String, String)> = rows.collect();
     if rows.is_empty() {
