@@ -4,6 +4,9 @@ use super::demand::{Demand, demand};
 use super::limit::Standing;
 use super::subject::Subject;
 
+/// What its demands are grouped under.
+pub const PEERS: &str = "peers";
+
 /// What hosts of the same make-up say of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Among {
@@ -16,7 +19,7 @@ pub enum Among {
 }
 
 pub(super) fn not_slower(subject: &Subject) -> Demand {
-    let own = demand("peers", "speed among peers", "not_slower", "not behind".to_string());
+    let own = demand(PEERS, "speed among peers", "not_slower", "not behind".to_string());
     match &subject.among {
         None => {
             Demand { why: "no other runs are checked with it, and [peers] names none (runs)".into(), ..own }

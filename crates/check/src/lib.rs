@@ -21,7 +21,7 @@ mod spec;
 mod subject;
 mod write;
 
-pub use among::Among;
+pub use among::{Among, PEERS};
 pub use caveat::Caveat;
 pub use class::{OF_CLASS, of_class};
 pub use demand::Demand;

@@ -61,12 +61,12 @@ fn words(demand: &Demand) -> String {
         Standing::NotAsked => "optional",
     };
     let measured = match demand.value {
-        Some(value) => format!("{} {}", four(value), demand.unit),
-        None if demand.measured.is_empty() => "not measured".to_string(),
-        None => demand.measured.clone(),
+        Some(value) => format!(": {} {}", four(value), demand.unit),
+        None if demand.measured.is_empty() => String::new(),
+        None => format!(": {}", demand.measured),
     };
     let why = if demand.why.is_empty() { String::new() } else { format!(" ({})", demand.why) };
-    format!("{standing}: {measured}, asked is {}{why}", demand.asked)
+    format!("{standing}{measured}, asked is {}{why}", demand.asked)
 }
 
 /// A number with four significant digits.

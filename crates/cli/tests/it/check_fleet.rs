@@ -206,6 +206,15 @@ fn a_host_that_is_slower_than_its_peers_is_rejected_and_few_hosts_decide_nothing
     let named = format!("{PEERS}runs = \"fleet.ndjson\"\n");
     let beside = beside_peers(&hosts.outcomes(&[&one], &named, &[]));
     assert!(beside[0].1 == "missed" && beside[0].2.contains("behind its 11 peers"), "{beside:?}");
+    // A run that is measured now is held against them, too.
+    let mut command =
+        crate::runs::run_into(&hosts.place("now"), "--quick --new --pretend 1 --only cpu.clock");
+    command.arg("--accept").arg(hosts.put("now.toml", &named)).arg("--from");
+    command.arg(testkit::root().join("tests/machines/firecracker-guest-2cpu.json")).env("COLUMNS", "100");
+    let (code, text, error) = output(command);
+    let demand = text.lines().find(|line| line.contains("speed among peers")).unwrap_or_default();
+    let result = if code == 0 { "met" } else { "missed" };
+    assert!(matches!(code, 0 | 1) && demand.contains(result), "{code} {text} {error}");
     // A run is no measure where its host has a newer one.
     let older = hosts.put("older.ndjson", &hosts.line("db04", "2026-11-01T00:00:00Z", 1.0));
     let told = beside_peers(&hosts.outcomes(&[&older], &named, &[]));

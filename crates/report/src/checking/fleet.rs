@@ -1,7 +1,7 @@
 //! Outcomes of many hosts on one screen: how many are accepted, which are rejected and for what,
 //! what the undecided lack.
 
-use check::{Demand, Outcome, Standing, Verdict};
+use check::{Demand, Outcome, PEERS, Standing, Verdict};
 use diagnose::key_figures;
 
 use super::{LONGEST, Shown, deciding, measured, tone};
@@ -80,14 +80,17 @@ pub fn many(outcomes: &[Outcome], older: &str, how: Shown, style: Style) -> Stri
 
 /// How many hosts, and by which specs.
 fn about(outcomes: &[Outcome], style: Style) -> Vec<String> {
-    let mut hosts: Vec<&str> = outcomes.iter().map(|one| one.host.as_str()).collect();
+    // What cannot be read may be of any host.
+    let read = outcomes.iter().filter(|one| !one.background.assay.is_empty());
+    let mut hosts: Vec<&str> = read.map(|one| one.host.as_str()).collect();
     let mut specs: Vec<&str> = outcomes.iter().map(|one| one.spec.as_str()).collect();
     for names in [&mut hosts, &mut specs] {
         names.sort_unstable();
         names.dedup();
         names.retain(|name| !name.is_empty());
     }
-    let mut parts = vec![HostPart::needed(format!("{} hosts", hosts.len()))];
+    let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
+    let mut parts = vec![HostPart::needed(count)];
     parts.extend(match specs.as_slice() {
         [] => None,
         [spec] => Some(HostPart::needed(format!("spec {}", plain(spec, LONGEST)))),
@@ -116,6 +119,10 @@ fn label(demand: &Demand) -> &str {
 /// What of a demand was asked and found: `DRAM latency: 132 ns (130–134), asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let found = measured(demand, Shown::First);
+    if demand.group == PEERS && demand.standing == Standing::Missed {
+        // That is a sentence of its own.
+        return found;
+    }
     let why = if demand.value.is_none() && !demand.why.is_empty() && demand.why != found {
         format!(" ({})", demand.why)
     } else {
