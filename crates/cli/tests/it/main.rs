@@ -9,6 +9,7 @@ mod cli;
 mod compare;
 mod corpus;
 mod disk;
+mod engines;
 mod explain;
 mod faults;
 mod golden;
