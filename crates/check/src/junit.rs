@@ -28,8 +28,8 @@ pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
     Ok(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{text}\n"))
 }
 
-/// A text without the characters that XML has no place for, however they are written.
-fn allowed(text: &str) -> String {
+/// A text without the characters that XML and YAML have no place for, however they are written.
+pub(super) fn allowed(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')).collect()
 }
 

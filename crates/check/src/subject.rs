@@ -1,5 +1,7 @@
 //! What is judged: a host's facts, figures and findings, from a run file or from a summary of one.
 
+use std::collections::BTreeMap;
+
 use diagnose::Diagnosis;
 use diagnose::bottom_line::KeyReading;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
@@ -50,6 +52,10 @@ pub struct Ratio {
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     pub host: String,
+    /// Of `--label`.
+    pub labels: BTreeMap<String, String>,
+    /// The version that measured it.
+    pub assay: String,
     /// The file that it was read from.
     pub file: String,
     pub started: String,
@@ -120,6 +126,8 @@ impl Subject {
         facts.extend(of_run_file(diagnosis));
         Subject {
             host: summary.host,
+            labels: summary.labels,
+            assay: summary.assay,
             file: file.to_string(),
             started: summary.started,
             profile: summary.profile,
@@ -166,6 +174,8 @@ impl Subject {
         };
         Subject {
             host: summary.host.clone(),
+            labels: summary.labels.clone(),
+            assay: summary.assay.clone(),
             file: file.to_string(),
             started: summary.started.clone(),
             profile: summary.profile.clone(),
