@@ -50,7 +50,7 @@ fn role_measures_brings_home_and_judges() {
     command.args(["-e", &format!("assay_spec={}", missed.display())]);
     let ended = end(&mut command);
     // The play fails by what the check says, and by that alone.
-    assert!(ended.code == 2 && ended.out.contains("n1: REJECT"), "{ended:?}");
+    assert!(ended.code == 2 && ended.out.contains("n1 (invented samples): REJECT: System call"), "{ended:?}");
     assert!(ended.out.lines().any(|line| line.starts_with("n1 ") && line.contains("failed=0")), "{ended:?}");
     let files = fetched(&stage);
     assert_eq!(files.len(), 1, "{files:?}");
@@ -90,7 +90,7 @@ fn real_ansible_over_ssh_names_the_slowed_host() {
     let Some(mut command) = playbook(test, &stage, &assay.display().to_string()) else { return };
     let plan = end(command.args(["--check", "-e", "assay_wave=1"]));
     assert!(plan.code == 0 && fetched(&stage).is_empty(), "{plan:?}");
-    assert!(plan.out.contains("nothing was measured") || plan.out.contains("syscall"), "{}", plan.out);
+    assert!(plan.out.contains("syscall.getpid"), "{}", plan.out);
 
     let Some(mut command) = playbook(test, &stage, &assay.display().to_string()) else { return };
     let words = "--quick --only syscall.getpid --budget 10s --force";
@@ -100,8 +100,8 @@ fn real_ansible_over_ssh_names_the_slowed_host() {
     let begin = Instant::now();
     let ended = end(&mut command);
     let wall = begin.elapsed().as_secs_f64();
-    // The play stays silent about nobody: the slowed host fails its check.
-    println!("{}", ended.out);
+    // All that it says but the hosts' own tasks.
+    println!("{}", ended.out.split("PLAY [Judge").last().unwrap_or_default());
     let files = fetched(&stage);
     assert_eq!(files.len(), hosts.len(), "{files:?}: {ended:?}");
     let measured: f64 = files.iter().map(|file| read(file).summary.expect("a summary").elapsed_s).sum();
