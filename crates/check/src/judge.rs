@@ -9,6 +9,7 @@ use model::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::among::not_slower;
 use super::caveat::{Caveat, none_found};
 use super::demand::{Demand, demand};
 use super::figures::{key_figure, series};
@@ -38,6 +39,14 @@ impl Verdict {
         }
     }
 
+    /// Of several runs: one rejected host rejects all; what cannot be judged comes before what is
+    /// undecided.
+    pub fn of_all(outcomes: &[Outcome]) -> Verdict {
+        let order = [Verdict::Reject, Verdict::NotUsable, Verdict::CannotTell];
+        let is = |verdict: &Verdict| outcomes.iter().any(|one| one.verdict == *verdict);
+        order.into_iter().find(is).unwrap_or(Verdict::Accept)
+    }
+
     /// 0 accepted, 1 rejected, 3 not usable, 4 undecided.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -60,6 +69,8 @@ pub struct Background {
     pub findings: [usize; 3],
     /// No number in it may be used, or there is no run.
     pub nothing_measured: bool,
+    /// Seconds after 1970.
+    pub started_s: Option<f64>,
     /// How old a run its spec takes, s.
     pub max_age_s: Option<f64>,
 }
@@ -74,6 +85,7 @@ impl Background {
             kernel: fact("kernel"),
             findings: Severity::ALL.map(count),
             nothing_measured: subject.nothing_valid,
+            started_s: subject.started_s(),
             max_age_s: spec.and_then(|spec| spec.run.max_age_s),
         }
     }
@@ -175,6 +187,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         demands.extend(series(limit, subject).with_context(|| format!("[[limit]] {}", at + 1))?);
     }
     demands.extend(spec.reading.map(|asked| readings(asked.at_least, subject)));
+    demands.extend(spec.peers.iter().map(|_| not_slower(subject)));
     demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
     demands.iter_mut().for_each(|demand| demand.confirm = confirmed(&demand.confirm, subject));
     let unusable = unusable(spec, subject, now_s);
@@ -232,9 +245,9 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
         return Some(format!("The run's profile is {}; the spec asks for {asked}.", subject.profile));
     }
     let most = spec.run.max_age_s?;
-    match subject.started.parse::<jiff::Timestamp>() {
-        Ok(started) => {
-            let age = now_s - started.as_second() as f64;
+    match subject.started_s() {
+        Some(started) => {
+            let age = now_s - started;
             if age < -DAY {
                 return Some(format!(
                     "The run began {:.1} days from now: set this host's clock or that of the run's, and measure again.",
@@ -249,7 +262,7 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
                 )
             })
         }
-        Err(_) => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
+        None => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
     }
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod against;
+mod among;
 mod caveat;
 mod class;
 mod demand;
@@ -20,6 +21,7 @@ mod spec;
 mod subject;
 mod write;
 
+pub use among::Among;
 pub use caveat::Caveat;
 pub use class::{OF_CLASS, of_class};
 pub use demand::Demand;
@@ -29,6 +31,6 @@ pub use limit::{Limit, Standing};
 pub use lint::{Catalogue, Known};
 pub use maas::{MaasResult, maas};
 pub use nfd::nfd;
-pub use spec::Spec;
+pub use spec::{PeersAsked, Spec};
 pub use subject::{Against, Figure, Ratio, Subject};
 pub use write::{LEAST_RUNS, derived, initial};

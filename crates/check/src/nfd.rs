@@ -16,17 +16,16 @@ const LONGEST: usize = 63;
 /// The lines of the file; `now_s` stands in for the run's start where that is not told. A verdict
 /// ages: what stands below the expiry time is dropped by then.
 pub fn nfd(outcome: &Outcome, now_s: f64) -> String {
-    let started = outcome.started.parse::<Timestamp>().ok();
-    let begun = started.map_or(now_s, |started| started.as_second() as f64);
-    let last = begun + outcome.background.max_age_s.unwrap_or(DEFAULT_AGE_S);
-    let expiry = Timestamp::from_second(last as i64).unwrap_or(Timestamp::UNIX_EPOCH);
+    let own = &outcome.background;
+    let time = |seconds: f64| Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::UNIX_EPOCH);
+    let expiry = time(own.started_s.unwrap_or(now_s) + own.max_age_s.unwrap_or(DEFAULT_AGE_S));
     let (accepted, verdict) = match outcome.verdict {
         Verdict::Accept => ("true", "accept"),
         Verdict::Reject => ("false", "reject"),
         Verdict::CannotTell => ("undecided", "cannot-tell"),
         Verdict::NotUsable => ("undecided", "not-usable"),
     };
-    let date = started.map_or(String::new(), |started| started.strftime("%Y-%m-%d").to_string());
+    let date = own.started_s.map_or(String::new(), |started| time(started).strftime("%Y-%m-%d").to_string());
     let labels = [
         ("accepted", accepted.to_string()),
         ("verdict", verdict.to_string()),

@@ -8,6 +8,8 @@ use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, Finding, Summary, SummaryFinding, SummarySeries, VerdictKind, unit_factor};
 use stats::analysis::Judged;
 
+use super::among::Among;
+
 /// Facts of a host that its run file tells and its summary does not.
 pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
 
@@ -79,6 +81,8 @@ pub struct Subject {
     pub damage: Vec<String>,
     /// Beside the reference of its spec, where that names one.
     pub against: Option<Against>,
+    /// Beside its peers, where its spec asks for them.
+    pub among: Option<Among>,
 }
 
 impl Subject {
@@ -143,6 +147,7 @@ impl Subject {
             unfinished: diagnosis.run.summary.is_none(),
             damage: diagnosis.run.damage.clone(),
             against: None,
+            among: None,
         }
     }
 
@@ -191,7 +196,14 @@ impl Subject {
             unfinished: false,
             damage: Vec::new(),
             against: None,
+            among: None,
         }
+    }
+
+    /// When it began, in seconds after 1970.
+    pub(super) fn started_s(&self) -> Option<f64> {
+        let started: jiff::Timestamp = self.started.parse().ok()?;
+        Some(started.as_second() as f64)
     }
 
     pub fn fact(&self, name: &str) -> Option<&str> {

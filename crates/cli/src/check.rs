@@ -4,9 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
-
 use super::references::ReferenceArg;
+use super::report_file::{Form, ReportFile};
 use super::{naming, output};
 use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
@@ -17,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use specs::Specs;
 
+mod company;
 mod found;
 mod specs;
 mod written;
@@ -52,6 +52,8 @@ A spec is a TOML file; a demand is a line:
   [[limit]]
   series = \"disk.random@*#iops\"
   within = \"10 %\"                         # of the reference's figure, on the worse side
+  [peers]                                 # of hosts of one make-up, eight or more
+  not_slower = true                       # among the runs checked; further ones: runs = \"good/\"
   [reference]
   runs = \"@before\"                        # or a run, or a folder of runs of one host
 Examples:
@@ -60,10 +62,13 @@ Examples:
   assay check --lint db.toml              whether a spec can be used
   assay check RUN --spec db.toml          one host
   assay check runs/ --spec-dir specs/     each host by the spec whose [machine] it fits
+  assay check runs/ --spec db.toml        many hosts: how many pass, and why others do not
   assay check runs/ --newest --spec db.toml --brief    of each host its newest run, a line each
   assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
+  assay check runs/ --spec db.toml --out fleet.csv    a row for each demand of each host
   assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
-  assay check runs/ --newest --spec db.toml --nfd /etc/kubernetes/node-feature-discovery/features.d/assay    labels of this node
+  assay check RUN --spec db.toml --nfd features.d/assay    labels of this Kubernetes node
+  assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided; of several runs the first of 1, 3, 4, 0 \
 that occurs")]
 pub struct Args {
@@ -117,9 +122,13 @@ pub struct Args {
     /// Write a feature file of Node Feature Discovery
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     nfd: Option<PathBuf>,
-    /// Write the outcomes: a name that ends in .json
+    /// Write metrics for the textfile collector of Prometheus' node exporter
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
-    out: Option<PathBuf>,
+    prometheus: Option<PathBuf>,
+    /// Write the outcomes, as JSON (.json) or a row for each demand (.csv)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output",
+          value_parser = ReportFile::parser_of(&[Form::Json, Form::Csv]))]
+    out: Option<ReportFile>,
 }
 
 fn room(text: &str) -> Result<f64, String> {
@@ -146,9 +155,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.lint {
         return lint(file);
     }
-    if let Some(out) = args.out.as_ref().filter(|out| out.extension().is_none_or(|ending| ending != "json")) {
-        bail!("--out {}: the outcomes are written as JSON; give it a name that ends in .json", out.display());
-    }
     if args.spec.is_none() && args.spec_dir.is_none() && !args.init && !args.derive {
         return Ok(usage(&anyhow::anyhow!(
             "nothing says what is asked of the host: name a spec by --spec FILE, or a folder of specs by --spec-dir DIR; \
@@ -158,10 +164,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(why) = written::clash(&args) {
         return Ok(usage(&anyhow::anyhow!(why)));
     }
-    let specs = match specs(&args) {
+    let mut specs = match specs(&args) {
         Ok(specs) => specs,
         Err(error) => return Ok(usage(&error)),
     };
+    specs.iter_mut().for_each(|specs| specs.together(&args.runs));
     let wanted = Wanted {
         runs: &args.runs,
         reference: &args.reference,
@@ -186,7 +193,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(why) = written::crowded(&args, &outcomes) {
         return Ok(usage(&anyhow::anyhow!(why)));
     }
-    let verdict = worst(&outcomes);
+    let verdict = Verdict::of_all(&outcomes);
     let report =
         Report { schema: 1, assay: env!("CARGO_PKG_VERSION").to_string(), verdict, left_out, runs: outcomes };
     // The outcome is told before files are written, since the disk may be full.
@@ -244,8 +251,9 @@ pub fn accept(
     file: &Path,
     as_json: bool,
 ) -> anyhow::Result<Verdict> {
-    let measured = of_run(diagnosis, reference, &file.display().to_string(), asked.compares())?;
-    let outcome = asked.judge(&measured, now_s())?;
+    let name = file.display().to_string();
+    let measured = of_run(diagnosis, reference, &name, asked.compares())?;
+    let outcome = asked.beside(diagnosis.summary(), &name).judge(&measured, now_s())?;
     let text = |terminal: bool| checking::render(&outcome, Shown::First, output::style(terminal));
     match as_json {
         // Standard output is the run's.
@@ -264,6 +272,9 @@ pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<Stri
     judged.map_or(Vec::new(), |outcome| outcome.open_series())
 }
 
+/// So many runs have a screen each.
+const SCREENS: usize = 3;
+
 fn text_of(report: &Report, shown: Shown, brief: bool, terminal: bool) -> String {
     let style = output::style(terminal);
     let outcomes = &report.runs;
@@ -274,11 +285,14 @@ fn text_of(report: &Report, shown: Shown, brief: bool, terminal: bool) -> String
     match (brief, outcomes.as_slice()) {
         (true, all) => {
             let mut lines: Vec<String> = all.iter().map(|one| checking::brief(one, style)).collect();
-            lines.extend((all.len() > 1).then(|| total(all)));
+            lines.extend((all.len() > 1).then(|| checking::total(all)));
             let last = lines.pop().unwrap_or_default();
             let last =
                 if older.is_empty() { last } else { format!("{} ({older})", last.trim_end_matches('.')) };
             lines.into_iter().chain([last]).map(|line| line + "\n").collect()
+        }
+        (false, all) if all.len() > SCREENS && shown != Shown::All => {
+            checking::many(all, &older, shown, style)
         }
         (false, all) => {
             let screens = all.iter().map(|one| checking::render(one, shown, style));
@@ -286,22 +300,6 @@ fn text_of(report: &Report, shown: Shown, brief: bool, terminal: bool) -> String
             screens.collect::<Vec<_>>().join("\n") + &older
         }
     }
-}
-
-/// What several runs come to: `3 runs: REJECT: 1 accepted, 2 rejected.`
-fn total(outcomes: &[Outcome]) -> String {
-    let count = |verdict: Verdict, word: &str| {
-        let count = outcomes.iter().filter(|one| one.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {word}"))
-    };
-    let counts = [
-        count(Verdict::Accept, "accepted"),
-        count(Verdict::Reject, "rejected"),
-        count(Verdict::NotUsable, "not usable"),
-        count(Verdict::CannotTell, "undecided"),
-    ];
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    format!("{} runs: {}: {}.", outcomes.len(), worst(outcomes).words(), counts.join(", "))
 }
 
 fn now_s() -> f64 {
@@ -333,11 +331,4 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
         }
         Err(error) => Ok(usage(&error)),
     }
-}
-
-/// One rejected host rejects all; what cannot be judged comes before what is undecided.
-fn worst(outcomes: &[Outcome]) -> Verdict {
-    let order = [Verdict::Reject, Verdict::NotUsable, Verdict::CannotTell];
-    let is = |verdict: &Verdict| outcomes.iter().any(|one| one.verdict == *verdict);
-    order.into_iter().find(is).unwrap_or(Verdict::Accept)
 }

@@ -1,10 +1,13 @@
 //! Files that a check writes of its outcomes, and the names that they may not have.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::super::report_file::{Form, ReportFile};
 use super::super::{files, output};
 use super::{Args, Report, specs};
 use ::check::Outcome;
+use report::checking;
 
 /// The exit code of an outcome of which files were to be kept: that of what is accepted and could
 /// not be written down is that of an error, every other one stays.
@@ -15,12 +18,29 @@ pub fn kept(code: u8, written: &[anyhow::Result<()>]) -> u8 {
 }
 
 /// Writes all files that were asked for.
-pub fn all(args: &Args, report: &Report, now_s: f64) -> [anyhow::Result<()>; 4] {
-    [junit(args, &report.runs), out(args, report), maas(args, &report.runs), nfd(args, &report.runs, now_s)]
+pub fn all(args: &Args, report: &Report, now_s: f64) -> [anyhow::Result<()>; 5] {
+    let outcomes = &report.runs;
+    [
+        junit(args, outcomes),
+        out(args, report),
+        maas(args, outcomes),
+        nfd(args, outcomes, now_s),
+        prometheus(args, outcomes),
+    ]
 }
 
 /// Why a file has no room for these outcomes.
 pub fn crowded(args: &Args, outcomes: &[Outcome]) -> Option<String> {
+    let mut hosts = HashSet::new();
+    let twice = outcomes.iter().find(|one| !hosts.insert(&one.host));
+    if let Some((file, twice)) = args.prometheus.as_ref().zip(twice) {
+        return Some(format!(
+            "--prometheus {}: two runs are of {}, and a metric has room for one: add --newest, or name hosts apart by \
+             --host when they are measured",
+            file.display(),
+            twice.host
+        ));
+    }
     let of_one = [("--maas", &args.maas), ("--nfd", &args.nfd)];
     let (name, file) = of_one.iter().find_map(|(name, path)| Some((name, path.as_ref()?)))?;
     (outcomes.len() != 1).then(|| {
@@ -52,14 +72,27 @@ fn junit(args: &Args, outcomes: &[Outcome]) -> anyhow::Result<()> {
 
 fn out(args: &Args, report: &Report) -> anyhow::Result<()> {
     let Some(file) = &args.out else { return Ok(()) };
-    let text = serde_json::to_string_pretty(report)?;
-    files::write_named(file, |out| Ok(writeln!(out, "{text}")?))
+    match file.form {
+        Form::Csv => file.write(|out| checking::rows(&report.runs, out)),
+        _ => {
+            let text = serde_json::to_string_pretty(report)?;
+            file.write(|out| Ok(writeln!(out, "{text}")?))
+        }
+    }
+}
+
+fn prometheus(args: &Args, outcomes: &[Outcome]) -> anyhow::Result<()> {
+    let Some(file) = &args.prometheus else { return Ok(()) };
+    let text = checking::prometheus(outcomes);
+    files::write_named(file, |out| Ok(out.write_all(text.as_bytes())?))
 }
 
 /// The options that name files to be written.
 fn outputs(args: &Args) -> Vec<(&'static str, &PathBuf)> {
-    let all = [("--junit", &args.junit), ("--out", &args.out), ("--maas", &args.maas), ("--nfd", &args.nfd)];
-    all.into_iter().filter_map(|(name, path)| Some((name, path.as_ref()?))).collect()
+    let out = args.out.as_ref().map(ReportFile::path);
+    let others = [&args.junit, &args.maas, &args.nfd, &args.prometheus].map(Option::as_ref);
+    let all = ["--junit", "--maas", "--nfd", "--prometheus"].into_iter().zip(others).chain([("--out", out)]);
+    all.filter_map(|(name, path)| Some((name, path?))).collect()
 }
 
 /// Why what is written would take the place of what is read, or of another thing written.

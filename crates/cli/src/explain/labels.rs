@@ -33,6 +33,7 @@ const IMPORT: &str = "`assay import`";
 const MACHINE: &str = "`assay machine`";
 const COMPARE: &str = "`assay compare`";
 const GUARD: &str = "`assay guard`";
+const CHECK: &str = "`assay check`";
 const FIGURES: &str = "figures";
 
 const LABELS: &[Label] = &[
@@ -164,6 +165,23 @@ const LABELS: &[Label] = &[
         &["the same", "same"],
         COMPARE,
         "The two lie within 2, 5 or 10 % of each other: two one-sided tests say so at 5 %.",
+    ),
+    label(
+        &["accept"],
+        CHECK,
+        "The run meets every demand of the spec: of each figure the whole 95 % interval keeps the limit. Of many runs: each of them \
+         is accepted.",
+    ),
+    label(
+        &["reject"],
+        CHECK,
+        "The run misses a demand of the spec: of a figure the whole 95 % interval is beyond the limit, or a fact or a finding is not \
+         as asked. Of many runs: at least one of them is rejected.",
+    ),
+    label(
+        &["not usable"],
+        CHECK,
+        "The spec cannot judge the run: it is too old, of another profile, has no valid figure, or cannot be read. It is no pass.",
     ),
     label(
         &["cannot tell"],

@@ -1,8 +1,11 @@
 //! Files that `assay check` writes for other programs: MAAS, Node Feature Discovery, Prometheus,
 //! spreadsheets.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use testkit::host;
@@ -129,4 +132,133 @@ fn node_feature_discovery_reads_labels_that_age() {
     assert_eq!(fs::read_dir(&features_d).expect("the folder").count(), 1);
     let (code, _, error) = hosts.check(&[&folder.join("1.assay.jsonl")], NAMED, &["--init", "--nfd", &name]);
     assert!(code == 2 && error.contains("cannot be used with"), "{code} {error}");
+}
+
+/// The samples of an exposition, with their values.
+fn samples(text: &str) -> BTreeMap<String, String> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pair =
+        |line: &str| line.rsplit_once(' ').map(|(sample, value)| (sample.to_string(), value.to_string()));
+    let all: Vec<(String, String)> = lines.map(|line| pair(line).expect("a value")).collect();
+    let found: BTreeMap<String, String> = all.iter().cloned().collect();
+    assert_eq!(found.len(), all.len(), "a collector refuses a file with a sample twice: {text}");
+    found
+}
+
+#[test]
+fn prometheus_reads_verdicts_and_figures_in_base_units() {
+    let hosts = Hosts::new();
+    let newer = ["db1", "db2"]
+        .map(|host| hosts.line(host, "2026-11-03T00:00:00Z", if host == "db1" { 1.0 } else { 0.1 }));
+    let lines = hosts.put("fleet.ndjson", &newer.concat());
+    let file = hosts.place("assay_check.prom");
+    let name = file.display().to_string();
+    let limits = "[[limit]]\nseries = \"memory.latency@*\"\nmax = \"1 s\"\n[[limit]]\nseries = \"memory.bandwidth@*\"\nmin = \"1 kB/s\"\n";
+    let gone = hosts.place("gone.assay.jsonl");
+    let (code, _, error) =
+        hosts.check(&[&lines, &gone], &format!("{NAMED}{limits}"), &["--brief", "--prometheus", &name]);
+    assert_eq!((code, error.as_str()), (1, ""));
+    let text = fs::read_to_string(&file).expect("the file");
+    let found = samples(&text);
+    let value = |sample: &str| found.get(sample).map(String::as_str);
+    let undecided = format!("assay_check_undecided{{spec=\"db gen5\",host=\"{}\"}}", gone.display());
+    for (sample, expected) in [
+        ("assay_check_passed{spec=\"db gen5\",host=\"db1\"}", Some("1")),
+        ("assay_check_passed{spec=\"db gen5\",host=\"db2\"}", Some("0")),
+        ("assay_check_undecided{spec=\"db gen5\",host=\"db2\"}", Some("0")),
+        // What is undecided neither passed nor failed.
+        (&undecided, Some("1")),
+        (&undecided.replace("undecided", "passed"), None),
+        ("assay_run_timestamp_seconds{host=\"db1\"}", Some("1793664000")),
+        ("assay_check_demands{spec=\"db gen5\",host=\"db2\",standing=\"missed\"}", Some("1")),
+    ] {
+        assert_eq!(value(sample), expected, "{sample}: {text}");
+    }
+    let of = |name: &str| -> Vec<f64> {
+        let own = found.iter().filter(|(sample, _)| sample.starts_with(&format!("{name}{{host=\"db1\"")));
+        own.map(|(_, value)| value.parse().expect("a number")).collect()
+    };
+    assert!(of("assay_time_seconds").iter().all(|value| (1e-10..1e-3).contains(value)), "{text}");
+    assert!(of("assay_frequency_hertz").iter().all(|value| (1e8..1e11).contains(value)), "{text}");
+    assert!(
+        of("assay_throughput_bytes_per_second").iter().all(|value| (1e6..1e15).contains(value)),
+        "{text}"
+    );
+    for family in ["assay_time_seconds", "assay_frequency_hertz", "assay_throughput_bytes_per_second"] {
+        assert!(!of(family).is_empty(), "{family}: {text}");
+    }
+    assert!(
+        text.contains("assay_run_info{profile=\"quick\"")
+            && text.contains("assay_findings{severity=\"problem\""),
+        "{text}"
+    );
+    // Two runs of a host have no room in it.
+    let again = hosts.put("again.ndjson", &hosts.line("db1", "2026-11-04T00:00:00Z", 1.0));
+    let (code, text, error) = hosts.check(&[&lines, &again], NAMED, &["--prometheus", &name]);
+    assert!(code == 2 && text.is_empty() && error.contains("two runs are of db1"), "{code} {text} {error}");
+    let (code, _, error) =
+        hosts.check(&[&lines, &again], NAMED, &["--newest", "--brief", "--prometheus", &name]);
+    assert_eq!((code, error.as_str()), (1, ""));
+    let Ok(mut tool) = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+    else {
+        return host::skipped("prometheus_reads_verdicts", "no promtool");
+    };
+    let metrics = fs::read(&file).expect("the file");
+    tool.stdin.take().expect("a pipe").write_all(&metrics).expect("written");
+    let ended = tool.wait_with_output().expect("promtool ends");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn no_rejected_figure_is_exported() {
+    let hosts = Hosts::new();
+    let mut summary = hosts.summary("db1", "2026-11-03T00:00:00Z", 1.0);
+    for one in summary["series"].as_array_mut().expect("series") {
+        one["verdict"] = "rejected".into();
+    }
+    let lines = hosts.put("one.ndjson", &format!("{{\"summary\":{summary}}}\n"));
+    let file = hosts.place("assay.prom");
+    let path = file.display().to_string();
+    let (_, _, error) = hosts.check(&[&lines], NAMED, &["--brief", "--prometheus", &path]);
+    let text = fs::read_to_string(&file).expect("the file");
+    assert!(error.is_empty() && !text.contains("assay_frequency_hertz"), "{text}");
+}
+
+#[test]
+fn a_spreadsheet_has_a_row_for_each_demand_and_one_for_what_cannot_be_judged() {
+    let hosts = Hosts::new();
+    let line = hosts.line("=db1", "2026-11-03T00:00:00Z", 1.0);
+    let line = line.replacen("\"started\"", "\"labels\":{\"rack\":\"r7\",\"tier\":\"gold\"},\"started\"", 1);
+    let lines = hosts.put("fleet.ndjson", &[line, hosts.line("db2", "", 0.1)].concat());
+    let file = hosts.place("fleet.csv");
+    let gone = hosts.place("gone.assay.jsonl");
+    let path = file.display().to_string();
+    let (code, _, error) = hosts.check(&[&lines, &gone], NAMED, &["--brief", "--out", &path]);
+    assert!(code == 1 && error.contains("saved"), "{code} {error}");
+    let text = fs::read_to_string(&file).expect("the file");
+    let rows: Vec<&str> = text.lines().collect();
+    assert_eq!(rows.len(), 1 + 2 + 2 + 1, "{text}");
+    assert!(
+        rows[0].starts_with("kind,host,labels,file,started,profile,spec,verdict,group,demand,key,"),
+        "{text}"
+    );
+    // What a spreadsheet would take for a formula is none.
+    assert!(
+        rows[1].starts_with("demand,'=db1,rack=r7 tier=gold,") && rows[1].contains(",db gen5,accept,"),
+        "{text}"
+    );
+    assert!(
+        rows[4].starts_with("demand,db2,,") && rows[4].contains(",reject,") && rows[4].contains(",missed,"),
+        "{text}"
+    );
+    assert!(
+        rows[5].starts_with("host,") && rows[5].contains("not_usable") && rows[5].contains("cannot be read"),
+        "{text}"
+    );
+    let (code, _, error) = hosts.check(&[&lines], NAMED, &["--out", "fleet.html"]);
+    assert!(code == 2 && error.contains(".csv (CSV)"), "{code} {error}");
 }
