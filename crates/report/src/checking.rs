@@ -10,6 +10,12 @@ use crate::text::{Style, paint};
 use check::{Demand, Outcome, Standing, Verdict};
 use diagnose::key_figures;
 
+mod exported;
+mod fleet;
+
+pub use exported::{prometheus, rows};
+pub use fleet::{many, total};
+
 /// Rows of demands on a first screen; above that met ones are counted.
 const ROWS: usize = 30;
 
@@ -50,11 +56,7 @@ pub fn brief(outcome: &Outcome, style: Style) -> String {
 fn written(outcome: &Outcome, shown: Shown, rows: usize, style: Style) -> String {
     let screen = Screen {
         word: outcome.verdict.words().into(),
-        tone: match outcome.verdict {
-            Verdict::Accept => Tone::Good,
-            Verdict::Reject => Tone::Bad,
-            Verdict::CannotTell | Verdict::NotUsable => Tone::Care,
-        },
+        tone: tone(outcome.verdict),
         sentences: outcome.sentences.clone(),
         ..Screen::default()
     };
@@ -70,6 +72,14 @@ fn written(outcome: &Outcome, shown: Shown, rows: usize, style: Style) -> String
         .map(|part| part.join("\n") + "\n")
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Accept => Tone::Good,
+        Verdict::Reject => Tone::Bad,
+        Verdict::CannotTell | Verdict::NotUsable => Tone::Care,
+    }
 }
 
 fn about(outcome: &Outcome, style: Style) -> Vec<String> {

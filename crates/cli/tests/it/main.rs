@@ -5,6 +5,8 @@ mod accepted;
 mod archive;
 mod browser;
 mod check;
+mod check_fleet;
+mod check_written;
 mod cli;
 mod compare;
 mod corpus;
