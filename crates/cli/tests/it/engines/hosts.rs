@@ -75,7 +75,7 @@ pub fn inside(folder: &Path, name: &str, command: &[&str]) -> Command {
     outer
 }
 
-/// Ends all in the namespaces of such a command: their first process, whose end `unshare` waits for.
+/// Ends all in the namespaces of such a command, by their first process: `unshare` ends with it.
 pub fn end_all(unshare: &mut Child) {
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", unshare.id()));
     let children = children.unwrap_or_default();
