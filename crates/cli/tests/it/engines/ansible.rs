@@ -106,9 +106,11 @@ fn real_ansible_over_ssh_names_the_slowed_host() {
     assert_eq!(files.len(), hosts.len(), "{files:?}: {ended:?}");
     let measured: f64 = files.iter().map(|file| read(file).summary.expect("a summary").elapsed_s).sum();
     println!(
-        "{} hosts in turn: {wall:.1} s, of which the runs took {measured:.1} s: {:.1} s a host beside them",
+        "{} hosts in turn: {wall:.1} s, of which the runs took {measured:.1} s: {:.1} s a host beside them \
+         (all took {:.1} s of CPU a host)",
         hosts.len(),
-        (wall - measured) / hosts.len() as f64
+        (wall - measured) / hosts.len() as f64,
+        ended.cpu.as_secs_f64() / hosts.len() as f64
     );
 
     let mut peers = crate::assay();

@@ -5,7 +5,9 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::hosts::{Quota, free_port, group, impossible, inside};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::hosts::{Quota, end_all, free_port, group, impossible, inside};
 use super::{Stage, program, recipe};
 use crate::host::{Group, works};
 use crate::runs::{Ended, end};
@@ -15,16 +17,26 @@ pub const NODES: [(&str, Quota); 2] = [("node1", None), ("node2", Some((150_000,
 
 pub struct Cluster {
     pub stage: Stage,
+    /// munged and slurmctld.
     daemons: Vec<Child>,
-    _groups: Vec<Group>,
+    nodes: Vec<Child>,
+    groups: Vec<Group>,
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The nodes first, so that nobody waits for the others.
+        self.nodes.iter_mut().for_each(end_all);
         for daemon in self.daemons.iter_mut().rev() {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
+            // In order: slurmctld has a helper of its own.
+            let pid = Pid::from_child(daemon);
+            let _ = kill_process(pid, Signal::TERM);
+            let end = Instant::now() + Duration::from_secs(20);
+            while daemon.try_wait().is_ok_and(|ended| ended.is_none()) {
+                if Instant::now() > end {
+                    let _ = daemon.kill();
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
     }
 }
@@ -41,7 +53,8 @@ impl Cluster {
         if !all {
             return Err("munged, slurmctld or slurmd is not here".to_string());
         }
-        let mut cluster = Cluster { stage: Stage::with(words), daemons: Vec::new(), _groups: Vec::new() };
+        let mut cluster =
+            Cluster { stage: Stage::with(words), daemons: Vec::new(), nodes: Vec::new(), groups: Vec::new() };
         cluster.write();
         let path = |name: &str| cluster.stage.path(name).display().to_string();
         let option = |name: &str, file: &str| format!("--{name}={}", path(file));
@@ -55,15 +68,19 @@ impl Cluster {
             option("seed-file", "munge.seed"),
         ];
         let (socket, conf) = (cluster.stage.path("munge.sock"), path("slurm.conf"));
-        cluster.daemon(Command::new("munged").args(munged), "munged");
+        let munged = cluster.daemon(Command::new("munged").args(munged), "munged");
+        cluster.daemons.push(munged);
         until(|| socket.exists()).ok_or("munged has no socket")?;
-        cluster.daemon(Command::new("slurmctld").args(["-D", "-i", "-f", &conf]), "slurmctld");
+        let slurmctld =
+            cluster.daemon(Command::new("slurmctld").args(["-D", "-i", "-f", &conf]), "slurmctld");
+        cluster.daemons.push(slurmctld);
         for (name, quota) in NODES {
             let group = group(quota)?;
             let folder = cluster.stage.folder.path().to_path_buf();
             let node = inside(&folder, name, &["slurmd", "-D", "-N", name, "-f", &conf]);
-            cluster.daemon(&mut group.inside(&node), name);
-            cluster._groups.push(group);
+            let node = cluster.daemon(&mut group.inside(&node), name);
+            cluster.nodes.push(node);
+            cluster.groups.push(group);
         }
         let idle =
             || cluster.says("sinfo", &["-hN", "-o", "%t"]).lines().filter(|line| *line == "idle").count();
@@ -110,11 +127,10 @@ impl Cluster {
         program(&folder.join("health"), &health);
     }
 
-    fn daemon(&mut self, command: &mut Command, name: &str) {
+    fn daemon(&self, command: &mut Command, name: &str) -> Child {
         let log = fs::File::create(self.stage.path(&format!("{name}.out"))).expect("a file");
         let other = log.try_clone().expect("a file");
-        let child = command.stdin(Stdio::null()).stdout(other).stderr(log).spawn();
-        self.daemons.push(child.expect("it starts"));
+        command.stdin(Stdio::null()).stdout(other).stderr(log).spawn().expect("it starts")
     }
 
     /// A command of Slurm's, asked of this cluster.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::host::{Group, is_root, works};
 
 /// Quota and period of a control group, in microseconds.
@@ -73,6 +75,17 @@ pub fn inside(folder: &Path, name: &str, command: &[&str]) -> Command {
     outer
 }
 
+/// Ends all in the namespaces of such a command, by their first process: `unshare` ends with it.
+pub fn end_all(unshare: &mut Child) {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", unshare.id()));
+    let children = children.unwrap_or_default();
+    match children.split_whitespace().find_map(|child| Pid::from_raw(child.parse().ok()?)) {
+        Some(first) => _ = kill_process(first, Signal::KILL),
+        None => _ = unshare.kill(),
+    }
+    let _ = unshare.wait();
+}
+
 /// A host that ssh reaches.
 pub struct Host {
     pub name: String,
@@ -83,8 +96,7 @@ pub struct Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let _ = self.sshd.kill();
-        let _ = self.sshd.wait();
+        end_all(&mut self.sshd);
     }
 }
 
