@@ -235,7 +235,9 @@ fn confirmed(confirm: &str, subject: &Subject) -> String {
 fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     const DAY: f64 = 86400.0;
     if subject.nothing_valid {
-        return Some("Nothing in it was measured validly: measure again.".to_string());
+        let problem = subject.findings.iter().find(|finding| finding.severity == Severity::Problem);
+        let why = problem.map_or("measure again", |finding| finding.headline.trim_end_matches('.'));
+        return Some(format!("Nothing in it was measured validly: {why}."));
     }
     let profiles = &spec.run.profile;
     if !profiles.is_empty() && !profiles.contains(&subject.profile) {

@@ -46,10 +46,28 @@ pub fn render(outcome: &Outcome, shown: Shown, style: Style) -> String {
     text((3..=ROWS).rev().find(fits).unwrap_or(3))
 }
 
-/// A run in one line: `db-12: REJECT, 3 of 14 demands are missed, 10 are met.`
+/// Demands that a run's line names.
+const NAMED: usize = 3;
+
+/// A run in one line: `db-12: REJECT: core clock; TCP; 2 of 14 demands are missed, 12 are met.`
+/// Who cuts it (a drain's reason, a node's condition) keeps what the verdict is about.
 pub fn brief(outcome: &Outcome, style: Style) -> String {
     let first = outcome.sentences.first().map(String::as_str).unwrap_or_default();
-    let line = format!("{}: {}: {first}", plain(&outcome.named(), LONGEST), outcome.verdict.words());
+    let deciding = match outcome.verdict {
+        Verdict::Reject => Some(Standing::Missed),
+        Verdict::CannotTell => Some(Standing::Undecided),
+        Verdict::Accept | Verdict::NotUsable => None,
+    };
+    let named = outcome.demands.iter().filter(|demand| Some(demand.standing) == deciding);
+    let named: Vec<&str> = named.map(|demand| demand.label.as_str()).collect();
+    let mut about = named[..named.len().min(NAMED)].join("; ");
+    if named.len() > NAMED {
+        about += &format!(" and {} more", named.len() - NAMED);
+    }
+    if !about.is_empty() {
+        about += "; ";
+    }
+    let line = format!("{}: {}: {about}{first}", plain(&outcome.named(), LONGEST), outcome.verdict.words());
     self::shown(&line, style)
 }
 

@@ -223,8 +223,11 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
     if fleet.cut > 0 {
         all.push(format!("summaries without room for all that was measured: {}", fleet.cut));
     }
-    if let Some((_, why)) = fleet.left_out.first() {
-        all.push(format!("left out: {}, the first as {why}", counted(fleet.left_out.len(), "result")));
+    if let Some((file, why)) = fleet.left_out.first() {
+        let (count, name) = (fleet.left_out.len(), file.rsplit('/').next().unwrap_or(file));
+        let first = if count == 1 { "" } else { "the first, " };
+        let why = why.trim_end_matches('.');
+        all.push(format!("left out: {}; {first}{name}: {why}", counted(count, "result")));
     }
     all.extend(shared_labels(peers));
     all
