@@ -47,10 +47,10 @@ soak:
 	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak soak_of_wrappings
 
 # The recipes of contrib/ with the real engines: Ansible over ssh on nine hosts, Slurm with two nodes, ReFrame by itself and
-# over that Slurm (root; ten minutes, most of it the static build).
+# over that Slurm; the quick run in a restricted pod (root; ten minutes, most of it the static build).
 fleet: static
 	tests/install-needs
-	cargo test --locked --test it -- --ignored --nocapture --test-threads 1 engines::
+	cargo test --locked --test it -- --ignored --nocapture --test-threads 1 engines:: pods::
 
 # One static glibc binary.
 static:

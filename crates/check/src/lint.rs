@@ -46,7 +46,7 @@ const NUMBERS: [&str; 9] = [
 ];
 
 /// Facts that are words. Mitigations have names of their own, which begin alike.
-const WORDS: [&str; 23] = [
+const WORDS: [&str; 24] = [
     "cpu_model",
     "dimms_mib",
     "kernel",
@@ -62,6 +62,7 @@ const WORDS: [&str; 23] = [
     "numa_balancing",
     "preemption",
     "clock_source",
+    "container",
     "allowed_cpus",
     "disk",
     "disk_layers",

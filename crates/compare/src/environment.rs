@@ -39,6 +39,7 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     );
     add("preemption", machine.kernel.preemption.clone().unwrap_or_default());
     add("clock_source", header.clock.source.clone());
+    add("container", machine.container.as_ref().map(|own| own.kind.word().to_string()).unwrap_or_default());
     add("allowed_cpus", header.allowed_cpus.to_string());
     add("profile", header.profile.clone());
     add("assay", header.assay.clone());

@@ -3,7 +3,7 @@
 
 use super::finding_lines::FindingLine;
 use super::words::{bytes, capital, clipped, counted, listed};
-use super::{clock, dimms, disk};
+use super::{clock, dimms, disk, sandbox};
 use machine::{Enclosure, Hypervisor, Machine};
 use model::Severity;
 use model::vocabulary::RuleId;
@@ -84,6 +84,7 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
         swap(machine),
         contradictions(machine),
         enclosures(machine),
+        container(machine),
         guest(machine),
         threads(machine),
         mitigations(machine),
@@ -301,6 +302,11 @@ fn enclosures(machine: &Machine) -> Option<FindingLine> {
     };
     let text = gravest.or(all.first())?.reading.clone();
     Some(FindingLine { more: all.len() - 1, ..line(severity, "sandbox", rule, text) })
+}
+
+fn container(machine: &Machine) -> Option<FindingLine> {
+    let text = format!("{}.", sandbox::restriction(machine)?);
+    Some(line(Severity::Note, "container", Some(rules::RESTRICTED_CONTAINER), text))
 }
 
 fn guest(machine: &Machine) -> Option<FindingLine> {

@@ -1,10 +1,13 @@
-//! Sandboxes that answer in the kernel's or the hardware's place.
+//! Sandboxes that answer in the kernel's or the hardware's place, and containers that refuse a part
+//! of what figures need.
 
+use super::words::counted;
 use super::{Evidence, Rule};
+use machine::{ContainerKind, Machine};
 use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity};
 
-pub const RULES: &[Rule] = &[SANDBOXED];
+pub const RULES: &[Rule] = &[SANDBOXED, RESTRICTED];
 
 const SANDBOXED: Rule = Rule {
     id: ids::rule::SANDBOXED,
@@ -45,4 +48,50 @@ fn sandboxed(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
     };
     Some(told.map(finding).collect())
+}
+
+const RESTRICTED: Rule = Rule {
+    id: ids::rule::RESTRICTED_CONTAINER,
+    title: "A container refuses a part of what figures need",
+    topic: "container",
+    about: "A restricted pod has no capabilities, and a seccomp filter refuses system calls. Figures that need io_uring, \
+            real-time priorities, memory policies, counters or SMBIOS are then missing or made another way. What is measured \
+            is as good as outside. Compare it with runs in containers of the same kind: `container` is a setting of the run.",
+    method: "Fires inside of a container (by the signs of `assay machine`) where /proc/self/status shows a seccomp filter, where \
+             CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_PERFMON or CAP_DAC_READ_SEARCH is missing from CapEff (a capability that includes \
+             it counts), or where the user namespace is not the first one. What a filter refuses cannot be read: the facts \
+             name what the default profile of containerd and Docker refuses. No verdict changes.",
+    calm: "no container that refuses calls",
+    looked_at: "capabilities, seccomp",
+    source: file!(),
+    check: restricted,
+};
+
+/// What a restricted container takes away, in a sentence.
+pub(super) fn restriction(machine: &Machine) -> Option<String> {
+    let container = machine.container.as_ref().filter(|own| own.kind == ContainerKind::Restricted)?;
+    let what: Vec<&str> = container.limits.iter().map(|limit| limit.in_short).collect();
+    Some(format!("The container refuses {}: {}", counted(what.len(), "thing"), what.join(", ")))
+}
+
+fn restricted(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let container = evidence.machine.container.as_ref()?;
+    let Some(headline) = restriction(evidence.machine) else { return Some(Vec::new()) };
+    let lost = container.limits.iter().map(|limit| format!("{} ({})", limit.costs, limit.limit));
+    let cause = format!("Missing in it: {}.", lost.collect::<Vec<_>>().join("; "));
+    let facts = container.limits.iter().map(|limit| {
+        let path = limit.sign.split(": ").next().unwrap_or(&limit.sign);
+        Fact::new(limit.limit, limit.costs, path)
+    });
+    Some(vec![Finding {
+        rule: RESTRICTED.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause,
+        facts: facts.collect(),
+        confirm: "assay machine --all".into(),
+        advice: "For figures of the whole node measure in a privileged pod.".into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
 }

@@ -98,6 +98,7 @@ impl Diagnosis {
         add("numa_balancing", on_off(machine.memory.numa_balancing));
         add("preemption", machine.kernel.preemption.clone());
         add("clock_source", machine.clock.current.clone());
+        add("container", machine.container.as_ref().map(|own| own.kind.word().to_string()));
         let mitigations = &machine.kernel.mitigations;
         mitigations.iter().for_each(|(name, state)| add(&format!("mitigation_{name}"), Some(state.clone())));
         let clock = self.series.iter().find(|judged| {

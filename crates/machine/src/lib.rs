@@ -15,6 +15,7 @@ mod caches;
 pub mod cgroup;
 mod channels;
 mod claims;
+mod container;
 mod cpu;
 mod cpuid;
 mod cpuinfo;
@@ -50,6 +51,7 @@ use model::{CpuSet, Snapshot};
 pub use archive::Archive;
 pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
+pub use container::{Container, ContainerKind, ContainerLimit};
 pub use cpu::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
 pub use dimm::{is_printout, printout_of, table_of};
@@ -94,6 +96,8 @@ pub struct Machine {
     pub hypervisor: Hypervisor,
     /// Containers, sandboxes and small virtual machines around this process, the innermost first.
     pub enclosures: Vec<Enclosure>,
+    /// What a container lets this process do; null where nothing tells.
+    pub container: Option<Container>,
     pub dmi: Dmi,
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
     pub dimms: Vec<Dimm>,
@@ -152,6 +156,7 @@ impl From<&Snapshot> for Machine {
             network: network::parse(snapshot),
             interfaces: network::interfaces(snapshot),
             usable: usable::of(snapshot, &cpus, &memory, &limits),
+            container: None,
             enclosures: enclosure::parse(snapshot, &info, &dmi, &hypervisor),
             cpus,
             caches,
@@ -164,6 +169,7 @@ impl From<&Snapshot> for Machine {
             archive: None,
             remarks,
         };
+        machine.container = container::parse(snapshot, &machine.enclosures);
         machine.archive = archive::parse(snapshot, &machine, sockets, product.as_deref());
         machine
     }

@@ -202,7 +202,7 @@ const SCHEDSTAT_LIMIT: usize = 16 << 20;
 const CPUINFO_WHOLE: usize = 8 << 10;
 
 fn shortened(tree: &mut Tree) {
-    let status = ["Cpus_allowed", "Cpus_allowed_list", "Mems_allowed_list"];
+    let status = ["CapEff", "Seccomp", "Cpus_allowed", "Cpus_allowed_list", "Mems_allowed_list"];
     let counters = ["cpu", "btime", "ctxt", "processes", "procs_running", "procs_blocked"];
     let cpuinfo = |text: &str| match text.len() {
         length if length > CPUINFO_WHOLE => compact::cpuinfo(text),
@@ -244,7 +244,7 @@ fn enclosures(tree: &mut Tree) {
     if tree.names("/dev").iter().any(|name| name == "kvm") {
         tree.take_name("/dev/kvm");
     }
-    for kind in ["cgroup", "pid"] {
+    for kind in ["cgroup", "pid", "user"] {
         let path = format!("/proc/self/ns/{kind}");
         if let Some(link) = tree.link(&path).filter(|link| link.starts_with(&format!("{kind}:["))) {
             tree.store(&path, Entry::Text(link));

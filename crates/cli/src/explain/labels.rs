@@ -251,7 +251,7 @@ const LABELS: &[Label] = &[
         "The kernel and its scheduler, the clock that it reads the time from, the frequencies that the CPUs may have, and which gaps of the processor it closes.",
     ),
     label(
-        &["inside", "may use", "guest", "sandbox"],
+        &["inside", "may use", "guest", "sandbox", "container"],
         MACHINE,
         "What this system runs inside of (hypervisor, container, sandbox) and what it may use there: CPUs, memory, tasks.",
     ),

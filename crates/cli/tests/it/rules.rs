@@ -68,6 +68,7 @@ table! {
     }
     sandbox {
         "sandboxed": sandboxes_that_answer_for_the_kernel, containers_and_hosts_of_them;
+        "restricted-container": containers_that_refuse, containers_that_refuse_nothing;
     }
     misplaced {
         "misplaced-task": tasks_that_were_elsewhere, tasks_on_their_seats;

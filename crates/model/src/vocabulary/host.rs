@@ -70,6 +70,7 @@ pub mod rule {
         STEAL = "steal",
         CPU_QUOTA = "cpu-quota",
         SANDBOXED = "sandboxed",
+        RESTRICTED_CONTAINER = "restricted-container",
         MISPLACED_TASK = "misplaced-task",
         SWAPPING = "swapping",
         HIGHER_PRIORITY = "higher-priority",

@@ -145,6 +145,7 @@ pub fn acts_on(label: &str) -> Option<&'static str> {
         "kernel" | "preemption" => "OS",
         "dimms_mib" | "numa_nodes" => "memory",
         "background" | "steal" => "all figures",
+        "container" => "disk, wake-ups, counters",
         "clock_source" => "times of single events",
         "profile" => "width of intervals",
         _ if label.starts_with("mitigation_") => "system calls, context switches",

@@ -51,6 +51,7 @@ const SUBJECTS: &[(&str, &[&str])] = &[
             "steal",
             "answers",
             "sandbox",
+            "container",
             "failures",
             "limits",
             "drift",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::words;
-use machine::{Bound, Dimm, Enclosure, Hypervisor, IdleState, Machine};
+use machine::{Bound, ContainerKind, ContainerLimit, Dimm, Enclosure, Hypervisor, IdleState, Machine};
 use model::CpuSet;
 
 use super::super::plain::plain;
@@ -58,6 +58,9 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         ("interfaces", network::interfaces(machine)),
     ];
     let around = machine.enclosures.iter().map(|around| ("inside", Some(enclosure(around))));
+    let limits =
+        machine.container.iter().flat_map(|own| &own.limits).map(|own| ("container", Some(limit(own))));
+    let around = around.chain(limits);
     let ends = network::ends(machine);
     let facts = facts.into_iter().chain(around).chain(ends.into_iter().map(|(name, end)| (name, Some(end))));
     let mut lines = Vec::new();
@@ -300,7 +303,18 @@ fn idle_states(states: &[IdleState]) -> Option<String> {
 /// Containers and sandboxes by name, the innermost first.
 pub(super) fn enclosures(machine: &Machine) -> Option<String> {
     let names = machine.around().map(|enclosure| Some(enclosure.name.to_string()));
-    joined(names.collect(), ", ")
+    let mut names: Vec<Option<String>> = names.collect();
+    let kind = machine.container.as_ref().map(|own| own.kind).filter(|kind| *kind != ContainerKind::None);
+    // Containers come first.
+    if let (Some(kind), Some(Some(name))) = (kind, names.first_mut()) {
+        name.push_str(&format!(" ({})", kind.word()));
+    }
+    joined(names, ", ")
+}
+
+/// What a container takes away, what that costs, and what told of it.
+fn limit(limit: &ContainerLimit) -> String {
+    format!("{}: {}; by {}", limit.limit, limit.costs, plain(&limit.sign, LONGEST))
 }
 
 /// What told of one, and what it hides.
