@@ -9,6 +9,7 @@ mod cli;
 mod compare;
 mod corpus;
 mod disk;
+mod distribution;
 mod explain;
 mod faults;
 mod golden;
