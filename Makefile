@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine; `static`, `install` and `release` hand out; the others make long evidence.
-.PHONY: run test bench prove lab map soak static install uninstall release
+.PHONY: run test bench prove lab map soak fleet static install uninstall release
 
 # Builds, evaluates this server in 90 s, leaves run file, report.html and report.json in assay-out/.
 run:
@@ -45,6 +45,12 @@ map: static
 soak:
 	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills nexmark::whoever a_million_visits
 	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak soak_of_wrappings
+
+# The recipes of contrib/ with the real engines: Ansible over ssh on nine hosts, Slurm with two nodes, ReFrame by itself and
+# over that Slurm (root; ten minutes, most of it the static build).
+fleet: static
+	tests/install-needs
+	cargo test --locked --test it -- --ignored --nocapture --test-threads 1 engines::
 
 # One static glibc binary.
 static:

@@ -1,7 +1,7 @@
 //! Limits as a share of a reference's figures: `within = "10 %"`. What is held against the limit is
 //! the interval of the ratio of both, as a comparison has it.
 
-use super::demand::{Demand, absent, decided, doubt, left_out, of_series, undecided};
+use super::demand::{Demand, absent, decided, doubt, left_out, of_series, undecided, usable};
 use super::limit::{Limit, Share};
 use super::subject::{Figure, Subject};
 
@@ -28,6 +28,7 @@ impl Share {
             value: Some(ratio.value),
             low_high: ratio.low_high,
             unit: "×".to_string(),
+            series: usable(figure),
             why: ratio.figures.clone(),
             ..own
         };

@@ -36,6 +36,9 @@ pub struct Demand {
     /// The series whose further visits may decide it, or decide it otherwise; empty where none may.
     #[serde(skip)]
     pub open: String,
+    /// The series whose figure `value` is, where that may be used; empty of one read off a curve.
+    #[serde(skip)]
+    pub series: Option<String>,
 }
 
 /// A demand of which nothing is known yet.
@@ -54,6 +57,7 @@ pub fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -
         why: String::new(),
         confirm: String::new(),
         open: String::new(),
+        series: None,
     }
 }
 
@@ -93,6 +97,12 @@ fn beside_pages(glob: &str, subject: &Subject) -> Option<String> {
     let wider = format!("{place}+*{rest}");
     let found = || subject.figures.iter().any(|figure| is_series(&wider, figure));
     (place.contains('@') && !place.contains(['+', '*']) && found()).then_some(wider)
+}
+
+/// The series of a figure that may be used.
+pub fn usable(figure: &Figure) -> Option<String> {
+    let usable = !matches!(figure.verdict, VerdictKind::Rejected | VerdictKind::Skipped);
+    usable.then(|| figure.key.clone())
 }
 
 /// Why a figure decides nothing, whatever its value is.

@@ -4,7 +4,9 @@ use anyhow::Context;
 use diagnose::key_figures::{Group, named};
 use model::{Better, VerdictKind};
 
-use super::demand::{Demand, absent, decided, demand, doubt, is_series, left_out, of_series, undecided};
+use super::demand::{
+    Demand, absent, decided, demand, doubt, is_series, left_out, of_series, undecided, usable,
+};
 use super::limit::{Limit, Pick, Quantity};
 use super::subject::{Figure, Subject};
 
@@ -45,6 +47,7 @@ fn held(own: Demand, figure: &Figure, limit: &Limit, [min, max]: [Option<f64>; 2
         value: figure.value,
         low_high: figure.low_high.filter(|ends| ends.iter().all(|end| end.is_finite())),
         unit: figure.unit.replace("us", "µs"),
+        series: usable(figure),
         ..own
     };
     match (doubt(figure, limit), figure.low_high) {

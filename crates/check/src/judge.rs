@@ -1,5 +1,7 @@
 //! A spec held against a run: a row for each demand, and what they come to.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use diagnose::reference::Word;
 use model::vocabulary::host::rule::BACKGROUND_LOAD;
@@ -7,6 +9,7 @@ use model::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::among::not_slower;
 use super::caveat::{Caveat, none_found};
 use super::demand::{Demand, demand};
 use super::figures::{key_figure, series};
@@ -36,6 +39,14 @@ impl Verdict {
         }
     }
 
+    /// Of several runs: one rejected host rejects all; what cannot be judged comes before what is
+    /// undecided.
+    pub fn of_all(outcomes: &[Outcome]) -> Verdict {
+        let order = [Verdict::Reject, Verdict::NotUsable, Verdict::CannotTell];
+        let is = |verdict: &Verdict| outcomes.iter().any(|one| one.verdict == *verdict);
+        order.into_iter().find(is).unwrap_or(Verdict::Accept)
+    }
+
     /// 0 accepted, 1 rejected, 3 not usable, 4 undecided.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -47,10 +58,45 @@ impl Verdict {
     }
 }
 
+/// What files for other programs say of a run beside its outcome.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Background {
+    /// The version that measured it.
+    pub assay: String,
+    pub cpu_model: String,
+    pub kernel: String,
+    /// Findings of each severity, in the order of [`Severity::ALL`].
+    pub findings: [usize; 3],
+    /// No number in it may be used, or there is no run.
+    pub nothing_measured: bool,
+    /// Seconds after 1970.
+    pub started_s: Option<f64>,
+    /// How old a run its spec takes, s.
+    pub max_age_s: Option<f64>,
+}
+
+impl Background {
+    fn of(subject: &Subject, spec: Option<&Spec>) -> Background {
+        let fact = |name: &str| subject.fact(name).unwrap_or_default().to_string();
+        let count = |severity| subject.findings.iter().filter(|own| own.severity == severity).count();
+        Background {
+            assay: subject.assay.clone(),
+            cpu_model: fact("cpu_model"),
+            kernel: fact("kernel"),
+            findings: Severity::ALL.map(count),
+            nothing_measured: subject.nothing_valid,
+            started_s: subject.started_s(),
+            max_age_s: spec.and_then(|spec| spec.run.max_age_s),
+        }
+    }
+}
+
 /// A run by a spec.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     pub host: String,
+    /// What its owner calls it by (`--label`).
+    pub labels: BTreeMap<String, String>,
     pub file: String,
     /// What the host is, in parts: `2 × Intel Xeon Gold 6338`, `64 cores`, `256 GiB`.
     pub about: Vec<String>,
@@ -67,6 +113,8 @@ pub struct Outcome {
     pub caveats: Vec<Caveat>,
     /// Lines of the run's file that cannot be read, as sentences.
     pub damage: Vec<String>,
+    #[serde(skip)]
+    pub background: Background,
 }
 
 impl Outcome {
@@ -74,6 +122,7 @@ impl Outcome {
     pub fn unreadable(file: &str, why: &str, spec: &str) -> Outcome {
         Outcome {
             host: file.to_string(),
+            labels: BTreeMap::new(),
             file: file.to_string(),
             about: Vec::new(),
             spec: spec.to_string(),
@@ -85,6 +134,7 @@ impl Outcome {
             reference: String::new(),
             caveats: Vec::new(),
             damage: Vec::new(),
+            background: Background { nothing_measured: true, ..Background::default() },
         }
     }
 
@@ -94,9 +144,11 @@ impl Outcome {
         let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
         Outcome {
             host: subject.host.clone(),
+            labels: subject.labels.clone(),
             about: subject.about(),
             started: subject.started.clone(),
             profile: subject.profile.clone(),
+            background: Background::of(subject, None),
             sentences: vec![format!("{first}{}.", letters.as_str())],
             caveats: Caveat::of(subject),
             damage: subject.damage.clone(),
@@ -135,6 +187,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         demands.extend(series(limit, subject).with_context(|| format!("[[limit]] {}", at + 1))?);
     }
     demands.extend(spec.reading.map(|asked| readings(asked.at_least, subject)));
+    demands.extend(spec.peers.iter().map(|_| not_slower(subject)));
     demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
     demands.iter_mut().for_each(|demand| demand.confirm = confirmed(&demand.confirm, subject));
     let unusable = unusable(spec, subject, now_s);
@@ -153,6 +206,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     sentences.extend(caveats.iter().map(|caveat| caveat.sentence(subject)));
     Ok(Outcome {
         host: subject.host.clone(),
+        labels: subject.labels.clone(),
         file: subject.file.clone(),
         about: subject.about(),
         spec: spec.name.clone(),
@@ -164,6 +218,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
         reference: spec.reference_name().to_string(),
         caveats,
         damage: subject.damage.clone(),
+        background: Background::of(subject, Some(spec)),
     })
 }
 
@@ -188,9 +243,9 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
         return Some(format!("The run's profile is {}; the spec asks for {asked}.", subject.profile));
     }
     let most = spec.run.max_age_s?;
-    match subject.started.parse::<jiff::Timestamp>() {
-        Ok(started) => {
-            let age = now_s - started.as_second() as f64;
+    match subject.started_s() {
+        Some(started) => {
+            let age = now_s - started;
             if age < -DAY {
                 return Some(format!(
                     "The run began {:.1} days from now: set this host's clock or that of the run's, and measure again.",
@@ -205,7 +260,7 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
                 )
             })
         }
-        Err(_) => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
+        None => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
     }
 }
 

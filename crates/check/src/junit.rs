@@ -7,6 +7,7 @@ use super::judge::{Outcome, Verdict};
 use super::limit::Standing;
 use quick_xml::Writer;
 use quick_xml::events::BytesText;
+use std::collections::HashMap;
 use std::io::Write;
 
 /// The XML. An error is one of writing, which memory does not give.
@@ -23,13 +24,27 @@ pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
             ("failures", total(Standing::Missed).to_string().as_str()),
             ("errors", (total(Standing::Undecided) + unusable).to_string().as_str()),
         ])
-        .write_inner_content(|writer| outcomes.iter().try_for_each(|one| suite(writer, one)))?;
+        .write_inner_content(|writer| {
+            let mut hosts: HashMap<&str, usize> = HashMap::new();
+            outcomes.iter().for_each(|one| *hosts.entry(&one.host).or_default() += 1);
+            // Of cases of one name readers keep the first: runs of one host are told apart by their
+            // files.
+            outcomes.iter().try_for_each(|one| match hosts[one.host.as_str()] {
+                1 => suite(writer, one, &one.named(), &one.host),
+                _ => suite(
+                    writer,
+                    one,
+                    &format!("{}, {}", one.named(), one.file),
+                    &format!("{}, {}", one.host, one.file),
+                ),
+            })
+        })?;
     let text = String::from_utf8(writer.into_inner())?;
     Ok(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{text}\n"))
 }
 
-/// A text without the characters that XML has no place for, however they are written.
-fn allowed(text: &str) -> String {
+/// A text without the characters that XML and YAML have no place for, however they are written.
+pub(super) fn allowed(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')).collect()
 }
 
@@ -38,12 +53,17 @@ fn tests(outcome: &Outcome) -> usize {
     outcome.demands.len() + usize::from(outcome.verdict == Verdict::NotUsable)
 }
 
-fn suite<W: Write>(writer: &mut Writer<W>, outcome: &Outcome) -> std::io::Result<()> {
+fn suite<W: Write>(
+    writer: &mut Writer<W>,
+    outcome: &Outcome,
+    name: &str,
+    class: &str,
+) -> std::io::Result<()> {
     let unusable = usize::from(outcome.verdict == Verdict::NotUsable);
     writer
         .create_element("testsuite")
         .with_attributes([
-            ("name", allowed(&outcome.named()).as_str()),
+            ("name", allowed(name).as_str()),
             ("tests", tests(outcome).to_string().as_str()),
             ("failures", outcome.count(Standing::Missed).to_string().as_str()),
             ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),
@@ -52,14 +72,27 @@ fn suite<W: Write>(writer: &mut Writer<W>, outcome: &Outcome) -> std::io::Result
         .write_inner_content(|writer| {
             if unusable > 0 {
                 let text = outcome.sentences.join(" ");
-                case(writer, outcome, "run", "run", Some(("error", "not usable", &text)))?;
+                case(writer, class, "run", "run", Some(("error", "not usable", &text)))?;
             }
-            outcome.demands.iter().try_for_each(|demand| of_demand(writer, outcome, demand))
+            let mut keys: HashMap<(&str, &str), usize> = HashMap::new();
+            outcome.demands.iter().try_for_each(|demand| {
+                // A spec may limit one series twice.
+                let before = keys.entry((&demand.group, &demand.key)).or_default();
+                *before += 1;
+                let name =
+                    if *before > 1 { format!("{} ({before})", demand.key) } else { demand.key.clone() };
+                of_demand(writer, class, &name, demand)
+            })
         })?;
     Ok(())
 }
 
-fn of_demand<W: Write>(writer: &mut Writer<W>, outcome: &Outcome, demand: &Demand) -> std::io::Result<()> {
+fn of_demand<W: Write>(
+    writer: &mut Writer<W>,
+    class: &str,
+    name: &str,
+    demand: &Demand,
+) -> std::io::Result<()> {
     let interval = demand.low_high.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"));
     let value =
         demand.value.map_or(demand.measured.clone(), |value| format!("{value}{interval} {}", demand.unit));
@@ -77,17 +110,17 @@ fn of_demand<W: Write>(writer: &mut Writer<W>, outcome: &Outcome, demand: &Deman
         Standing::Undecided => Some(("error", "undecided", text.as_str())),
         Standing::NotAsked => Some(("skipped", "", "")),
     };
-    case(writer, outcome, &demand.group, &demand.key, inside)
+    case(writer, class, &demand.group, name, inside)
 }
 
 fn case<W: Write>(
     writer: &mut Writer<W>,
-    outcome: &Outcome,
+    class: &str,
     group: &str,
     name: &str,
     inside: Option<(&str, &str, &str)>,
 ) -> std::io::Result<()> {
-    let (class, name) = (allowed(&format!("{}.{group}", outcome.host)), allowed(name));
+    let (class, name) = (allowed(&format!("{class}.{group}")), allowed(name));
     let element = writer.create_element("testcase").with_attributes([
         ("classname", class.as_str()),
         ("name", name.as_str()),

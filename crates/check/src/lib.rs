@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod against;
+mod among;
 mod caveat;
 mod class;
 mod demand;
@@ -14,17 +15,22 @@ mod judge;
 mod junit;
 mod limit;
 mod lint;
+mod maas;
+mod nfd;
 mod spec;
 mod subject;
 mod write;
 
+pub use among::Among;
 pub use caveat::Caveat;
 pub use class::{OF_CLASS, of_class};
 pub use demand::Demand;
-pub use judge::{Outcome, Verdict, check};
+pub use judge::{Background, Outcome, Verdict, check};
 pub use junit::junit;
 pub use limit::{Limit, Standing};
 pub use lint::{Catalogue, Known};
-pub use spec::Spec;
+pub use maas::{MaasResult, maas};
+pub use nfd::nfd;
+pub use spec::{PeersAsked, Spec};
 pub use subject::{Against, Figure, Ratio, Subject};
 pub use write::{LEAST_RUNS, derived, initial};

@@ -7,7 +7,7 @@ use model::vocabulary::selftest::PLANTED;
 use model::{did_you_mean, unit_factor};
 
 use super::limit::{Limit, Pick, Quantity};
-use super::spec::{Asked, SCHEMA, Spec, is_like, seconds};
+use super::spec::{Asked, PeersAsked, SCHEMA, Spec, is_like, seconds};
 use super::subject::OF_RUN_FILES;
 
 /// What this version can measure, as far as a spec can name it.
@@ -233,7 +233,9 @@ impl Spec {
         }
         faults.extend(spec.faults());
         if faults.is_empty() && spec.is_empty() {
-            faults.push("it asks for nothing: give it [machine], [findings], [limits] or [[limit]]".into());
+            faults.push(
+                "it asks for nothing: give it [machine], [findings], [limits], [[limit]] or [peers]".into(),
+            );
         }
         Ok((spec, faults))
     }
@@ -255,8 +257,9 @@ impl Spec {
             ensure!(rules().any(|own| own == rule), "[findings] {rule} is no rule{}", near());
             Ok(())
         };
+        let peers = self.peers.as_ref().map_or(Ok(()), PeersAsked::faults);
         let findings = self.findings.none_of.iter().chain(allowed).map(of_rule);
-        told(limits.chain(series).chain([self.referenced()]).chain(findings))
+        told(limits.chain(series).chain([self.referenced(), peers]).chain(findings))
     }
 
     /// What this version does not know of it: facts, profiles, benchmarks, units.
@@ -291,6 +294,7 @@ impl Spec {
             && self.limit.is_empty()
             && findings
             && self.reading.is_none()
+            && self.peers.is_none()
     }
 }
 

@@ -40,6 +40,9 @@ pub struct Spec {
     /// What `within` counts from.
     #[serde(default)]
     pub reference: Option<Reference>,
+    /// How it must stand beside hosts of the same make-up.
+    #[serde(default)]
+    pub peers: Option<PeersAsked>,
     #[serde(skip)]
     pub facts: Vec<(String, Asked)>,
 }
@@ -90,6 +93,27 @@ pub struct Allowed {
 pub struct Reference {
     /// A run, a folder of runs of one host, or `@NAME`.
     pub runs: String,
+}
+
+/// That a host is not behind hosts of the same make-up.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeersAsked {
+    #[serde(default)]
+    pub(super) not_slower: bool,
+    /// Further runs that it is held against, or a folder of them; else those that are checked with
+    /// it alone.
+    #[serde(default)]
+    pub runs: Option<String>,
+}
+
+impl PeersAsked {
+    pub(super) fn faults(&self) -> anyhow::Result<()> {
+        ensure!(self.not_slower, "[peers] asks for nothing: give it not_slower = true");
+        let named = self.runs.as_ref().is_none_or(|runs| !runs.trim().is_empty());
+        ensure!(named, "[peers] runs is empty: name a folder of runs, or leave it out");
+        Ok(())
+    }
 }
 
 /// How good every key figure must read that has a reference.
@@ -338,6 +362,9 @@ mod tests {
             ("[reference]\nruns = \"@a\"\n[limits]\nl3-size = { within = \"5 %\" }", "read off a curve"),
             ("[[limit]]\nseries = \"memory.*\"\nwithin = \"5 %\"\npick = \"best\"", "takes no pick"),
             ("[reading]\nat_least = \"good\"", "fast, normal or slow"),
+            ("[peers]\nruns = \"a\"", "not_slower = true"),
+            ("[peers]\nnot_slower = true\nruns = \" \"", "name a folder of runs"),
+            ("[peers]\nnot_faster = true", "unknown field"),
         ] {
             let error = Spec::read(text).err().map(|error| format!("{error:#}")).unwrap_or_default();
             assert!(error.contains(told), "{text:?}: {error}");

@@ -1,10 +1,14 @@
 //! What is judged: a host's facts, figures and findings, from a run file or from a summary of one.
 
+use std::collections::BTreeMap;
+
 use diagnose::Diagnosis;
 use diagnose::bottom_line::KeyReading;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, Finding, Summary, SummaryFinding, SummarySeries, VerdictKind, unit_factor};
 use stats::analysis::Judged;
+
+use super::among::Among;
 
 /// Facts of a host that its run file tells and its summary does not.
 pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
@@ -50,6 +54,10 @@ pub struct Ratio {
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     pub host: String,
+    /// Of `--label`.
+    pub labels: BTreeMap<String, String>,
+    /// The version that measured it.
+    pub assay: String,
     /// The file that it was read from.
     pub file: String,
     pub started: String,
@@ -73,6 +81,8 @@ pub struct Subject {
     pub damage: Vec<String>,
     /// Beside the reference of its spec, where that names one.
     pub against: Option<Against>,
+    /// Beside its peers, where its spec asks for them.
+    pub among: Option<Among>,
 }
 
 impl Subject {
@@ -120,6 +130,8 @@ impl Subject {
         facts.extend(of_run_file(diagnosis));
         Subject {
             host: summary.host,
+            labels: summary.labels,
+            assay: summary.assay,
             file: file.to_string(),
             started: summary.started,
             profile: summary.profile,
@@ -135,6 +147,7 @@ impl Subject {
             unfinished: diagnosis.run.summary.is_none(),
             damage: diagnosis.run.damage.clone(),
             against: None,
+            among: None,
         }
     }
 
@@ -166,6 +179,8 @@ impl Subject {
         };
         Subject {
             host: summary.host.clone(),
+            labels: summary.labels.clone(),
+            assay: summary.assay.clone(),
             file: file.to_string(),
             started: summary.started.clone(),
             profile: summary.profile.clone(),
@@ -181,7 +196,14 @@ impl Subject {
             unfinished: false,
             damage: Vec::new(),
             against: None,
+            among: None,
         }
+    }
+
+    /// When it began, in seconds after 1970.
+    pub(super) fn started_s(&self) -> Option<f64> {
+        let started: jiff::Timestamp = self.started.parse().ok()?;
+        Some(started.as_second() as f64)
     }
 
     pub fn fact(&self, name: &str) -> Option<&str> {

@@ -163,6 +163,8 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         let room = (margin * median).max(HALF_WIDTHS * half);
         out += &line(&Known { figure, median, half, higher: one.higher }, room);
     }
+    out += "\n# Hosts of one make-up that are checked together, eight or more, may be held against each other:\n\
+            # [peers]\n# not_slower = true\n";
     Ok(out)
 }
 

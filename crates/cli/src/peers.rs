@@ -106,6 +106,12 @@ fn text_of(report: &Report, found: &Peers, args: &Args, exit: u8, style: Style) 
     if args.all { format!("{first}{}", text::details(report, false, style)) } else { first }
 }
 
+/// The fleet whose runs paths name; what cannot be read is nobody's peer.
+pub fn fleet_of_all(paths: &[PathBuf]) -> Fleet {
+    let files = paths.iter().flat_map(|path| results::files(std::slice::from_ref(path)).unwrap_or_default());
+    fleet_of(&files.collect::<Vec<_>>())
+}
+
 /// The fleet whose runs a folder holds.
 pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
     Ok(fleet_of(&results::files(&[path.to_path_buf()])?))

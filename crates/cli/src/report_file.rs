@@ -56,6 +56,10 @@ impl ReportFile {
         Ok(ReportFile { path, form })
     }
 
+    pub fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
     /// Writes it, and says so.
     pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
         files::write_named(&self.path, write)?;

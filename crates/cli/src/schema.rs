@@ -14,9 +14,10 @@ use report::{comparison, imported, peers, trending};
 #[derive(clap::Args)]
 pub struct Args {
     /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, check, peers, trend, summary (a line of it) or utilization
+    /// import, compare, check, maas (check --maas), peers, trend, summary (a line of it) or
+    /// utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "peers", "trend", "summary", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "maas", "peers", "trend", "summary", "utilization"])]
     format: String,
 }
 
@@ -27,6 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),
         "check" => schema_for!(check::Report),
+        "maas" => schema_for!(::check::MaasResult),
         "peers" => schema_for!(peers::Output),
         "trend" => schema_for!(trending::Output),
         "summary" => schema_for!(SummaryLine),

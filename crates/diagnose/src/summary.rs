@@ -1,15 +1,20 @@
 //! The last line of a run file: all that is needed to group hosts and to hold each against its
-//! peers, in 64 KiB.
+//! peers. It holds every figure that a benchmark is about, and of what rides along so much as fits
+//! into 64 KiB with them.
 
 use std::collections::BTreeMap;
 
 use super::{Diagnosis, words};
+use model::run_file::LONGEST_SUMMARY;
 use model::vocabulary::cpu as ids;
 use model::{Summary, SummaryFinding, SummarySeries};
 use stats::analysis::Judged;
 
-/// A summary line may not be longer than this, bytes.
+/// What rides along may not make a summary line longer than this, bytes.
 const SUMMARY_MAX: usize = 64 << 10;
+
+/// What benchmarks are about may not make it longer than this, bytes: ten thousand figures.
+const HEADLINES_MAX: usize = LONGEST_SUMMARY / 2;
 
 /// What a line has around its summary, bytes.
 const AROUND: usize = 32;
@@ -41,9 +46,9 @@ impl Diagnosis {
             headlines_left_out: 0,
             findings: self.findings.iter().map(finding).collect(),
         };
-        let room = SUMMARY_MAX.saturating_sub(bytes(&summary) + AROUND);
+        let begun = bytes(&summary) + AROUND;
         let all: Vec<SummarySeries> = self.series.iter().map(series).collect();
-        let kept = fitting(&all, room);
+        let kept = fitting(&all, begun, [HEADLINES_MAX, SUMMARY_MAX]);
         let headlines = |series: &[SummarySeries]| series.iter().filter(|one| !one.aside).count() as u32;
         summary.series_left_out = (all.len() - kept.len()) as u32;
         summary.headlines_left_out = headlines(&all) - headlines(&kept);
@@ -93,7 +98,6 @@ impl Diagnosis {
         add("numa_balancing", on_off(machine.memory.numa_balancing));
         add("preemption", machine.kernel.preemption.clone());
         add("clock_source", machine.clock.current.clone());
-        add("allowed_cpus", Some(header.allowed_cpus.to_string()));
         let mitigations = &machine.kernel.mitigations;
         mitigations.iter().for_each(|(name, state)| add(&format!("mitigation_{name}"), Some(state.clone())));
         let clock = self.series.iter().find(|judged| {
@@ -102,15 +106,18 @@ impl Diagnosis {
         });
         let clock = clock.and_then(|judged| judged.analysis.estimate.as_ref());
         add("core_clock", clock.map(|estimate| format!("{:.0} MHz", estimate.median * 1e3)));
+        // Whole, however scattered they are: a clipped set is another one.
+        all.push(("allowed_cpus".to_string(), header.allowed_cpus.to_string()));
         all.extend(words::disk_settings(&self.run, machine));
         all
     }
 }
 
-/// The series that fit into so many bytes, in their order: what benchmarks are about before what
-/// rides along, and of each benchmark the first points before the later ones, so that no benchmark
-/// is left out for the ladder of another.
-fn fitting(all: &[SummarySeries], room: usize) -> Vec<SummarySeries> {
+/// The series that fit into a line begun with so many bytes, in their order: what benchmarks are
+/// about, up to the first length, before what rides along, up to the second; and of each benchmark
+/// the first points before the later ones, so that no benchmark is left out for the ladder of
+/// another.
+fn fitting(all: &[SummarySeries], begun: usize, most: [usize; 2]) -> Vec<SummarySeries> {
     let mut seen: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut order: Vec<(bool, usize, usize)> = all
         .iter()
@@ -123,14 +130,15 @@ fn fitting(all: &[SummarySeries], room: usize) -> Vec<SummarySeries> {
         })
         .collect();
     order.sort_unstable();
-    let mut left = room;
+    let mut length = begun;
     let mut kept: Vec<usize> = Vec::new();
-    for (_, _, place) in order {
+    for (aside, _, place) in order {
         // With the comma behind it.
-        match left.checked_sub(bytes(&all[place]) + 1) {
-            Some(rest) => left = rest,
-            None => break,
+        let longer = length + bytes(&all[place]) + 1;
+        if longer > most[usize::from(aside)] {
+            break;
         }
+        length = longer;
         kept.push(place);
     }
     kept.sort_unstable();
@@ -188,12 +196,15 @@ mod tests {
         all.push(one("b.late@x#time", false));
         all.push(one("b.late@x#aside", true));
         let each = bytes(&all[0]) + 1;
-        let kept = fitting(&all, each * 10);
+        let kept = fitting(&all, 0, [each * 10; 2]);
         assert_eq!(kept.len(), 10);
         assert_eq!(kept.last().map(|one| one.key.as_str()), Some("b.late@x#time"));
         assert_eq!(kept[8].key, "a.ladder@x/bytes=008#time");
-        assert_eq!(fitting(&all, 1 << 20), all);
-        assert!(fitting(&all, 3).is_empty());
+        assert_eq!(fitting(&all, 0, [1 << 20; 2]), all);
+        assert!(fitting(&all, 0, [3; 2]).is_empty());
+        // What rides along never takes the place of what benchmarks are about.
+        let kept = fitting(&all, 100, [1 << 20, each * 10]);
+        assert_eq!(kept, all[..101]);
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
         count("cpus", Some(machine.cpus.online.len())),
         count("numa_nodes", (!machine.nodes.is_empty()).then_some(machine.nodes.len())),
         gib.map(|gib| ("memory_gib".to_string(), gib)),
-        (!dimms.is_empty()).then(|| ("dimms_mib".to_string(), clipped(&dimms.join(" ")))),
+        (!dimms.is_empty()).then(|| ("dimms_mib".to_string(), dimms.join(" "))),
         text("kernel", &machine.kernel.release),
         text("microcode", &machine.cpus.microcode),
         text("product", &machine.dmi.product),

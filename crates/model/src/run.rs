@@ -345,7 +345,7 @@ pub struct SummaryFinding {
     pub headline: String,
 }
 
-/// Last line of a complete run file, at most 64 KiB: what fleet analysis reads alone.
+/// Last line of a complete run file: what fleet analysis reads alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub schema: u32,
@@ -375,8 +375,8 @@ pub struct Summary {
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     pub series: Vec<SummarySeries>,
-    /// Series that did not fit into 64 KiB: first go those that ride along, then the later points
-    /// of each benchmark.
+    /// Series that did not fit: of what rides along, beyond 64 KiB the later points of each
+    /// benchmark.
     #[serde(default)]
     pub series_left_out: u32,
     /// Those of them that their benchmarks are about.

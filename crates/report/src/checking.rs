@@ -10,6 +10,12 @@ use crate::text::{Style, paint};
 use check::{Demand, Outcome, Standing, Verdict};
 use diagnose::key_figures;
 
+mod exported;
+mod fleet;
+
+pub use exported::{prometheus, rows};
+pub use fleet::{many, total};
+
 /// Rows of demands on a first screen; above that met ones are counted.
 const ROWS: usize = 30;
 
@@ -40,21 +46,35 @@ pub fn render(outcome: &Outcome, shown: Shown, style: Style) -> String {
     text((3..=ROWS).rev().find(fits).unwrap_or(3))
 }
 
-/// A run in one line: `db-12: REJECT, 3 of 14 demands are missed, 10 are met.`
+/// Demands that a run's line names.
+const NAMED: usize = 3;
+
+/// A run in one line: `db-12: REJECT: core clock; TCP; 2 of 14 demands are missed, 12 are met.`
+/// Who cuts it (a drain's reason, a node's condition) keeps what the verdict is about.
 pub fn brief(outcome: &Outcome, style: Style) -> String {
     let first = outcome.sentences.first().map(String::as_str).unwrap_or_default();
-    let line = format!("{}: {}: {first}", plain(&outcome.named(), LONGEST), outcome.verdict.words());
+    let deciding = match outcome.verdict {
+        Verdict::Reject => Some(Standing::Missed),
+        Verdict::CannotTell => Some(Standing::Undecided),
+        Verdict::Accept | Verdict::NotUsable => None,
+    };
+    let named = outcome.demands.iter().filter(|demand| Some(demand.standing) == deciding);
+    let named: Vec<&str> = named.map(|demand| demand.label.as_str()).collect();
+    let mut about = named[..named.len().min(NAMED)].join("; ");
+    if named.len() > NAMED {
+        about += &format!(" and {} more", named.len() - NAMED);
+    }
+    if !about.is_empty() {
+        about += "; ";
+    }
+    let line = format!("{}: {}: {about}{first}", plain(&outcome.named(), LONGEST), outcome.verdict.words());
     self::shown(&line, style)
 }
 
 fn written(outcome: &Outcome, shown: Shown, rows: usize, style: Style) -> String {
     let screen = Screen {
         word: outcome.verdict.words().into(),
-        tone: match outcome.verdict {
-            Verdict::Accept => Tone::Good,
-            Verdict::Reject => Tone::Bad,
-            Verdict::CannotTell | Verdict::NotUsable => Tone::Care,
-        },
+        tone: tone(outcome.verdict),
         sentences: outcome.sentences.clone(),
         ..Screen::default()
     };
@@ -70,6 +90,14 @@ fn written(outcome: &Outcome, shown: Shown, rows: usize, style: Style) -> String
         .map(|part| part.join("\n") + "\n")
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Accept => Tone::Good,
+        Verdict::Reject => Tone::Bad,
+        Verdict::CannotTell | Verdict::NotUsable => Tone::Care,
+    }
 }
 
 fn about(outcome: &Outcome, style: Style) -> Vec<String> {

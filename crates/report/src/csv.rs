@@ -112,7 +112,7 @@ pub fn hosts(peers: &Peers, out: &mut dyn std::io::Write) -> anyhow::Result<()> 
 }
 
 /// A word as the JSON contract writes it.
-fn words(word: &impl serde::Serialize) -> String {
+pub(crate) fn words(word: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(word).ok();
     value.and_then(|value| Some(value.as_str()?.to_string())).unwrap_or_default()
 }

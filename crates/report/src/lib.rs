@@ -21,6 +21,7 @@ mod memory_map;
 mod notes;
 pub mod peers;
 pub mod plain;
+pub mod prometheus;
 mod rate_memory;
 mod regions;
 mod scores;

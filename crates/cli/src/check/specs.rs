@@ -4,13 +4,15 @@
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
 use super::super::{naming, output, results};
+use super::company::Company;
 use ::check::{Against, Catalogue, Known, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
 use compare::{Arm, compare};
-use model::run_file;
+use model::{Summary, run_file};
 
 /// No spec is larger.
 const LARGEST: u64 = 1 << 20;
@@ -27,6 +29,10 @@ pub struct Measured {
 pub struct Asked {
     pub spec: Spec,
     reference: Option<Arm>,
+    /// Where the runs are that its `[peers]` names.
+    beside: Option<PathBuf>,
+    /// Set by what is checked.
+    company: Option<Arc<Company>>,
 }
 
 impl Asked {
@@ -46,7 +52,36 @@ impl Asked {
                 Some(read.with_context(|| format!("{}: its reference {name}", cannot()))?)
             }
         };
-        Ok(Asked { spec, reference })
+        let beside = match spec.peers.as_ref().and_then(|peers| peers.runs.as_deref()) {
+            None => None,
+            Some(name) => {
+                let runs = named(name, file)?;
+                let found = results::files(std::slice::from_ref(&runs)).unwrap_or_default();
+                ensure!(
+                    !found.is_empty() && found.iter().all(|file| file.exists()),
+                    "{}: its [peers] name {}, which holds no run",
+                    cannot(),
+                    runs.display()
+                );
+                Some(runs)
+            }
+        };
+        Ok(Asked { spec, reference, beside, company: None })
+    }
+
+    /// Holds all runs that are checked against each other, and against those that the spec names,
+    /// where it asks for that.
+    pub fn together(&mut self, runs: &[PathBuf]) {
+        if self.spec.peers.is_some() {
+            let all: Vec<PathBuf> = runs.iter().chain(&self.beside).cloned().collect();
+            self.company = Some(Arc::new(Company::of_files(&all)));
+        }
+    }
+
+    /// Holds a run that was just measured against the runs that the spec names.
+    pub fn beside(&self, summary: Summary, file: &str) -> Asked {
+        let company = self.beside.as_ref().map(|runs| Arc::new(Company::of_run(summary, file, runs)));
+        Asked { company, ..self.clone() }
     }
 
     pub fn compares(&self) -> bool {
@@ -68,7 +103,8 @@ impl Asked {
     /// A run by it, `now_s` seconds after 1970.
     pub fn judge(&self, measured: &Measured, now_s: f64) -> anyhow::Result<Outcome> {
         let against = self.reference.as_ref().zip(measured.arm.as_ref()).map(|(a, b)| against(a, b));
-        let subject = Subject { against, ..measured.subject.clone() };
+        let among = self.company.as_ref().map(|company| company.among(&measured.subject));
+        let subject = Subject { against, among, ..measured.subject.clone() };
         ::check::check(&self.spec, &subject, now_s).context("the spec cannot be used")
     }
 }
@@ -96,9 +132,12 @@ pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// The runs that a spec names. A path that does not begin at the root begins at the spec's folder.
 fn reference(name: &str, spec: &Path) -> anyhow::Result<Arm> {
+    results::load(&named(name, spec)?)
+}
+
+fn named(name: &str, spec: &Path) -> anyhow::Result<PathBuf> {
     let kept = naming::kept(OsStr::new(name)).map_err(anyhow::Error::msg)?;
-    let beside = || spec.parent().unwrap_or(Path::new("")).join(name);
-    results::load(&kept.unwrap_or_else(beside))
+    Ok(kept.unwrap_or_else(|| spec.parent().unwrap_or(Path::new("")).join(name)))
 }
 
 fn against(reference: &Arm, own: &Arm) -> Against {
@@ -150,6 +189,14 @@ impl Specs {
             all.push((name, asked));
         }
         Ok(Specs::OfClasses(all))
+    }
+
+    /// See [`Asked::together`].
+    pub fn together(&mut self, runs: &[PathBuf]) {
+        match self {
+            Specs::One(asked) => asked.together(runs),
+            Specs::OfClasses(all) => all.iter_mut().for_each(|(_, asked)| asked.together(runs)),
+        }
     }
 
     pub fn compares(&self) -> bool {

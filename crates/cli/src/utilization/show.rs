@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::super::output::counted;
 
 use report::plain::{lines, plain};
+use report::prometheus::Exposition;
 use stats::order::Interval;
 use stats::smt::{Bounds, CoreUse, Seen, Sentence, Used, Yield, clocked_up_to, used};
 
@@ -285,19 +286,19 @@ impl Report {
 
     /// The text format of Prometheus, for a file in a node exporter's textfile collector.
     pub fn prometheus(&self) -> String {
-        let mut text = String::new();
-        let mut metric = |name: &str, help: &str, samples: Vec<(String, Option<f64>)>| {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-            for (labels, value) in samples {
-                let value = value.map_or("+Inf".to_string(), |value| format!("{value:.6}"));
-                let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
-                let _ = writeln!(text, "{name}{labels} {value}");
-            }
+        type Sample = (Vec<(&'static str, String)>, Option<f64>);
+        let mut all = Exposition::default();
+        let mut metric = |name: &str, help: &str, samples: Vec<Sample>| {
+            // What has no bound is infinite; a millionth is below what a look can see.
+            let number =
+                |value: Option<f64>| value.map_or(f64::INFINITY, |value| (value * 1e6).round() / 1e6);
+            all.gauge(name, help, samples.into_iter().map(|(labels, value)| (labels, number(value))));
         };
-        let bounds = |range: &Range, more: &str| -> Vec<(String, Option<f64>)> {
-            range.ends().iter().map(|(end, value)| (format!("{more}bound=\"{end}\""), *value)).collect()
+        let bounds = |range: &Range, more: &[(&'static str, String)]| -> Vec<Sample> {
+            let labels = |end: &str| [more, &[("bound", end.to_string())]].concat();
+            range.ends().iter().map(|(end, value)| (labels(end), *value)).collect()
         };
-        let one = |value: f64| vec![(String::new(), Some(value))];
+        let one = |value: f64| vec![(Vec::new(), Some(value))];
         let whole = &self.whole;
         metric(
             "assay_cpu_naive_utilization_ratio",
@@ -307,7 +308,7 @@ impl Report {
         metric(
             "assay_cpu_smt_utilization_ratio",
             "Work done over work that all siblings of all cores could do.",
-            bounds(&whole.used, ""),
+            bounds(&whole.used, &[]),
         );
         if let Some(growth) = whole.growth_naive {
             metric("assay_cpu_naive_growth_ratio", "Growth of today's work that CPU% promises.", one(growth));
@@ -316,20 +317,20 @@ impl Report {
             metric(
                 "assay_cpu_growth_ratio",
                 "Growth of today's work until all siblings are busy.",
-                bounds(growth, ""),
+                bounds(growth, &[]),
             );
         }
         if let Some(kept) = &self.growth_kept {
             metric(
                 "assay_cpu_growth_kept_ratio",
                 "Growth of today's work until only the margin is left free.",
-                bounds(kept, ""),
+                bounds(kept, &[]),
             );
         }
         metric(
             "assay_cpu_smt_yield_ratio",
             "Assumed work of all siblings over that of one.",
-            bounds(&self.yields, ""),
+            bounds(&self.yields, &[]),
         );
         metric(
             "assay_cpu_steal_ratio",
@@ -341,18 +342,18 @@ impl Report {
             let first = core.cpus.split(['-', ',']).next().unwrap_or_default();
             // The first CPU's number names the core: numbers of cores are not unique on every
             // machine.
-            format!("core=\"{first}\",package=\"{package}\",cpus=\"{}\"", core.cpus)
+            vec![("core", first.to_string()), ("package", package), ("cpus", core.cpus.clone())]
         };
         let naive = self.cores.iter().map(|core| (labels(core), Some(core.figures.naive))).collect();
         metric("assay_core_naive_utilization_ratio", "Mean busy share of a core's CPUs.", naive);
-        let each = |core: &OfCore| bounds(&core.figures.used, &format!("{},", labels(core)));
+        let each = |core: &OfCore| bounds(&core.figures.used, &labels(core));
         metric(
             "assay_core_smt_utilization_ratio",
             "Work that a core did over work that all its siblings could do.",
             self.cores.iter().flat_map(each).collect(),
         );
         metric("assay_cpu_sampled_seconds", "Time that these figures are of.", one(self.seconds));
-        text
+        all.text()
     }
 }
 

@@ -8,8 +8,10 @@ use std::path::Path;
 use quick_xml::Reader;
 use quick_xml::XmlVersion::Implicit1_0;
 use quick_xml::events::{BytesStart, Event};
+use testkit::host;
 
 use crate::assay;
+use crate::check_fleet::Hosts;
 use crate::golden::pretended;
 
 /// What an element may have: our own list of the rules that the plugin's schema sets.
@@ -203,6 +205,47 @@ fn the_xml_keeps_the_rules_of_its_readers() {
     let (code, suites) = written(&[&gone], SPEC, folder.path());
     assert_eq!((code, suites.faults()), (3, Vec::new()), "a run that cannot be read is a suite, too");
     assert_eq!((suites.count("tests"), suites.count("errors")), (1, 1));
+}
+
+/// A series that is limited twice, and runs of one host.
+#[test]
+fn no_case_of_many_runs_has_the_name_of_another() {
+    let hosts = Hosts::new();
+    let twice = "[[limit]]\nseries = \"memory.latency@*\"\nmax = \"1 s\"\n".repeat(2);
+    hosts.run("runs/1.assay.jsonl", "db1", "2026-11-03T00:00:00Z");
+    hosts.run("runs/2.assay.jsonl", "db1", "2026-11-02T00:00:00Z");
+    let lines = hosts.put("fleet.ndjson", &["db2", "db3"].map(|host| hosts.line(host, "", 1.0)).concat());
+    let (code, suites) =
+        written(&[&hosts.place("runs"), &lines], &format!("{SPEC}{twice}"), &hosts.place(""));
+    assert_eq!((code, suites.faults()), (1, Vec::new()));
+    let names: Vec<&str> = suites.inside.iter().map(|suite| suite.attribute("name")).collect();
+    assert!(
+        names.len() == 4 && names[0].ends_with("1.assay.jsonl") && names[2..] == ["db2", "db3"],
+        "{names:?}"
+    );
+    let cases = suites.inside.iter().flat_map(|suite| &suite.inside);
+    let names: BTreeSet<_> =
+        cases.map(|case| (case.attribute("classname"), case.attribute("name"))).collect();
+    assert_eq!(names.len(), suites.below("testcase"));
+    assert!(names.iter().any(|(_, name)| name.ends_with(" (2)")), "{names:?}");
+    // The library by which others read it finds the same.
+    let Some(mut python) = host::fleet_tool("no_case_of_many_runs", "python3") else { return };
+    let script = "import sys, junitparser\n\
+        suites = list(junitparser.JUnitXml.fromfile(sys.argv[1]))\n\
+        cases = [case for suite in suites for case in suite]\n\
+        kinds = [kind for case in cases for kind in case.result]\n\
+        count = lambda kind: sum(isinstance(own, kind) for own in kinds)\n\
+        assert all(own.text for own in kinds if not isinstance(own, junitparser.Skipped))\n\
+        print(len(suites), len(cases), count(junitparser.Failure), count(junitparser.Error))";
+    let read = python.args(["-c", script]).arg(hosts.place("assay.xml")).output().expect("python runs");
+    let counts = [4, suites.below("testcase"), suites.below("failure"), suites.below("error")];
+    let told = counts.map(|count| count.to_string()).join(" ");
+    assert_eq!(
+        String::from_utf8_lossy(&read.stdout).trim(),
+        told,
+        "{}",
+        String::from_utf8_lossy(&read.stderr)
+    );
 }
 
 #[test]

@@ -32,6 +32,8 @@ mod settings;
 mod shared;
 mod sweep;
 
+pub use kernels::static_build;
+
 /// No boot takes longer than this, however busy the host: emulation is slow.
 const LIMIT_S: u32 = 1200;
 /// What `lab/boot` ends with where there is no QEMU, kernel or busybox.

@@ -107,6 +107,38 @@ fn summaries_stand_for_their_runs() {
 }
 
 #[test]
+fn a_summary_of_thousands_of_figures_is_read_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = pretended(7, &folder.path().join("a"), &["--host", "db1"]);
+    let text = fs::read_to_string(&run).expect("a run");
+    let (before, last) = text.trim_end().rsplit_once('\n').expect("lines");
+    let mut line = json(last);
+    let series = line["summary"]["series"].as_array_mut().expect("series");
+    let first = series.first().cloned().expect("a figure");
+    series.extend((0..6000).map(|number| {
+        let mut one = first.clone();
+        one["key"] = format!("memory.cores@{number}#time").into();
+        one
+    }));
+    let asked = series.len();
+    // A seal holds for the line that it was made for.
+    line.as_object_mut().expect("a line").retain(|name, _| name == "summary");
+    let text = format!("{before}\n{line}\n");
+    assert!(line.to_string().len() > 600 << 10);
+    let (plain, packed) = (folder.path().join("long.assay.jsonl"), folder.path().join("long.assay.jsonl.gz"));
+    fs::write(&plain, &text).expect("written");
+    let mut gz = flate2::write::GzEncoder::new(fs::File::create(&packed).expect("made"), Default::default());
+    std::io::Write::write_all(&mut gz, text.as_bytes()).expect("packed");
+    gz.finish().expect("packed");
+    let lines = folder.path().join("long.ndjson");
+    fs::write(&lines, verb(&["summary"], &[&plain]).expect(0).out.as_bytes()).expect("written");
+    for file in [&plain, &packed, &lines] {
+        let read = json(&verb(&["summary"], &[file]).expect(0).out);
+        assert_eq!(read["summary"]["series"].as_array().map(Vec::len), Some(asked), "{}", file.display());
+    }
+}
+
+#[test]
 fn an_ending_that_says_no_form_is_refused_before_any_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = pretended(7, &folder.path().join("out"), &[]);

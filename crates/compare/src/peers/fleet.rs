@@ -143,7 +143,13 @@ impl Fleet {
         } = result;
         let values = self.values(&series);
         if values.is_empty() {
-            let why = "it has no usable value with a better side".to_string();
+            // What the host itself says made its values useless: a quota, other work.
+            let told = findings.iter().filter(|finding| finding.severity == Severity::Problem);
+            let told: Vec<&str> = told.map(|finding| finding.headline.as_str()).collect();
+            let why = match told.is_empty() {
+                true => "it has no usable value with a better side".to_string(),
+                false => format!("it has no usable value: {}", told.join(" ")),
+            };
             return self.left_out.push((file, why));
         }
         self.cut += usize::from(left_out > 0);

@@ -3,7 +3,7 @@
 use super::fleet::{Result, Series};
 use super::*;
 use fastrand::Rng;
-use model::{Better, Severity};
+use model::{Better, Severity, SummaryFinding};
 use stats::noise::{Noise, normal};
 
 const BENCHES: [(&str, &str, Better); 9] = [
@@ -295,10 +295,19 @@ fn old_summaries_tell_no_better_side_and_odd_values_are_left_out() {
     results[4].series[1].median = -1.0;
     results[5].series[2].unit = "MB/s".into();
     results[6].series.clear();
+    let told = |severity, headline: &str| SummaryFinding {
+        rule: "cpu-quota".into(),
+        severity,
+        headline: headline.into(),
+    };
+    results[6].findings =
+        vec![told(Severity::Note, "It is warm."), told(Severity::Problem, "A quota stopped it.")];
     let peers = fleet(results);
     assert!(peers.fleet.metrics.iter().all(|metric| metric.higher == metric.unit.ends_with("B/s")));
     assert_eq!(peers.fleet.metrics.len(), BENCHES.len());
     assert_eq!((peers.fleet.hosts.len(), peers.fleet.left_out.len()), (9, 1));
+    // By what it says of itself.
+    assert_eq!(peers.fleet.left_out[0].1, "it has no usable value: A quota stopped it.");
     assert!(peers.findings.is_empty(), "{:?}", peers.findings);
 }
 

@@ -10,14 +10,14 @@ use super::keep::{Keep, NoRoom};
 use super::limits::Limits;
 use super::line::Seal;
 use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
-use super::summaries::{SUMMARY, Schema, summary_line};
+use super::summaries::{LONGEST_SUMMARY, SUMMARY, Schema, summary_line};
 use crate::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
 
 /// Unreadable lines that are told one by one; the others are counted.
 const DAMAGE_TOLD: usize = 100;
 
-/// So much of a run file's end holds its last line, with room for what newer versions may add.
-const TAIL: u64 = 256 << 10;
+/// So much of a run file's end holds its last line: nearly always, and always.
+const TAILS: [u64; 2] = [256 << 10, LONGEST_SUMMARY as u64];
 
 /// Reads a run file, plain or gzip-compressed.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
@@ -33,8 +33,14 @@ pub fn summary(source: &mut Source) -> anyhow::Result<Summary> {
         io::Seek::rewind(file)?;
         if !packed {
             let (length, mut tail) = (file.metadata()?.len(), Vec::new());
-            io::Seek::seek(file, io::SeekFrom::Start(length.saturating_sub(TAIL)))?;
-            file.take(TAIL).read_to_end(&mut tail).context("cannot read its end")?;
+            for most in TAILS {
+                tail.clear();
+                io::Seek::seek(file, io::SeekFrom::Start(length.saturating_sub(most)))?;
+                file.take(most).read_to_end(&mut tail).context("cannot read its end")?;
+                if length <= most || last_line(&tail).is_some() {
+                    break;
+                }
+            }
             return summary_in(&tail);
         }
     }
@@ -59,8 +65,8 @@ fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
             0 => return Ok(()),
             length => tail.extend_from_slice(&part[..length]),
         }
-        if tail.len() as u64 > 4 * TAIL {
-            tail.drain(..tail.len() - TAIL as usize);
+        if tail.len() > 2 * LONGEST_SUMMARY {
+            tail.drain(..tail.len() - LONGEST_SUMMARY);
         }
     }
 }
@@ -68,9 +74,8 @@ fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
 /// The last summary among the lines of a file's end. What follows it (a line of a newer version)
 /// does not hide it; a torn one is none.
 fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
-    let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let line = lines.find(|line| line.starts_with(SUMMARY));
-    let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let line =
+        last_line(tail).context("it has no summary: the run did not come to its end, or the file was cut")?;
     summary_line(line)?;
     // A run file's own line has no other field: what looks like one is a seal that lost its name.
     let mut line = line.to_vec();
@@ -79,6 +84,12 @@ fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
         Record::Summary(summary) => Ok(*summary),
         _ => bail!("its last line is no summary"),
     }
+}
+
+/// The last line of a file's end that begins as a summary does.
+fn last_line(tail: &[u8]) -> Option<&[u8]> {
+    let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.find(|line| line.starts_with(SUMMARY))
 }
 
 /// Reads a run from bytes that may be gzip-compressed.

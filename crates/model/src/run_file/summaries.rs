@@ -24,8 +24,8 @@ pub struct SummaryLine {
 /// How such a line begins, without blanks.
 pub const SUMMARY: &[u8] = b"{\"summary\":";
 
-/// A line is no longer, with room for what newer versions may add.
-const LONGEST: u64 = 256 << 10;
+/// A line is no longer, in bytes; most have at most 64 KiB.
+pub const LONGEST_SUMMARY: usize = 4 << 20;
 
 /// No file has more lines: a fleet of this size is read in parts.
 const MOST: usize = 100_000;
@@ -60,11 +60,15 @@ pub fn summaries(mut text: impl BufRead) -> anyhow::Result<Vec<(usize, anyhow::R
     let mut found = Vec::new();
     for number in 1.. {
         let mut line = Vec::new();
-        let length = text.by_ref().take(LONGEST).read_until(b'\n', &mut line).context("cannot read it")?;
+        let length = text
+            .by_ref()
+            .take(LONGEST_SUMMARY as u64)
+            .read_until(b'\n', &mut line)
+            .context("cannot read it")?;
         if length == 0 {
             break;
         }
-        ensure!((length as u64) < LONGEST, "its line {number} has more than {} KiB", LONGEST >> 10);
+        ensure!(length < LONGEST_SUMMARY, "its line {number} has more than {} KiB", LONGEST_SUMMARY >> 10);
         ensure!(number <= MOST, "it has more than {MOST} lines; read it in parts");
         if !line.trim_ascii().is_empty() {
             found.push((number, summary_line(line.trim_ascii())));
@@ -89,6 +93,6 @@ mod tests {
             .collect();
         assert_eq!(hosts, [(1, Some("a")), (3, None), (4, None), (5, Some("b"))]);
         assert!(found[1].1.as_ref().is_err_and(|why| why.to_string().contains("newer Assay")));
-        assert!(summaries(&vec![b'x'; 1 << 20][..]).is_err());
+        assert!(summaries(&vec![b'x'; LONGEST_SUMMARY + 1][..]).is_err());
     }
 }

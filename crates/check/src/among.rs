@@ -1,0 +1,50 @@
+//! A host beside its peers as a demand: `[peers]` with `not_slower = true`.
+
+use super::demand::{Demand, demand};
+use super::limit::Standing;
+use super::subject::Subject;
+
+/// What hosts of the same make-up say of a host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Among {
+    /// It was held against none, and why.
+    Alone(String),
+    /// It is as fast as so many peers.
+    Level(usize),
+    /// It is behind them: what `assay peers` finds.
+    Slower(String),
+}
+
+pub(super) fn not_slower(subject: &Subject) -> Demand {
+    let own = demand("peers", "speed among peers", "not_slower", "not behind".to_string());
+    match &subject.among {
+        None => Demand { why: "no other runs were checked with it".into(), ..own },
+        Some(Among::Alone(why)) => Demand { why: why.clone(), ..own },
+        Some(Among::Level(peers)) => {
+            Demand { measured: format!("not behind {peers} peers"), standing: Standing::Met, ..own }
+        }
+        Some(Among::Slower(headline)) => {
+            Demand { measured: headline.clone(), standing: Standing::Missed, ..own }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Spec, Verdict, check};
+
+    #[test]
+    fn only_a_host_that_was_held_against_others_passes_or_fails() {
+        let spec = Spec::read("[peers]\nnot_slower = true\n").expect("a spec");
+        for (among, verdict) in [
+            (None, Verdict::CannotTell),
+            (Some(Among::Alone("3 hosts have its make-up".into())), Verdict::CannotTell),
+            (Some(Among::Level(7)), Verdict::Accept),
+            (Some(Among::Slower("Host a is 20 % behind".into())), Verdict::Reject),
+        ] {
+            let subject = Subject { among: among.clone(), ..Subject::default() };
+            assert_eq!(check(&spec, &subject, 0.0).expect("an outcome").verdict, verdict, "{among:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The peers of the hosts that a spec with `[peers]` is held against.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::super::peers::fleet_of_all;
+use ::check::{Among, Subject};
+use compare::peers::{self, Fleet, LEAST_HOSTS, Peers, SLOW};
+use model::Summary;
+
+/// Hosts beside each other.
+pub struct Company {
+    found: Peers,
+    /// Places of the hosts of each name.
+    places: HashMap<String, Vec<usize>>,
+}
+
+impl Company {
+    /// Of all runs that paths name. What cannot be read is nobody's peer.
+    pub fn of_files(paths: &[PathBuf]) -> Company {
+        Company::of(fleet_of_all(paths))
+    }
+
+    /// Of a run that was just measured, and those that a path names.
+    pub fn of_run(summary: Summary, file: &str, path: &Path) -> Company {
+        let mut fleet = fleet_of_all(&[path.to_path_buf()]);
+        fleet.add((summary, file.to_string()).into());
+        Company::of(fleet)
+    }
+
+    fn of(fleet: Fleet) -> Company {
+        let found = peers::judge(fleet);
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, host) in found.fleet.hosts.iter().enumerate() {
+            places.entry(host.name.clone()).or_default().push(place);
+        }
+        Company { found, places }
+    }
+
+    /// What a host's peers say of its run.
+    pub fn among(&self, subject: &Subject) -> Among {
+        let Peers { fleet, groups, standings, findings, .. } = &self.found;
+        let places = self.places.get(&subject.host).map_or(&[][..], Vec::as_slice);
+        let is_run = |place: &&usize| fleet.hosts[**place].started == subject.started;
+        let is_file = |place: &&usize| fleet.hosts[**place].file == subject.file;
+        // A run may be there twice, under two names.
+        let same = places.iter().filter(is_run);
+        let Some(place) = same.clone().find(is_file).or_else(|| same.clone().next()) else {
+            let left_out = fleet.left_out.iter().find(|(file, _)| *file == subject.file);
+            return Among::Alone(match (left_out, places.first()) {
+                (Some((_, why)), _) => why.clone(),
+                (None, Some(newer)) => {
+                    format!("hosts are compared by their newest runs: {}", fleet.hosts[*newer].file)
+                }
+                (None, None) => "the run has no summary to compare".to_string(),
+            });
+        };
+        let standing = &standings[*place];
+        if standing.peers == 0 {
+            let alike = groups.get(standing.group).map_or(1, |group| group.hosts.len());
+            let hosts = if alike == 1 { "1 host has".to_string() } else { format!("{alike} hosts have") };
+            return Among::Alone(format!(
+                "{hosts} its make-up; {LEAST_HOSTS} are needed to call one of them slow"
+            ));
+        }
+        if !standing.is_behind() {
+            return Among::Level(standing.peers);
+        }
+        let begin = format!("Host {} is ", subject.host);
+        let told = findings.iter().find(|own| own.rule == SLOW && own.headline.starts_with(&begin));
+        Among::Slower(told.map_or("behind its peers".to_string(), |own| own.headline.clone()))
+    }
+}
