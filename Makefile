@@ -1,5 +1,5 @@
-# Two commands do everything on a fresh machine; six others make long evidence.
-.PHONY: run test bench prove lab map soak fleet static
+# Two commands do everything on a fresh machine; `static`, `install` and `release` hand out; the others make long evidence.
+.PHONY: run test bench prove lab map soak fleet static install uninstall release
 
 # Builds, evaluates this server in 90 s, leaves run file, report.html and report.json in assay-out/.
 run:
@@ -31,7 +31,7 @@ lab: static
 	@for item in qemu10 5.10-cloud-amd64 6.1-cloud-amd64 6.12-cloud-amd64; do \
 		lab/fetch $$item || echo "not fetched: $$item; what needs it will be skipped"; \
 	done
-	@lab/fetch 6.1-cloud-arm64 cross-arm64 && lab/build-arm64 || echo "not built for 64-bit ARM; what needs it will be skipped"
+	@lab/fetch 6.1-cloud-arm64 cross-arm64 rust-arm64 && lab/build-arm64 || echo "not built for 64-bit ARM; what needs it will be skipped"
 	cargo test --locked --test it -- --ignored --nocapture lab::
 
 # The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (half an hour).
@@ -55,3 +55,20 @@ fleet: static
 # One static glibc binary.
 static:
 	cargo static
+
+# What make static built, its manual pages and completions; as PREFIX=/usr/local and DESTDIR say.
+PROGRAM ?= target/$(shell uname -m)-unknown-linux-gnu/release/assay
+PREFIX ?= /usr/local
+export PREFIX DESTDIR
+install:
+	release/install $(PROGRAM)
+
+uninstall:
+	release/install --remove
+
+# Static programs for x86-64 and, where it can be built, 64-bit ARM, twice in two folders and compared; tar.gz, deb, rpm, apk,
+# an image, bills of materials and checksums in target/dist; then each way to install of README, tried (half an hour on two CPUs).
+release:
+	tests/install-needs
+	release/build
+	cargo test --locked --test it -- --ignored --nocapture distribution::

@@ -1,28 +1,40 @@
 //! `assay completions` and `assay man`: generated from the program's own arguments, so they cannot
 //! be out of date.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use clap_mangen::Man;
+use clap_mangen::roff::Roff;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use super::{Cli, output};
+use super::{Cli, files, output};
 
 /// Print completions for a shell
 #[derive(clap::Args)]
 #[command(after_help = "Example: assay completions bash > /etc/bash_completion.d/assay")]
 pub struct CompletionArgs {
+    /// The shell that completes
     #[arg(value_name = "SHELL")]
     shell: clap_complete::Shell,
 }
 
-/// Print the manual page
+/// Print the manual page, or write one for each verb
 #[derive(clap::Args)]
-#[command(after_help = "Example: assay man > /usr/local/share/man/man1/assay.1")]
+#[command(after_help = "\
+Examples:
+  assay man run | man -l -                             read the page of a verb
+  assay man --out ~/.local/share/man/man1              then `man assay-run` finds it")]
 pub struct ManArgs {
     /// The page of one verb instead of the whole program
     #[arg(value_name = "VERB")]
     verb: Option<String>,
+    /// Write all pages into this folder: the program's and one for each verb
+    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
+    out: Option<PathBuf>,
 }
 
 pub fn completions(args: CompletionArgs) -> anyhow::Result<ExitCode> {
@@ -33,20 +45,75 @@ pub fn completions(args: CompletionArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
-    let mut command = Cli::command();
-    command.build();
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        write_pages(&program, folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let command = match &args.verb {
-        None => command,
-        Some(verb) => match command.find_subcommand(verb) {
-            Some(found) => found.clone(),
+        None => &program,
+        Some(verb) => match program.find_subcommand(verb) {
+            Some(found) => found,
             None => {
                 output::tell(&format!("assay: there is no verb {verb:?}; `assay --help` lists them"));
                 return Ok(ExitCode::from(2));
             }
         },
     };
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text).context("cannot write the manual page")?;
-    output::print(&String::from_utf8_lossy(&text))?;
+    output::print(&page(command)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a command and those of all below it, each under its own name.
+fn write_pages(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
+    let name = Man::new(command.clone()).get_filename();
+    let text = page(command)?;
+    files::write_named(&folder.join(name), |file| Ok(file.write_all(text.as_bytes())?))?;
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.try_for_each(|command| write_pages(command, folder))
+}
+
+/// The manual page of a command, dated by `SOURCE_DATE_EPOCH`, so that a package is the same
+/// whenever it is made; else by today.
+fn page(command: &clap::Command) -> anyhow::Result<String> {
+    let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let date = epoch.map_or_else(|| Ok(Timestamp::now()), Timestamp::from_second);
+    let date = date.context("SOURCE_DATE_EPOCH is no time")?.to_zoned(TimeZone::UTC).date();
+    let name = command.get_display_name().unwrap_or("assay");
+    let notes = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let man = Man::new(command.clone().after_help(None).after_long_help(None))
+        .title(name.to_uppercase())
+        .date(date.to_string())
+        .source(concat!("Assay ", env!("CARGO_PKG_VERSION")))
+        .manual("Assay's manual");
+    let mut text = Vec::new();
+    man.render(&mut text).context("cannot make the manual page")?;
+    let text = String::from_utf8_lossy(&text);
+    // The version stands in the footer. Lint calls a break beside an empty line superfluous.
+    let text = text.split(".SH VERSION\n").next().unwrap_or_default().replace(".br\n\n.br\n", ".sp\n");
+    Ok(text + &notes.map_or_else(String::new, |notes| section_of_notes(&notes)))
+}
+
+/// What a verb's help says below its options: each line is a paragraph, and what is indented there
+/// keeps its columns.
+fn section_of_notes(notes: &str) -> String {
+    let mut roff = Roff::default();
+    roff.control("SH", ["NOTES"]);
+    let mut indented = false;
+    for (number, line) in notes.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+        if line.starts_with(' ') != indented {
+            indented = !indented;
+            roff.control(if indented { "nf" } else { "fi" }, []);
+        }
+        if !indented && number > 0 {
+            roff.control("PP", []);
+        }
+        roff.text([clap_mangen::roff::roman(line)]);
+    }
+    if indented {
+        roff.control("fi", []);
+    }
+    roff.to_roff()
 }

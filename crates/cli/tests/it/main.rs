@@ -11,6 +11,7 @@ mod cli;
 mod compare;
 mod corpus;
 mod disk;
+mod distribution;
 mod engines;
 mod explain;
 mod faults;
