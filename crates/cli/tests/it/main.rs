@@ -4,6 +4,7 @@
 mod accepted;
 mod archive;
 mod browser;
+mod bundle;
 mod check;
 mod cli;
 mod compare;
