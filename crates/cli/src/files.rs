@@ -59,6 +59,14 @@ pub fn write_named(
     put(path, &give_way, write).with_context(advice)
 }
 
+/// The same for what nobody but its owner may read: a file, and no pipe.
+pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    let give_way = || replaceable(path).map(|_| path.symlink_metadata().is_ok());
+    let private = Some(Mode::RUSR | Mode::WUSR);
+    put_with(path, private, &give_way, |out| Ok(out.write_all(text.as_bytes())?))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Whether a file of this name is a report as Assay wrote it, or empty; an error where it holds
 /// measurements.
 pub fn is_own(path: &Path) -> anyhow::Result<bool> {
@@ -70,10 +78,20 @@ pub fn copy(report: &Path, to: &Path, gives_way: &dyn Fn() -> anyhow::Result<boo
     put(to, gives_way, |out| Ok(io::copy(&mut File::open(report)?, out).map(|_| ())?))
 }
 
-/// `give_way` tells whether something is there that may be replaced, and an error of what may not:
-/// asked before anything is written, and again right before it is put there.
 fn put(
     path: &Path,
+    give_way: &dyn Fn() -> anyhow::Result<bool>,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    put_with(path, None, give_way, write)
+}
+
+/// `give_way` tells whether something is there that may be replaced, and an error of what may not:
+/// asked before anything is written, and again right before it is put there. Who may read it is
+/// for the user's umask to say, or for `mode`.
+fn put_with(
+    path: &Path,
+    mode: Option<Mode>,
     give_way: &dyn Fn() -> anyhow::Result<bool>,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -85,6 +103,9 @@ fn put(
     give_way()?;
     leftovers::sweep([directory]);
     let fresh = Fresh::beside(path)?;
+    if let Some(mode) = mode {
+        rustix::fs::fchmod(fresh.file(), mode)?;
+    }
     fill(fresh.file().try_clone().map(File::from)?, write)?;
     // Somebody may put a file there at any moment.
     while !fresh.put(give_way()?)? {}

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bundle;
 mod case;
 mod check;
 mod compare;
@@ -111,6 +112,7 @@ enum Verb {
     Trend(trend::Args),
     Reference(reference::Args),
     Summary(summary::Args),
+    Bundle(bundle::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -147,6 +149,7 @@ impl Cli {
             Verb::Trend(args) => trend::run(args),
             Verb::Reference(args) => reference::run(args),
             Verb::Summary(args) => summary::run(args),
+            Verb::Bundle(args) => bundle::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

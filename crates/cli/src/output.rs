@@ -175,6 +175,9 @@ pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static s
 
 /// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.
 pub fn beside(run_file: &Path, out: &Option<PathBuf>) -> PathBuf {
-    let own = run_file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut above = run_file.ancestors().skip(1);
+    // What is above a run of a bundle is a file.
+    let own = above.find(|dir| dir.as_os_str().is_empty() || dir.is_dir());
+    let own = own.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     out.clone().unwrap_or_else(|| own.to_path_buf())
 }

@@ -1,6 +1,6 @@
 //! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or
-//! not, and folders of runs. What a file is, is told by how it begins, never by its name, and no
-//! more of it is read than such a file can have.
+//! not, folders of runs, and bundles, which are as folders. What a file is, is told by how it
+//! begins, never by its name, and no more of it is read than such a file can have.
 
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ const BEGIN: u64 = 4096;
 /// So many damages of one file are shown; of the others, only how many there are.
 const TOLD: usize = 3;
 
+/// So many runs of a bundle are named.
+const NAMED: usize = 4;
+
 /// More runs than this in a folder are not one result.
 const MOST_RUNS: usize = 200;
 
@@ -30,6 +33,9 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
     let (path, number) = numbered(path);
     if path.is_dir() {
         return folder(&path);
+    }
+    if run_file::is_bundle(&path) {
+        return together(&path, &run_file::runs_in(&path)?);
     }
     let shown = path.display().to_string();
     arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
@@ -97,12 +103,14 @@ fn summarised(rest: impl BufRead, shown: &str) -> anyhow::Result<Vec<Summarised>
 /// Folders below each other that are looked into.
 const DEEPEST: usize = 8;
 
-/// The files that paths name: of folders, the run files in them and below.
+/// The files that paths name: of folders, the run files in them and below; of bundles, those in
+/// them.
 pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         match path.is_dir() {
             true => below(path, DEEPEST, &mut files)?,
+            false if run_file::is_bundle(path) => files.extend(run_file::runs_in(path)?),
             false => files.push(path.clone()),
         }
     }
@@ -134,6 +142,21 @@ fn is_run_file(path: &Path) -> bool {
 
 /// The run in a file; of another tool's result it says what can be done with that.
 pub fn run(path: &Path) -> anyhow::Result<Run> {
+    if run_file::is_bundle(path) {
+        return match run_file::runs_in(path)?.as_slice() {
+            [one] => run(one),
+            all => {
+                let names = all.iter().take(NAMED).map(|one| one.display().to_string());
+                let more = if all.len() > NAMED { ", …" } else { "" };
+                bail!(
+                    "{} holds {} runs; name one of them: {}{more}",
+                    path.display(),
+                    all.len(),
+                    names.collect::<Vec<_>>().join(", ")
+                )
+            }
+        };
+    }
     let shown = path.display();
     let cannot = || format!("{shown} is not a run file that can be used");
     let (begun, rest) = begin(run_file::open(path)?).with_context(cannot)?;
@@ -188,15 +211,17 @@ fn folder(path: &Path) -> anyhow::Result<Arm> {
     files.retain(|path| is_run_file(path));
     files.sort();
     ensure!(!files.is_empty(), "the folder {shown} holds no run ({})", run_file::EXTENSION);
-    ensure!(
-        files.len() <= MOST_RUNS,
-        "the folder {shown} holds {} runs; {MOST_RUNS} are the most",
-        files.len()
-    );
+    together(path, &files)
+}
+
+/// What the runs of a folder or a bundle come to as one arm.
+fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<Arm> {
+    let shown = path.display().to_string();
+    ensure!(files.len() <= MOST_RUNS, "{shown} holds {} runs; {MOST_RUNS} are the most", files.len());
     let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<Arm>>>()?;
     match Arm::of_runs(runs, &shown) {
         Ok(arm) => Ok(arm),
-        Err(why) => bail!("the runs in the folder {shown} are not one result: {why}; name one run of it"),
+        Err(why) => bail!("the runs in {shown} are not one result: {why}; name one run of it"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 
-use super::{check, dry_run, list, machine, output, utilization};
+use super::{bundle, check, dry_run, list, machine, output, utilization};
 use model::Line;
 use model::run_file::SummaryLine;
 use report::json::Output;
@@ -14,10 +14,10 @@ use report::{comparison, imported, peers, trending};
 #[derive(clap::Args)]
 pub struct Args {
     /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, check, maas (check --maas), peers, trend, summary (a line of it) or
-    /// utilization
+    /// import, compare, check, maas (check --maas), peers, trend, summary (a line of it), bundle
+    /// (its MANIFEST.json) or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "maas", "peers", "trend", "summary", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "maas", "peers", "trend", "summary", "bundle", "utilization"])]
     format: String,
 }
 
@@ -32,6 +32,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "peers" => schema_for!(peers::Output),
         "trend" => schema_for!(trending::Output),
         "summary" => schema_for!(SummaryLine),
+        "bundle" => schema_for!(bundle::Manifest),
         "import" => schema_for!(imported::Output),
         "utilization" => schema_for!(utilization::Report),
         "dry-run" => schema_for!(dry_run::DryRun),

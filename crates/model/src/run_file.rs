@@ -1,6 +1,7 @@
 //! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer
 //! versions add.
 
+mod bundle;
 mod keep;
 mod limits;
 mod line;
@@ -12,6 +13,7 @@ mod summaries;
 mod writer;
 mod written;
 
+pub use bundle::{files_in, is_bundle, runs_in};
 pub use limits::Limits;
 pub use line::sealed;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};

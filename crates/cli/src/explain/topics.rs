@@ -114,6 +114,13 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/session/src/measure/child.rs",
     },
     Topic {
+        id: "redaction",
+        also: &["redact", "redacted", "bundle"],
+        title: "what leaves a host in a bundle, and what does not",
+        sections: || fixed(redact::EXPLAINED),
+        source: "crates/redact/src/lib.rs",
+    },
+    Topic {
         id: "references",
         also: &[
             "reference",

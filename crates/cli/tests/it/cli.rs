@@ -25,6 +25,7 @@ fn help_names_every_verb_and_version_is_ours() {
         "reference",
         "smt",
         "unixbench",
+        "bundle",
         "utilization",
         "restore",
         "schema",

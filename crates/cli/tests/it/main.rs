@@ -4,6 +4,7 @@
 mod accepted;
 mod archive;
 mod browser;
+mod bundle;
 mod check;
 mod check_fleet;
 mod check_written;

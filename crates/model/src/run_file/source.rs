@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::bundle;
 use super::limits::Limits;
 
 /// So long nothing may come through a pipe.
@@ -39,8 +40,12 @@ pub fn was_read(file: &Metadata) -> bool {
 }
 
 /// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are
-/// refused.
+/// refused. `BUNDLE/FILE` is a file of a bundle.
 pub fn open(path: &Path) -> anyhow::Result<Source> {
+    if let Some((bundle, file)) = bundle::inside(path) {
+        let file = bundle::extract(bundle, file)?;
+        return Ok(Source { file, path: path.to_path_buf(), regular: true });
+    }
     let shown = path.display();
     let cannot = || format!("cannot open {shown}");
     refuse(path, &std::fs::metadata(path).with_context(cannot)?)?;

@@ -1,0 +1,112 @@
+//! What is said of a bundle.
+
+use std::path::Path;
+
+use super::pack::Bundle;
+use super::{Kind, STAYS, output};
+use model::run_file::words;
+use redact::{Left, Searched};
+
+/// So many places of what is left are shown.
+const SHOWN: usize = 40;
+
+/// After a bundle was made.
+pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> anyhow::Result<()> {
+    let runs = bundle.files.iter().filter(|(name, _)| name.ends_with(".gz")).count();
+    let file = out.display();
+    let mut text = format!(
+        "{file}: {} and {} in {}; nothing of what was replaced is left in it\n",
+        output::counted(runs, "run"),
+        output::counted(runs, "page"),
+        words(bundle.archive.len() as u64)
+    );
+    let replaced: Vec<String> =
+        bundle.manifest.replaced.iter().map(|(kind, count)| counted(*kind, *count)).collect();
+    let replaced = if replaced.is_empty() { "nothing".to_string() } else { replaced.join(", ") };
+    let dropped = format!(
+        "{} of the machine, {} that could not be read",
+        output::counted(bundle.manifest.dropped_entries, "file"),
+        output::counted(bundle.manifest.dropped_lines, "line")
+    );
+    for (name, value) in [
+        ("replaced", replaced.as_str()),
+        ("left out", &dropped),
+        ("stays", STAYS),
+        ("searched", &of_search(searched)),
+        ("mapping", &format!("{} (for you alone: keep it, do not send it)", map.display())),
+        ("read it", &format!("assay diagnose {file}{}", if runs == 1 { "" } else { "/NAME" })),
+        ("search again", &format!("assay bundle --verify {file}")),
+    ] {
+        text.push_str(&format!("  {name:<13}{value}\n"));
+    }
+    output::print_text(&text)
+}
+
+fn counted(kind: Kind, count: usize) -> String {
+    let (one, many) = match kind {
+        Kind::Host => ("host", "hosts"),
+        Kind::Label => ("label", "labels"),
+        Kind::Uuid => ("UUID", "UUIDs"),
+        Kind::Mac => ("MAC address", "MAC addresses"),
+        Kind::Ip => ("IP address", "IP addresses"),
+        Kind::Email => ("mail address", "mail addresses"),
+        Kind::Path => ("part of paths", "parts of paths"),
+        Kind::Group => ("control group", "control groups"),
+        Kind::Process => ("process", "processes"),
+        Kind::Pid => ("process number", "process numbers"),
+        Kind::Program => ("word of commands", "words of commands"),
+        Kind::Device => ("device name", "device names"),
+        Kind::Redacted => ("other word", "other words"),
+    };
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn of_search(searched: &Searched) -> String {
+    let ordinary = match searched.ordinary.len() {
+        0 => String::new(),
+        count => format!("; {count} are too common to search"),
+    };
+    format!(
+        "{} in {} of {}, as text, hex and base64{ordinary}",
+        output::counted(searched.originals, "original"),
+        words(searched.bytes as u64),
+        output::counted(searched.files, "file")
+    )
+}
+
+/// Where something is left.
+pub fn left(all: &[Left]) {
+    for one in all.iter().take(SHOWN) {
+        output::tell(&format!("left: {} in {} at byte {}: …{}…", one.what, one.file, one.at, one.around));
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
+        output::tell(&format!("left: {more} more places"));
+    }
+}
+
+/// What `--verify` looked for.
+pub fn searched(bundle: &Path, map: Option<&Path>, searched: &Searched, left: usize) -> anyhow::Result<()> {
+    let said = match left {
+        0 => "nothing is left that names somebody".to_string(),
+        1 => "1 place names somebody".to_string(),
+        count => format!("{count} places name somebody"),
+    };
+    let mut text = format!("{}: {said}\n", bundle.display());
+    let mapping = match map {
+        Some(map) => map.display().to_string(),
+        None => "none: only shapes and this host's own names were searched (--map FILE)".to_string(),
+    };
+    let not: String = match searched.ordinary.is_empty() {
+        true => "-".to_string(),
+        false => searched.ordinary.join(", "),
+    };
+    for (name, value) in [
+        ("searched", of_search(searched).as_str()),
+        ("shapes", "MAC and IP addresses (but loopback), UUIDs, mail addresses"),
+        ("mapping", &mapping),
+        ("not searched", &not),
+    ] {
+        text.push_str(&format!("  {name:<13}{value}\n"));
+    }
+    output::print_text(&text)
+}
