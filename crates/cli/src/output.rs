@@ -130,6 +130,23 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes to standard output as it is made; a closed pipe is no failure.
+pub fn print_with(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let is_closed = |error: &anyhow::Error| {
+        error.chain().any(|cause| {
+            let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+            let json =
+                || cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+            io.or_else(json) == Some(std::io::ErrorKind::BrokenPipe)
+        })
+    };
+    match write(&mut out).and_then(|()| out.flush().context("cannot write to standard output")) {
+        Err(error) if !is_closed(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// JSON of anything, for people to read too.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&json::pretty(value)?)

@@ -1,22 +1,21 @@
 //! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run
 //! files.
 
+mod reading;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::report_file::{Form, ReportFile};
-use super::results::{self, Held};
-use super::{naming, output};
-use compare::peers::{self, Fleet, Peers, Result};
+use super::{naming, output, results};
+use compare::peers::{self, Fleet, Peers};
 use model::Severity;
+use reading::fleet_of;
 use report::block::Report;
 use report::peers as shown;
 use report::text::Style;
 use report::text::screen::{self as first_screen, Wanted};
 use report::{csv, html, json, markdown, text};
-use sys::thread;
 
 /// Compare many hosts: which are slower than their peers, in what, and why
 #[derive(clap::Args)]
@@ -27,6 +26,7 @@ Examples:
   assay peers a/report.json b/report.json  saved reports
   assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
   assay peers unixbench/*                  reports of UnixBench, or whatever `assay import` reads
+  assay peers fleet.ndjson.gz              what `assay summary` printed, of 10 hosts or 1,000,000
   assay peers runs/ --out fleet.html       as a page (.md: Markdown, .json)
 
 Of a run file only the summary at its end is read. Hosts are peers where processor, cores, memory,
@@ -61,9 +61,6 @@ pub struct Args {
 
 /// No group is large enough.
 const NOT_JUDGED: u8 = 4;
-
-/// Files whose summaries are in memory at once.
-const AT_ONCE: usize = 256;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let files = results::files(&args.runs)?;
@@ -117,24 +114,10 @@ pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
     Ok(fleet_of(&results::files(&[path.to_path_buf()])?))
 }
 
-fn fleet_of(files: &[PathBuf]) -> Fleet {
-    let mut fleet = Fleet::default();
-    // A summary unpacked takes ten times what is kept of it.
-    for some in files.chunks(AT_ONCE) {
-        for found in read_all(some).into_iter().flatten() {
-            match found {
-                Ok(result) => fleet.add(result),
-                Err(left_out) => fleet.left_out.push(left_out),
-            }
-        }
-    }
-    fleet
-}
-
 fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
     let Some(file) = &args.out else {
         return match args.json {
-            true => output::print_json(&shown::output(found)),
+            true => output::print_with(|out| json::write_pretty(&shown::output(found), out)),
             false => {
                 let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
                 output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
@@ -143,39 +126,9 @@ fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
     };
     let report = || shown::report(found, args.all);
     file.write(|out| match file.form {
-        Form::Json => Ok(out.write_all(json::pretty(&shown::output(found))?.as_bytes())?),
+        Form::Json => json::write_pretty(&shown::output(found), out),
         Form::Markdown => Ok(out.write_all(markdown::render(&report()?).as_bytes())?),
         Form::Csv => csv::hosts(found, out),
-        Form::Page => html::write(&report()?, out),
+        Form::Page => html::write(&shown::page(found, args.all)?, out),
     })
-}
-
-/// What a file holds: results, and the file and why for those that cannot be used.
-type Read = Vec<std::result::Result<Result, (String, String)>>;
-
-/// What all files hold, in their order, read on all CPUs.
-fn read_all(files: &[PathBuf]) -> Vec<Read> {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get()).min(files.len());
-    thread::together(threads, || {
-        while let Some((place, path)) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            files.get(place).map(|path| (place, path))
-        } {
-            let read = read(path);
-            found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    found.sort_by_key(|(place, _)| *place);
-    found.into_iter().map(|(_, read)| read).collect()
-}
-
-/// The results in a file: of runs their summaries, of anything else what `compare` would take.
-fn read(path: &Path) -> Read {
-    match results::held(path) {
-        Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(Result::from)).collect(),
-        Ok(Held::Arms(arms)) => arms.iter().map(|arm| Ok(Result::from(arm))).collect(),
-        Err(error) => vec![Err((path.display().to_string(), format!("{error:#}")))],
-    }
 }

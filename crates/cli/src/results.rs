@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::output;
 use compare::Arm;
-use model::run_file::{self, Limits, SUMMARY};
+use model::run_file::{self, Limits, SUMMARY, SummaryLines};
 use model::{Run, Summary, Title};
 
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
@@ -57,11 +57,6 @@ pub fn is_run(path: &Path) -> anyhow::Result<bool> {
     Ok(begins_run(&begin(run_file::open(path)?)?.0))
 }
 
-/// Whether a file holds summaries, one a line.
-pub fn is_summaries(path: &Path) -> anyhow::Result<bool> {
-    Ok(begin(run_file::open(path)?)?.0.trim_ascii_start().starts_with(SUMMARY))
-}
-
 fn begins_run(begun: &[u8]) -> bool {
     let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
     marks.copied().eq(*b"{\"header\"")
@@ -69,26 +64,60 @@ fn begins_run(begun: &[u8]) -> bool {
 
 /// What is in a file.
 pub fn held(path: &Path) -> anyhow::Result<Held> {
-    let shown = path.display().to_string();
-    let source = run_file::open(path)?;
-    let is_file = source.is_file();
-    let (begun, rest) = begin(source)?;
-    if begins_run(&begun) {
-        // Of a file only its end is read; of what is read once, all goes by.
-        let summary = match is_file {
-            true => run_file::summary(&mut run_file::open(path)?),
-            false => run_file::last_summary(rest),
-        };
-        return Ok(Held::Summaries(vec![Ok((summary?, shown))]));
+    Opened::of(path)?.held()
+}
+
+/// A file that is open, as far as it takes to tell what it is.
+pub struct Opened {
+    path: PathBuf,
+    is_file: bool,
+    begun: Vec<u8>,
+    rest: Box<dyn BufRead + Send>,
+}
+
+/// A file of summaries is read line by line, so that it may be as large as a fleet is.
+const STREAMED: Limits = Limits { size: u64::MAX, ..Limits::DEFAULT };
+
+impl Opened {
+    pub fn of(path: &Path) -> anyhow::Result<Opened> {
+        let source = run_file::open(path)?;
+        let is_file = source.is_file();
+        let (begun, rest) = begin_within(source, &STREAMED)?;
+        Ok(Opened { path: path.to_path_buf(), is_file, begun, rest: Box::new(rest) })
     }
-    if begun.trim_ascii_start().starts_with(SUMMARY) {
-        return Ok(Held::Summaries(summarised(rest, &shown)?));
+
+    /// Whether it holds summaries, one a line.
+    pub fn is_summaries(&self) -> bool {
+        self.begun.trim_ascii_start().starts_with(SUMMARY)
     }
-    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
-        return Ok(Held::Arms(vec![saved(rest, &shown)?]));
+
+    /// The lines of a file of summaries.
+    pub fn lines(self) -> SummaryLines<Box<dyn BufRead + Send>> {
+        SummaryLines::new(self.rest)
     }
-    let all = import::read(&foreign(rest)?)?;
-    Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
+
+    pub fn held(self) -> anyhow::Result<Held> {
+        let Opened { path, is_file, begun, rest } = self;
+        let shown = path.display().to_string();
+        if begins_run(&begun) {
+            // Of a file only its end is read; of what is read once, all goes by.
+            let summary = match is_file {
+                true => run_file::summary(&mut run_file::open(&path)?),
+                false => run_file::unpacked(rest, &Limits::default())
+                    .context("cannot read it")
+                    .and_then(run_file::last_summary),
+            };
+            return Ok(Held::Summaries(vec![Ok((summary?, shown))]));
+        }
+        if begun.trim_ascii_start().starts_with(SUMMARY) {
+            return Ok(Held::Summaries(summarised(rest, &shown)?));
+        }
+        if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
+            return Ok(Held::Arms(vec![saved(rest, &shown)?]));
+        }
+        let all = import::read(&foreign(rest)?)?;
+        Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
+    }
 }
 
 /// The summaries in a file of them, each with the run file that it names.
@@ -225,7 +254,7 @@ fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<Arm> {
     }
 }
 
-fn arm(file: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+fn arm(file: impl Read + Send, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
     let (begin, rest) = begin(file)?;
     plain(&begin, rest, shown, number)
 }
@@ -246,8 +275,15 @@ fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
 }
 
 /// How a file begins, unpacked, and all of it to be read: also of what can be read only once.
-fn begin<'f>(file: impl Read + 'f) -> anyhow::Result<(Vec<u8>, impl BufRead + 'f)> {
-    let mut file = run_file::unpacked(file, &Limits::default()).context("cannot read it")?;
+fn begin<'f, R: Read + Send + 'f>(file: R) -> anyhow::Result<(Vec<u8>, impl BufRead + Send + use<'f, R>)> {
+    begin_within(file, &Limits::default())
+}
+
+fn begin_within<'f, R: Read + Send + 'f>(
+    file: R,
+    limits: &Limits,
+) -> anyhow::Result<(Vec<u8>, impl BufRead + Send + use<'f, R>)> {
+    let mut file = run_file::unpacked(file, limits).context("cannot read it")?;
     let mut begin = Vec::new();
     file.by_ref().take(BEGIN).read_to_end(&mut begin).context("cannot read it")?;
     Ok((begin.clone(), Cursor::new(begin).chain(file)))

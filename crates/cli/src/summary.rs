@@ -1,13 +1,13 @@
 //! `assay summary`: what runs come to, a line each, for those who read results of many hosts.
 
-use std::io::{BufReader, Read};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
-use super::results::{self, Held};
+use super::results::{self, Held, Opened};
 use super::{files, naming, output};
 use model::run_file::{self, SummaryLine};
 
@@ -32,42 +32,55 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut lines = Vec::new();
-    for path in results::files(&args.runs)? {
-        let all = lines_of(&path).unwrap_or_else(|error| vec![Err(error)]);
-        for line in all {
-            match line {
-                Ok(line) => lines.push(serde_json::to_string(&line)? + "\n"),
-                Err(error) => output::tell(&format!("assay: {}: {error:#}", path.display())),
-            }
+    let files = results::files(&args.runs)?;
+    // There may be more lines than fit into memory: each is written as it is made, the first is
+    // awaited.
+    let mut lines = files.iter().flat_map(|path| lines_of(path)).filter_map(|(path, line)| match line {
+        Ok(line) => Some(line),
+        Err(error) => {
+            output::tell(&format!("assay: {}: {error:#}", path.display()));
+            None
         }
-    }
-    if lines.is_empty() {
+    });
+    let Some(first) = lines.next() else {
         output::tell("assay: no run has a summary");
         return Ok(ExitCode::from(3));
-    }
+    };
+    let mut lines = std::iter::once(first).chain(lines);
+    let write = |out: &mut dyn Write| {
+        lines.try_for_each(|line| Ok(writeln!(out, "{}", serde_json::to_string(&line)?)?))
+    };
     match &args.out {
-        None => output::print(&lines.concat())?,
+        None => output::print_with(write)?,
         Some(path) => {
-            files::write_named(path, |out| Ok(out.write_all(lines.concat().as_bytes())?))?;
+            files::write_named(path, write)?;
             output::tell(&format!("  saved {}", path.display()));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// A line of a file, or why there is none.
+type Made<'f> = (&'f Path, anyhow::Result<SummaryLine>);
+
 /// The summary of a run file; of a file of summaries all, each with the run file and the checksum
 /// that it names.
-fn lines_of(path: &Path) -> anyhow::Result<Vec<anyhow::Result<SummaryLine>>> {
-    if !results::is_summaries(path)? {
-        return Ok(vec![summarised(path)]);
+fn lines_of(path: &Path) -> Box<dyn Iterator<Item = Made<'_>> + '_> {
+    let only = |line| Box::new(std::iter::once((path, line)));
+    match Opened::of(path) {
+        Err(error) => only(Err(error)),
+        Ok(opened) if opened.is_summaries() => Box::new(opened.lines().map(move |line| {
+            let of = |(number, line): (usize, Vec<u8>)| {
+                run_file::summary_line(line.trim_ascii()).with_context(|| format!("line {number}"))
+            };
+            (path, line.and_then(of))
+        })),
+        Ok(opened) => only(summarised(path, opened)),
     }
-    let all = run_file::summaries(BufReader::new(run_file::open(path)?))?;
-    Ok(all.into_iter().map(|(number, line)| line.with_context(|| format!("line {number}"))).collect())
 }
 
-fn summarised(path: &Path) -> anyhow::Result<SummaryLine> {
-    let Held::Summaries(all) = results::held(path)? else { bail!("it is no run file") };
+fn summarised(path: &Path, opened: Opened) -> anyhow::Result<SummaryLine> {
+    let Held::Summaries(all) = opened.held()? else { bail!("it is no run file") };
     let Some(Ok((summary, file))) = all.into_iter().next() else { bail!("it has no summary") };
     let mut sum = Sha256::new();
     let mut source = run_file::open(path)?;

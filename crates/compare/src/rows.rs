@@ -214,7 +214,7 @@ fn class(model: &str) -> Vec<String> {
 }
 
 /// Whether two names are of one class; an x stands for any digit.
-fn one_class(one: &str, other: &str) -> bool {
+pub(super) fn one_class(one: &str, other: &str) -> bool {
     let (one, other) = (class(one), class(other));
     let like = |a: &String, b: &String| {
         let hidden = is_masked(a) || is_masked(b);

@@ -19,7 +19,7 @@ pub use line::sealed;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};
 pub use resume::{Candidates, candidates};
 pub use source::{Exceeded, GZIP, Source, open, unpacked, was_read, words};
-pub use summaries::{LONGEST_SUMMARY, SUMMARY, SummaryLine, summaries};
+pub use summaries::{LONGEST_SUMMARY, SUMMARY, SummaryLine, SummaryLines, summaries, summary_line};
 pub use writer::{Writer, stem};
 
 /// What a run file's name ends in.

@@ -92,7 +92,7 @@ pub const HOSTS: [&str; 9] = ["host", "file", "started", "group", "figure", "rat
 pub fn hosts(peers: &Peers, out: &mut dyn std::io::Write) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(HOSTS).context("cannot write CSV")?;
-    for host in super::peers::output(peers).hosts {
+    for host in super::peers::output(peers).hosts.iter() {
         let own = [&host.host, &host.file, &host.started, &host.group].map(|text| harmless(text));
         let of = |figure: &str, ratio: f64, z: f64, peers: usize, flagged: bool| {
             [harmless(figure), ratio.to_string(), z.to_string(), peers.to_string(), flagged.to_string()]

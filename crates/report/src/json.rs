@@ -3,6 +3,7 @@
 pub(crate) mod bottom_line;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use anyhow::Context;
 use schemars::JsonSchema;
@@ -274,20 +275,39 @@ pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison], references: &R
 /// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the
 /// writing direction) is escaped as well; such characters stand in strings only.
 pub fn pretty(value: &impl Serialize) -> anyhow::Result<String> {
-    let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
-    let mut shown = String::with_capacity(text.len() + 1);
-    for c in text.chars() {
-        match c {
-            c if c != '\n' && (c.is_control() || hidden(c)) => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    shown.push_str(&format!("\\u{unit:04x}"));
-                }
+    let mut text = Vec::new();
+    write_pretty(value, &mut text)?;
+    String::from_utf8(text).context("cannot write JSON")
+}
+
+/// The same as it is made: the whole of it may be too large to be held.
+pub fn write_pretty(value: &impl Serialize, mut out: &mut dyn Write) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(Harmless(&mut out), value).context("cannot write JSON")?;
+    out.write_all(b"\n").context("cannot write JSON")
+}
+
+/// Escapes what is not to reach a terminal. Whole characters come to it at a time.
+struct Harmless<W>(W);
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(part).map_err(io::Error::other)?;
+        let harms = |c: char| c != '\n' && (c.is_control() || hidden(c));
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| harms(*c)) {
+            self.0.write_all(&rest.as_bytes()[..at])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                self.0.write_all(format!("\\u{unit:04x}").as_bytes())?;
             }
-            c => shown.push(c),
+            rest = &rest[at + c.len_utf8()..];
         }
+        self.0.write_all(rest.as_bytes())?;
+        Ok(part.len())
     }
-    shown.push('\n');
-    Ok(shown)
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// JSON has no infinity and no NaN.

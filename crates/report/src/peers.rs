@@ -5,11 +5,11 @@ mod screen;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::json;
-use compare::peers::{Difference, Group, LEAST_HOSTS, Peers, limit};
+use compare::peers::{Difference, Followed, Group, LEAST_HOSTS, Peers, limit};
 use diagnose::words::counted;
 use model::{Finding, SCHEMA, percent};
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 30;
 
 /// What `assay peers --json` gives.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Output {
+pub struct Output<'p> {
     pub schema: u32,
     /// Version of the binary that wrote this.
     pub assay: String,
@@ -31,7 +31,10 @@ pub struct Output {
     /// The largest first.
     pub groups: Vec<OutputGroup>,
     /// In the order in which their results were given.
-    pub hosts: Vec<OutputHost>,
+    #[schemars(with = "Vec<OutputHost>")]
+    pub hosts: OutputHosts<'p>,
+    /// Labels that hosts behind their peers share and others mostly do not, the surest first.
+    pub followed: Vec<OutputFollowed>,
     /// The gravest first, of one severity the slowest.
     pub findings: Vec<Finding>,
     /// What is to be known before anything is read.
@@ -70,6 +73,21 @@ pub struct OutputDifference {
     pub peers: String,
 }
 
+/// A label that hosts which are behind share. Counted are hosts that tell the label, of groups in
+/// which any host is behind.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputFollowed {
+    pub label: String,
+    pub value: String,
+    /// Hosts that are behind and have it, and all that are behind.
+    pub behind: usize,
+    pub of_behind: usize,
+    pub others: usize,
+    pub of_others: usize,
+    /// Fisher's exact test, one-sided, times the labels with values that were looked at.
+    pub p: f64,
+}
+
 /// A host beside its peers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputHost {
@@ -92,6 +110,23 @@ pub struct OutputHost {
     pub flags: Vec<OutputFlag>,
     /// Ratios of its older results in its worst part, the newest first.
     pub history: Vec<f64>,
+}
+
+/// The hosts, each made as it is written: there may be a million.
+#[derive(Clone, Debug)]
+pub struct OutputHosts<'p>(&'p Peers);
+
+impl<'p> OutputHosts<'p> {
+    pub fn iter(&self) -> impl Iterator<Item = OutputHost> + use<'p> {
+        let peers = self.0;
+        (0..peers.fleet.hosts.len()).map(|place| host(peers, place))
+    }
+}
+
+impl Serialize for OutputHosts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
 }
 
 /// A part of the machine.
@@ -120,7 +155,7 @@ pub struct OutputLeftOut {
     pub why: String,
 }
 
-pub fn output(peers: &Peers) -> Output {
+pub fn output(peers: &Peers) -> Output<'_> {
     let fleet = &peers.fleet;
     let group = |group: &Group| OutputGroup {
         name: group.name.clone(),
@@ -141,7 +176,8 @@ pub fn output(peers: &Peers) -> Output {
         runs: fleet.hosts.iter().map(|host| 1 + host.earlier.len()).sum(),
         judged: peers.judged(),
         groups: peers.groups.iter().map(group).collect(),
-        hosts: (0..fleet.hosts.len()).map(|place| host(peers, place)).collect(),
+        hosts: OutputHosts(peers),
+        followed: peers.followed.iter().map(followed).collect(),
         findings: peers.findings.clone(),
         warnings: warnings(peers),
         left_out: fleet
@@ -156,10 +192,22 @@ fn difference(one: &Difference) -> OutputDifference {
     OutputDifference { label: one.label.clone(), here: one.here.clone(), peers: one.peers.clone() }
 }
 
+fn followed(one: &Followed) -> OutputFollowed {
+    OutputFollowed {
+        label: one.label.clone(),
+        value: one.value.clone(),
+        behind: one.having,
+        of_behind: one.apart,
+        others: one.beside,
+        of_others: one.others,
+        p: one.p,
+    }
+}
+
 fn host(peers: &Peers, place: usize) -> OutputHost {
     let (host, standing) = (&peers.fleet.hosts[place], &peers.standings[place]);
     let scores = standing.scores.iter().map(|score| OutputScore {
-        component: score.component.clone(),
+        component: score.component.to_string(),
         ratio: score.ratio,
         z: score.z,
         metrics: score.metrics,
@@ -176,7 +224,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         file: host.file.clone(),
         started: host.started.clone(),
         boot_id: host.boot_id.clone(),
-        labels: host.labels.clone(),
+        labels: host.labels.iter().map(|(label, value)| (label.to_string(), value.to_string())).collect(),
         group: peers.groups[standing.group].name.clone(),
         against: (standing.peers > 0).then(|| peers.groups[standing.against].name.clone()),
         peers: standing.peers,
@@ -191,6 +239,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
 /// What is to be said before any figure.
 fn warnings(peers: &Peers) -> Vec<String> {
     let mut all = of_the_fleet(peers);
+    all.extend(peers.followed.iter().map(|one| one.words("hosts that are behind")));
     if !peers.groups.is_empty() && peers.judged() == 0 {
         all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
     }
@@ -229,30 +278,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
         let why = why.trim_end_matches('.');
         all.push(format!("left out: {}; {first}{name}: {why}", counted(count, "result")));
     }
-    all.extend(shared_labels(peers));
     all
-}
-
-/// Labels that all hosts behind their peers have and most others have not.
-fn shared_labels(peers: &Peers) -> Vec<String> {
-    let hosts = || peers.fleet.hosts.iter().zip(&peers.standings);
-    let behind: Vec<_> = hosts().filter(|(_, standing)| standing.is_behind()).map(|(host, _)| host).collect();
-    let [first, _, ..] = behind.as_slice() else { return Vec::new() };
-    let others: Vec<_> =
-        hosts().filter(|(_, standing)| !standing.is_behind()).map(|(host, _)| host).collect();
-    let shared = first.labels.iter().filter_map(|(key, value)| {
-        let has = |labels: &BTreeMap<String, String>| labels.get(key) == Some(value);
-        let beside = others.iter().filter(|host| has(&host.labels)).count();
-        let tells = behind.iter().all(|host| has(&host.labels)) && beside * 2 < others.len();
-        tells.then(|| {
-            format!(
-                "all {} hosts behind their peers have the label {key}={value}; of {} others {beside}",
-                behind.len(),
-                others.len()
-            )
-        })
-    });
-    shared.collect()
 }
 
 /// The report. `all`: every host, and not only those that were flagged.
@@ -283,8 +309,20 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
         subtitle: format!("{behind} behind their peers"),
         checks,
         sections,
-        json: json::pretty(&output(peers))?,
+        json: String::new(),
     })
+}
+
+/// Of more hosts a page has no JSON in it, which would make it larger than a browser takes.
+const EMBEDDED: usize = 10_000;
+
+/// The report as a page, which holds its JSON.
+pub fn page(peers: &Peers, all: bool) -> anyhow::Result<Report> {
+    let json = match peers.fleet.hosts.len() {
+        ..=EMBEDDED => json::pretty(&output(peers))?,
+        _ => String::new(),
+    };
+    Ok(Report { json, ..report(peers, all)? })
 }
 
 fn column(title: &str, right: bool) -> Column {
@@ -400,7 +438,7 @@ fn hosts(peers: &Peers, all: bool) -> Option<Section> {
     let parts: BTreeSet<&str> = places
         .iter()
         .flat_map(|place| &peers.standings[*place].scores)
-        .map(|score| score.component.as_str())
+        .map(|score| &*score.component)
         .collect();
     let row = |place: &usize| {
         let (host, standing) = (&peers.fleet.hosts[*place], &peers.standings[*place]);
@@ -410,7 +448,7 @@ fn hosts(peers: &Peers, all: bool) -> Option<Section> {
             Cell::Number(standing.peers.to_string()),
         ];
         for part in &parts {
-            let score = standing.scores.iter().find(|score| score.component == *part);
+            let score = standing.scores.iter().find(|score| *score.component == **part);
             row.push(score.map_or(Cell::Empty, |score| {
                 let mark = if score.flagged { " !" } else { "" };
                 Cell::Number(format!("{}{mark}", percent(score.ratio)))

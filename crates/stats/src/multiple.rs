@@ -17,11 +17,17 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 /// expected share of false ones among all rejections at q. In the order given; a p that is not a
 /// number counts as 1.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    benjamini_hochberg_among(p, p.len())
+}
+
+/// The same of those p among so many tests that are not 1.
+pub fn benjamini_hochberg_among(p: &[f64], tests: usize) -> Vec<f64> {
     let order = rising(p);
+    let tests = tests.max(p.len()) as f64;
     let mut adjusted = vec![1.0; p.len()];
     let mut lowest = 1.0_f64;
     for (done, &index) in order.iter().enumerate().rev() {
-        lowest = lowest.min(p.len() as f64 / (done + 1) as f64 * clean(p[index]));
+        lowest = lowest.min(tests / (done + 1) as f64 * clean(p[index]));
         adjusted[index] = lowest;
     }
     adjusted
@@ -55,5 +61,7 @@ mod tests {
         near(&holm(&[f64::NAN, 0.2]), &[1.0, 0.4]);
         near(&holm(&[]), &[]);
         near(&benjamini_hochberg(&[f64::NAN]), &[1.0]);
+        let among = benjamini_hochberg(&[0.01, 0.004, 0.03, 1.0, 1.0, 1.0]);
+        near(&benjamini_hochberg_among(&[0.01, 0.004, 0.03], 6), &among[..3]);
     }
 }

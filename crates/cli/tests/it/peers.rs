@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use fastrand::Rng;
 use flate2::Compression;
@@ -19,8 +19,8 @@ use crate::golden::pretended;
 use crate::studies::is_a_first_screen;
 
 /// A fleet that is made of one run.
-struct Made {
-    folder: tempfile::TempDir,
+pub struct Made {
+    pub folder: tempfile::TempDir,
     /// The run without its last line, and that line.
     before: Vec<u8>,
     summary: Summary,
@@ -28,7 +28,7 @@ struct Made {
 }
 
 impl Made {
-    fn new() -> Made {
+    pub fn new() -> Made {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let run = pretended(7, &folder.path().join("made"), &[]);
         let bytes = crate::runs::unsealed(&run).into_bytes();
@@ -44,7 +44,7 @@ impl Made {
     }
 
     /// A host's summary, its memory bandwidth scaled.
-    fn host(&mut self, name: &str, started: &str, memory: f64) -> Summary {
+    pub fn host(&mut self, name: &str, started: &str, memory: f64) -> Summary {
         let mut own = self.summary.clone();
         (own.host, own.started) = (name.to_string(), started.to_string());
         own.boot_id = Some(format!("{name} {started}"));
@@ -58,12 +58,12 @@ impl Made {
         own
     }
 
-    fn bytes(&self, summary: &Summary) -> Vec<u8> {
+    pub fn bytes(&self, summary: &Summary) -> Vec<u8> {
         let line = serde_json::to_vec(&Record::Summary(Box::new(summary.clone()))).expect("JSON");
         [&self.before, line.as_slice(), b"\n"].concat()
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         fs::write(&path, bytes).expect("written");
@@ -380,4 +380,52 @@ fn results_of_spec_cpu_stand_beside_each_other_too() {
         .find(|one| one["key"] == "speccpu.505.mcf_r@free?tune=base#score" && one["headline"] == true);
     assert!((ratio.expect("a ratio")["ratio"].as_f64().expect("a number") - 0.9).abs() < 1e-6);
     assert!(compared["environment_differences"].to_string().contains("8 x 128 GB"));
+}
+
+/// Slow hosts of one rack: the screen, the page and the JSON say so, from one file of summaries,
+/// from a packed one and from a pipe.
+#[test]
+fn a_rack_that_the_slow_ones_share_is_named() {
+    let mut made = Made::new();
+    let mut lines = Vec::new();
+    for number in 0..24 {
+        let slow = if number % 8 == 7 { 0.6 } else { 1.0 };
+        let mut host = made.host(&format!("db{number:02}"), "2026-11-01T00:00:00Z", slow);
+        host.labels = [("rack".to_string(), format!("r{}", number % 8))].into();
+        lines.push(serde_json::to_string(&Record::Summary(Box::new(host))).expect("JSON"));
+    }
+    lines.insert(5, "not a summary".to_string());
+    let text = lines.join("\n") + "\n";
+    let told = "all 3 hosts that are behind have rack=r7; of 21 others none";
+    let file = made.put("fleet.ndjson", text.as_bytes());
+    let packed = made.put("fleet.ndjson.gz", &packed(text.as_bytes()));
+    let mut answers: Vec<Value> = Vec::new();
+    for path in [&file, &packed] {
+        let (code, output) = peers(&["--json"], &[path]);
+        assert_eq!(code, 0, "{}", String::from_utf8_lossy(&output.stderr));
+        answers.push(json(&output));
+    }
+    let mut piped = Command::new("sh");
+    piped.args(["-c", "cat \"$2\" | \"$1\" peers --json /dev/stdin", "sh", env!("CARGO_BIN_EXE_assay")]);
+    let output = piped.arg(&file).output().expect("sh runs");
+    answers.push(json(&output));
+    for found in &answers {
+        assert_eq!((found["hosts"].as_array().map(Vec::len), found["judged"].as_u64()), (Some(24), Some(24)));
+        assert_eq!(found["left_out"].as_array().map(Vec::len), Some(1), "{}", found["left_out"]);
+        let hosts = found["hosts"].as_array().expect("hosts").iter();
+        let names: Vec<&str> = hosts.filter_map(|host| host["host"].as_str()).collect();
+        assert!(names.is_sorted(), "in the order of the lines: {names:?}");
+        let followed = &found["followed"][0];
+        assert_eq!((followed["value"].as_str(), followed["behind"].as_u64()), (Some("r7"), Some(3)));
+        assert!(followed["p"].as_f64().is_some_and(|p| p < 0.01), "{followed}");
+        assert!(found["warnings"].to_string().contains(told), "{}", found["warnings"]);
+        let cause = found["findings"][0]["cause"].as_str().expect("a cause").to_lowercase();
+        assert!(cause.contains(told), "{cause}");
+    }
+    let (_, output) = peers(&[], &[&file]);
+    let text = String::from_utf8_lossy(&output.stdout).replace("\n", " ");
+    assert!(text.to_lowercase().contains("have rack=r7"), "{text}");
+    let page = made.folder.path().join("fleet.html");
+    peers(&["--out", &page.display().to_string()], &[&file]);
+    assert!(fs::read_to_string(page).expect("written").contains("label rack"));
 }

@@ -40,7 +40,7 @@ pub fn bands(mut fleet: Fleet, own: Result) -> Option<Bands> {
     let others: Vec<usize> = group.hosts.iter().copied().filter(|host| *host != place).collect();
     let limits = usual(&fleet, group);
     let mut columns: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for value in others.iter().flat_map(|host| &fleet.hosts[*host].values) {
+    for value in others.iter().flat_map(|host| fleet.hosts[*host].values.iter()) {
         columns.entry(value.metric).or_default().push(value.ln);
     }
     let ends = |metric: u32, values: &[f64]| match limits.is_empty() {

@@ -1,16 +1,18 @@
 //! What is said of a host that falls behind: how far, in what, how sure, what about it differs from
 //! its peers, and the command that shows it again.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use super::fleet::{Fleet, Host};
 use super::groups::{Difference, Group, differences};
+use super::guests::guests;
+use super::labels::{self, Followed};
 use super::outliers::{Flag, Standing};
 use super::{DRIFT, SLOW};
-use crate::rows::{BEATS, beats, is_guest};
+use diagnose::words::capital;
 use model::pattern::KeyParts;
 use model::{Effect, Fact, Finding, Severity, percent};
-use stats::unixbench::of_bench;
 
 /// Benchmarks, differences and own findings of a host that are told one by one.
 const SHOWN: usize = 5;
@@ -49,11 +51,17 @@ pub(super) fn findings(
     fleet: &Fleet,
     groups: &[Group],
     standings: &[Standing],
+    followed: &[Followed],
 ) -> (Vec<Finding>, Vec<Suspected>) {
     let mut found: Vec<(Severity, f64, Finding)> = Vec::new();
     let mut all_suspected = Vec::new();
-    for (host, standing) in fleet.hosts.iter().zip(standings) {
-        let (told, suspected) = slow(fleet, host, standing, groups, standings).unzip();
+    let companies: Vec<OnceCell<Vec<&str>>> = vec![OnceCell::new(); groups.len()];
+    for (place, standing) in standings.iter().enumerate() {
+        let company = || {
+            let healthy = || company(fleet, &groups[standing.against], standings);
+            companies[standing.against].get_or_init(healthy).join(" and ")
+        };
+        let (told, suspected) = slow(fleet, place, standing, groups, followed, &company).unzip();
         all_suspected.push(suspected.unwrap_or_default());
         if let Some((ratio, finding)) = told {
             found.push((finding.severity, ratio, finding));
@@ -69,47 +77,6 @@ pub(super) fn findings(
         (Reverse(a.0).cmp(&Reverse(b.0))).then(a.1.total_cmp(&b.1)).then(a.2.headline.cmp(&b.2.headline))
     });
     (found.into_iter().map(|(_, _, finding)| finding).collect(), all_suspected)
-}
-
-/// Guests that beat a machine of their processor's class, each with the one that it beats by the
-/// most.
-fn guests(fleet: &Fleet) -> Vec<Finding> {
-    let told = |host: &Host, label: &str| host.make_up.get(label).cloned();
-    let models = |guest: &Host, host: &Host| Some([told(guest, "cpu_model")?, told(host, "cpu_model")?]);
-    let (guests, hosts): (Vec<&Host>, Vec<&Host>) = fleet
-        .hosts
-        .iter()
-        .filter(|host| !host.pretended)
-        .partition(|host| is_guest(&|label| told(host, label)) == Some(true));
-    let against = |guest: &Host, host: &Host| {
-        let rows = guest.values.iter().filter_map(|own| {
-            let other = host.values.iter().find(|other| other.metric == own.metric)?;
-            let (ratio, least) =
-                ((own.ln - other.ln).exp(), (own.ln - own.half - other.ln - other.half).exp());
-            let key = fleet.metrics[own.metric as usize].key.as_str();
-            let bench = key.split('@').next().unwrap_or(key);
-            let test = of_bench(bench).filter(|_| key.contains("?copies=1#"));
-            let title = test.map_or_else(|| short(key), |test| test.title.to_string());
-            (least > BEATS).then(|| (title, key.to_string(), ratio))
-        });
-        let rows: Vec<(String, String, f64)> = rows.collect();
-        let rows_of = rows.iter().map(|(title, key, ratio)| (title.as_str(), key.as_str(), *ratio));
-        let most = rows.iter().map(|row| row.2).fold(0.0, f64::max);
-        Some((
-            most,
-            beats(
-                (&guest.name, told(guest, "kernel").as_deref()),
-                &host.name,
-                &models(guest, host)?,
-                rows_of,
-            )?,
-        ))
-    };
-    let found = guests.iter().filter_map(|guest| {
-        let all = hosts.iter().filter_map(|host| against(guest, host));
-        all.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, finding)| finding)
-    });
-    found.collect()
 }
 
 /// What differs about a host that is behind.
@@ -163,30 +130,33 @@ fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[Standing]) -> Vec
     let mut names: Vec<&str> = healthy.map(|place| fleet.hosts[*place].name.as_str()).collect();
     names.sort_unstable();
     names.truncate(2);
+    names.shrink_to_fit();
     names
 }
 
 fn slow(
     fleet: &Fleet,
-    host: &Host,
+    place: usize,
     standing: &Standing,
     groups: &[Group],
-    standings: &[Standing],
+    followed: &[Followed],
+    company: &dyn Fn() -> String,
 ) -> Option<((f64, Finding), Suspected)> {
+    let host = &fleet.hosts[place];
     let (group, against) = (groups.get(standing.group)?, groups.get(standing.against)?);
     let (part, alone) = (standing.worst(), standing.flags.first());
     // A part is worth more than a benchmark of it; a benchmark far below its part is named for
     // itself.
     let (what, ratio, z, peers, component) = match (part, alone) {
         (Some(part), alone) if alone.is_none_or(|flag| flag.ratio > part.ratio - 0.1) => {
-            (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())
+            (part.component.to_string(), part.ratio, part.z, standing.peers, part.component.to_string())
         }
         (_, Some(flag)) => {
             let metric = &fleet.metrics[flag.metric];
-            (in_words(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.clone())
+            (in_words(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.to_string())
         }
         (Some(part), None) => {
-            (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())
+            (part.component.to_string(), part.ratio, part.z, standing.peers, part.component.to_string())
         }
         (None, None) => return None,
     };
@@ -200,7 +170,11 @@ fn slow(
     let keys: Vec<String> =
         standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone()).collect();
     let suspected = Suspected::of(host, group, against, &component, &keys);
-    let cause = cause(host, group, against, &suspected, standing);
+    let mut cause = cause(host, group, against, &suspected, standing);
+    let shared: Vec<&Followed> = followed.iter().filter(|one| one.has(fleet, place)).collect();
+    for one in &shared {
+        cause.push_str(&format!(" {}: that is no chance.", capital(&one.words("hosts that are behind"))));
+    }
     let whose = format!("group {}", against.name);
     let mut facts = vec![
         Fact::new(
@@ -226,6 +200,7 @@ fn slow(
         )
     };
     facts.extend(suspected.likely.iter().chain(&suspected.other).take(SHOWN).map(differing));
+    facts.extend(shared.into_iter().map(label_fact));
     let own = host.findings.iter().take(SHOWN);
     facts.extend(
         own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
@@ -234,7 +209,7 @@ fn slow(
         let before: Vec<String> = standing.history.iter().take(SHOWN).map(|ratio| percent(*ratio)).collect();
         facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
     }
-    let company = company(fleet, against, standings);
+    let company = company();
     let finding = Finding {
         rule: SLOW.to_string(),
         severity,
@@ -249,7 +224,7 @@ fn slow(
         advice: match company.is_empty() {
             true => String::new(),
             false => {
-                format!("Measure it in turns with {}, which are as they should be.", company.join(" and "))
+                format!("Measure it in turns with {company}, which are as they should be.")
             }
         },
         series: keys,
@@ -309,13 +284,21 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
     words
 }
 
+fn label_fact(one: &Followed) -> Fact {
+    Fact::new(
+        format!("label {}", one.label),
+        format!("{}: {} of {}, others {} of {}", one.value, one.having, one.apart, one.beside, one.others),
+        format!("Fisher's exact test, p {:.1e} over all labels", one.p),
+    )
+}
+
 fn fact(fleet: &Fleet, flag: &Flag) -> Fact {
     let key = fleet.metrics[flag.metric].key.clone();
     Fact::new(short(&key), format!("{} of {} peers, z {:.1}", percent(flag.ratio), flag.peers, flag.z), key)
 }
 
 /// A key without the words that all have.
-fn short(key: &str) -> String {
+pub(super) fn short(key: &str) -> String {
     let key = key.split('#').next().unwrap_or(key);
     key.replace("@one-cpu", "").replace("@free", "")
 }
@@ -375,6 +358,9 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
     });
     let mut facts: Vec<Fact> = facts.collect();
     facts.push(Fact::new("hosts", format!("{} and {}", group.hosts.len(), against.hosts.len()), "make-up"));
+    let shared = labels::followed(fleet, &group.hosts, &against.hosts);
+    facts.extend(shared.iter().map(label_fact));
+    let shared = shared.iter().map(|one| format!(" {}.", capital(&one.words("of its hosts"))));
     let file = fleet.hosts.get(*group.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
     let other = fleet.hosts.get(*against.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
     let shell = diagnose::words::shell;
@@ -387,8 +373,9 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
             against.name
         ),
         cause: format!(
-            "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.",
-            groups[place].name
+            "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.{}",
+            groups[place].name,
+            shared.collect::<String>()
         ),
         facts,
         confirm: format!("assay compare {} {}", shell(&other), shell(&file)),

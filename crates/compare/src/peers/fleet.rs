@@ -1,8 +1,10 @@
-//! Results of many hosts, kept small: names of series stand once, of each series a host has three
-//! numbers.
+//! Results of many hosts: of each the newest counts, and one machine counts once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use super::kept::{Shared, Value, Values, Words};
 use crate::{Arm, component_of};
 use model::{Better, Severity, Summary, SummaryFinding};
 use stats::estimate::interval_of_median;
@@ -48,7 +50,7 @@ pub struct Metric {
     pub key: String,
     pub unit: String,
     /// The part of the machine that it is about.
-    pub component: String,
+    pub component: Arc<str>,
     /// Whether more is better.
     pub higher: bool,
 }
@@ -63,12 +65,11 @@ pub struct Host {
     pub boot_id: Option<String>,
     pub pretended: bool,
     pub imported: bool,
-    pub make_up: BTreeMap<String, String>,
+    pub make_up: Words,
     /// What its owner calls it by; no part of the make-up.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Words,
     pub findings: Vec<SummaryFinding>,
-    /// By metric: logarithms, turned so that more is better.
-    pub(super) values: Vec<Value>,
+    pub(super) values: Values,
     /// Older results of the same host, the newest first.
     pub earlier: Vec<Earlier>,
 }
@@ -78,18 +79,7 @@ pub struct Host {
 pub struct Earlier {
     pub file: String,
     pub started: String,
-    pub(super) values: Vec<Value>,
-}
-
-/// A value as a logarithm, with the better end of its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Value {
-    pub metric: u32,
-    pub ln: f64,
-    /// The better end of its 95 % interval; the value itself where it has none.
-    pub best: f64,
-    /// Half-width of the interval, as a share; 0 where it has none.
-    pub half: f64,
+    pub(super) values: Values,
 }
 
 /// Results of many hosts.
@@ -105,6 +95,7 @@ pub struct Fleet {
     pub cut: usize,
     places: HashMap<String, u32>,
     known: HashMap<String, usize>,
+    shared: Shared,
 }
 
 /// The better side by the unit, where an old summary does not tell; `None` of what could be either.
@@ -119,7 +110,7 @@ pub(crate) fn better_of(unit: &str) -> Option<Better> {
 impl Fleet {
     /// A host's value of a metric, in its unit; both by their places.
     pub fn value(&self, host: usize, metric: usize) -> Option<f64> {
-        let own = self.hosts.get(host)?.values.iter().find(|value| value.metric as usize == metric)?;
+        let own = self.hosts.get(host)?.values.of(u32::try_from(metric).ok()?)?;
         Some(if self.metrics.get(metric)?.higher { own.ln } else { -own.ln }.exp())
     }
 
@@ -152,12 +143,16 @@ impl Fleet {
             };
             return self.left_out.push((file, why));
         }
+        let values = self.shared.values(values);
         self.cut += usize::from(left_out > 0);
-        let make_up: BTreeMap<String, String> = make_up.into_iter().collect();
+        let (make_up, labels) = (self.shared.words(make_up), self.shared.words(labels));
         // Hosts of one name need not be one machine: half the world is called localhost.
-        let told = |label: &str| make_up.get(label).map_or("", String::as_str);
+        let told = |label: &str| make_up.get(label).unwrap_or_default();
         let identity =
             format!("{host}\n{}\n{}\n{}\n{pretended}", told("cpu_model"), told("packages"), told("suite"));
+        let mut findings = findings;
+        findings.retain(|finding| finding.severity > Severity::Note);
+        findings.shrink_to_fit();
         let found = Host {
             name: host,
             file,
@@ -166,7 +161,7 @@ impl Fleet {
             boot_id,
             pretended,
             imported,
-            findings: findings.into_iter().filter(|finding| finding.severity > Severity::Note).collect(),
+            findings,
             make_up,
             labels,
             values,
@@ -199,19 +194,25 @@ impl Fleet {
         let mut newest_first: Vec<usize> = (0..self.hosts.len()).collect();
         let age = |place: &usize| (&self.hosts[*place].started, &self.hosts[*place].file);
         newest_first.sort_by(|one, other| age(other).cmp(&age(one)));
-        let mut seen: HashMap<String, &str> = HashMap::new();
+        let mut boots: HashMap<&str, &str> = HashMap::new();
+        // By a checksum of their numbers: what has the same one need not be the same.
+        let mut numbers: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut doubles: BTreeMap<usize, String> = BTreeMap::new();
         for place in newest_first {
             let host = &self.hosts[place];
-            let numbers = host.values.iter().map(|value| (value.metric, value.ln.to_bits()));
-            let numbers = format!("{:?}", numbers.collect::<Vec<_>>());
+            let mut sum = DefaultHasher::new();
+            host.values.bits().for_each(|bits| bits.hash(&mut sum));
+            let alike = numbers.entry(sum.finish()).or_default();
+            let twin =
+                alike.iter().map(|other| &self.hosts[*other]).find(|other| other.values.same(&host.values));
             // Invented runs tell the boot of the machine that invented them.
-            let boot = host.boot_id.clone().filter(|boot| !boot.is_empty() && !host.pretended);
-            let why = match (boot.as_ref().and_then(|boot| seen.get(boot)), seen.get(&numbers)) {
+            let boot = host.boot_id.as_deref().filter(|boot| !boot.is_empty() && !host.pretended);
+            let why = match (boot.and_then(|boot| boots.get(boot)), twin) {
                 (Some(other), _) => format!("it ran in one boot with {other}"),
-                (None, Some(other)) => format!("it holds the very same numbers as {other}"),
+                (None, Some(other)) => format!("it holds the very same numbers as {}", other.name),
                 (None, None) => {
-                    seen.extend(boot.into_iter().chain([numbers]).map(|mark| (mark, host.name.as_str())));
+                    alike.push(place);
+                    boots.extend(boot.map(|boot| (boot, host.name.as_str())));
                     continue;
                 }
             };
@@ -241,6 +242,9 @@ impl Fleet {
                     let place = self.metrics.len() as u32;
                     let bench = one.key.split('@').next().unwrap_or_default();
                     let component = component_of(bench, &one.unit);
+                    let known = self.metrics.iter().find(|metric| *metric.component == *component);
+                    let component =
+                        known.map_or_else(|| component.into(), |known| Arc::clone(&known.component));
                     let (key, unit) = (one.key.clone(), one.unit.clone());
                     self.places.insert(key.clone(), place);
                     self.metrics.push(Metric { key, unit, component, higher });
@@ -262,8 +266,6 @@ impl Fleet {
                 half: ends.map_or(0.0, |[a, b]| (a - b).abs() / 2.0),
             });
         }
-        values.sort_unstable_by_key(|value| value.metric);
-        values.dedup_by_key(|value| value.metric);
         values
     }
 }

@@ -94,7 +94,7 @@ impl Group {
 type Key = Vec<Option<String>>;
 
 fn key(host: &Host) -> Key {
-    let mut key: Key = FORMING.iter().map(|label| host.make_up.get(*label).cloned()).collect();
+    let mut key: Key = FORMING.iter().map(|label| host.make_up.get(label).map(str::to_string)).collect();
     // Invented, imported and measured numbers never stand side by side.
     key.push(Some(format!("{}{}", host.pretended, host.imported)));
     key
@@ -176,7 +176,7 @@ fn group(key: &Key, places: Vec<usize>, hosts: &[Host]) -> Group {
         make_up.push((MEMORY.to_string(), gib.clone()));
     }
     let silent =
-        |label: &str| places.iter().filter(|place| !hosts[**place].make_up.contains_key(label)).count();
+        |label: &str| places.iter().filter(|place| hosts[**place].make_up.get(label).is_none()).count();
     let untold =
         make_up.iter().map(|(label, _)| (label.clone(), silent(label))).filter(|(_, count)| *count > 0);
     let untold = untold.collect();
@@ -186,7 +186,7 @@ fn group(key: &Key, places: Vec<usize>, hosts: &[Host]) -> Group {
 /// The value of each label that most hosts which tell it have; of memory sizes the middle one.
 fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
-    for (label, value) in places.iter().flat_map(|place| &hosts[*place].make_up) {
+    for (label, value) in places.iter().flat_map(|place| hosts[*place].make_up.iter()) {
         *counts.entry(label).or_default().entry(value).or_default() += 1;
     }
     let mut usual = BTreeMap::new();
@@ -232,14 +232,14 @@ const IDLE_TALK: [&str; 7] = ["profile", "assay", "tested", "ran", "storage", "a
 pub(super) fn differences(host: &Host, usual: &BTreeMap<String, String>) -> Vec<Difference> {
     let mut found = Vec::new();
     for (label, peers) in usual.iter().filter(|(label, _)| !IDLE_TALK.contains(&label.as_str())) {
-        let Some(here) = host.make_up.get(label).filter(|here| *here != peers) else { continue };
+        let Some(here) = host.make_up.get(label).filter(|here| here != peers) else { continue };
         let scatters = NUMBERS.contains(&label.as_str());
         let near = match (number(here), number(peers)) {
             (Some(a), Some(b)) if scatters => (a - b).abs() <= SCATTER * a.abs().max(b.abs()),
             _ => false,
         };
         if !near {
-            found.push(Difference { label: label.clone(), here: here.clone(), peers: peers.clone() });
+            found.push(Difference { label: label.clone(), here: here.to_string(), peers: peers.clone() });
         }
     }
     found

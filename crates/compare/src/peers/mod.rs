@@ -9,6 +9,9 @@ mod bands;
 mod findings;
 pub mod fleet;
 mod groups;
+mod guests;
+mod kept;
+mod labels;
 mod outliers;
 #[cfg(test)]
 mod tests;
@@ -17,9 +20,11 @@ pub use bands::{Band, Bands, bands};
 pub use findings::Suspected;
 pub use fleet::{Fleet, Host, Metric, Result, Series};
 pub use groups::{Difference, Group, LEAST_HOSTS, Near};
+pub use kept::Words;
+pub use labels::Followed;
 pub use outliers::{Flag, Score, Standing, limit};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Finding;
 
@@ -43,6 +48,12 @@ pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
          6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000), the 1e-4 quantiles of z for so few hosts. Single benchmarks are \
          many, so that their false discovery rate over all hosts and benchmarks of the group must be below 1 %, too \
          (Benjamini and Hochberg, on z brought to the normal scale by its limit). z is over 1.4826 MAD of the group.",
+    ),
+    (
+        "When it names a label",
+        "Labels (--label rack=r7) make no group. Where hosts that are behind share one that fewer than half of the others in their \
+         groups have, it is said unless chance may have done it: Fisher's exact test, one-sided, p times the number of labels \
+         with values that two hosts or more have must be at most 1 %.",
     ),
 ];
 
@@ -71,6 +82,8 @@ pub struct Peers {
     pub standings: Vec<Standing>,
     /// For each host of the fleet; empty of those that are not behind.
     pub suspected: Vec<Suspected>,
+    /// Labels that hosts which are behind share and others mostly do not, the surest first.
+    pub followed: Vec<Followed>,
     /// The slowest first.
     pub findings: Vec<Finding>,
 }
@@ -103,6 +116,18 @@ pub fn judge(fleet: Fleet) -> Peers {
     let fleet = fleet.without_doubles();
     let groups = groups::groups(&fleet.hosts);
     let standings = outliers::standings(&fleet, &groups);
-    let (findings, suspected) = findings::findings(&fleet, &groups, &standings);
-    Peers { fleet, groups, standings, suspected, findings }
+    let followed = followed(&fleet, &standings);
+    let (findings, suspected) = findings::findings(&fleet, &groups, &standings, &followed);
+    Peers { fleet, groups, standings, suspected, followed, findings }
+}
+
+/// The labels that hosts which are behind follow, among the groups in which any is.
+fn followed(fleet: &Fleet, standings: &[Standing]) -> Vec<Followed> {
+    let is_behind = |place: &usize| standings[*place].is_behind();
+    let concerned: BTreeSet<usize> =
+        standings.iter().filter(|standing| standing.is_behind()).map(|standing| standing.against).collect();
+    let judged = (0..standings.len())
+        .filter(|place| standings[*place].peers > 0 && concerned.contains(&standings[*place].against));
+    let (behind, others): (Vec<usize>, Vec<usize>) = judged.partition(is_behind);
+    labels::followed(fleet, &behind, &others)
 }

@@ -2,11 +2,13 @@
 //! how few hosts there are, a margin in the units that matter, and for the many single benchmarks a
 //! false discovery rate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::fleet::{Fleet, Value};
+use super::fleet::Fleet;
 use super::groups::{Group, LEAST_HOSTS};
-use stats::multiple::benjamini_hochberg;
+use super::kept::{Value, Values};
+use stats::multiple::benjamini_hochberg_among;
 use stats::order::{MAD_TO_SIGMA, mad, median};
 use stats::tails::normal_two_sided;
 
@@ -48,7 +50,7 @@ pub fn limit(hosts: usize) -> Option<f64> {
 /// Where a host stands in one part of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    pub component: String,
+    pub component: Arc<str>,
     /// Over its peers' median, turned so that below 1 is worse.
     pub ratio: f64,
     pub z: f64,
@@ -131,24 +133,24 @@ impl Level {
 /// What a group's members come to.
 struct Baseline {
     metrics: BTreeMap<u32, Level>,
-    parts: BTreeMap<String, Level>,
+    parts: BTreeMap<Arc<str>, Level>,
 }
 
 /// Distances of a host from its peers: by metric, then the median of each part (with its better
 /// end).
 struct Distances {
     metrics: Vec<(Value, f64, Level)>,
-    parts: BTreeMap<String, (f64, f64, f64, usize)>,
+    parts: BTreeMap<Arc<str>, (f64, f64, f64, usize)>,
 }
 
-fn distances(fleet: &Fleet, values: &[Value], metrics: &BTreeMap<u32, Level>) -> Distances {
+fn distances(fleet: &Fleet, values: &Values, metrics: &BTreeMap<u32, Level>) -> Distances {
     let mut of_metrics = Vec::new();
-    let mut parts: BTreeMap<&str, Vec<[f64; 3]>> = BTreeMap::new();
-    for value in values {
+    let mut parts: BTreeMap<&Arc<str>, Vec<[f64; 3]>> = BTreeMap::new();
+    for value in values.iter() {
         let Some(level) = metrics.get(&value.metric) else { continue };
         let distance = value.ln - level.centre;
-        of_metrics.push((*value, distance, *level));
-        let part = fleet.metrics[value.metric as usize].component.as_str();
+        of_metrics.push((value, distance, *level));
+        let part = &fleet.metrics[value.metric as usize].component;
         parts.entry(part).or_default().push([distance, value.best - level.centre, value.half]);
     }
     let parts = parts.into_iter().filter_map(|(part, all)| {
@@ -156,7 +158,7 @@ fn distances(fleet: &Fleet, values: &[Value], metrics: &BTreeMap<u32, Level>) ->
         // What single intervals leave open averages out over a part's benchmarks.
         let half = column(2)? / (all.len() as f64).sqrt();
         Some((
-            part.to_string(),
+            Arc::clone(part),
             (column(0)?, column(0)? + half.min(column(1)? - column(0)?), half, all.len()),
         ))
     });
@@ -165,19 +167,25 @@ fn distances(fleet: &Fleet, values: &[Value], metrics: &BTreeMap<u32, Level>) ->
 
 impl Baseline {
     fn of(fleet: &Fleet, group: &Group) -> Baseline {
-        let mut columns: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-        for value in group.hosts.iter().flat_map(|place| &fleet.hosts[*place].values) {
-            let column = columns.entry(value.metric).or_default();
-            column.0.push(value.ln);
-            column.1.push(value.half);
-        }
         // A benchmark that few of the group have says nothing of the others.
         let enough = |values: &[f64]| 2 * values.len() >= group.hosts.len();
-        let level = |(metric, (values, halves)): (u32, (Vec<f64>, Vec<f64>))| {
-            Some((metric, Level::of(&values, &halves).filter(|_| enough(&values))?))
-        };
-        let metrics: BTreeMap<u32, Level> = columns.into_iter().filter_map(level).collect();
-        let mut parts: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        let mut metrics: BTreeMap<u32, Level> = BTreeMap::new();
+        let all = metrics_of(fleet, group);
+        for some in all.chunks(AT_ONCE) {
+            let [Some(first), Some(last)] = [some.first(), some.last()] else { continue };
+            let mut columns: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+            for value in
+                group.hosts.iter().flat_map(|place| fleet.hosts[*place].values.between(*first, *last + 1))
+            {
+                let column = columns.entry(value.metric).or_default();
+                column.0.push(value.ln);
+                column.1.push(value.half);
+            }
+            metrics.extend(columns.into_iter().filter_map(|(metric, (values, halves))| {
+                Some((metric, Level::of(&values, &halves).filter(|_| enough(&values))?))
+            }));
+        }
+        let mut parts: BTreeMap<Arc<str>, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for place in &group.hosts {
             for (part, (distance, _, half, _)) in
                 distances(fleet, &fleet.hosts[*place].values, &metrics).parts
@@ -192,6 +200,17 @@ impl Baseline {
             .filter_map(|(part, (values, halves))| Some((part, Level::of(&values, &halves)?)));
         Baseline { parts: parts.collect(), metrics }
     }
+}
+
+/// Metrics whose values are in memory once more at a time: a group is large, and has hundreds.
+const AT_ONCE: usize = 32;
+
+/// The metrics that any host of a group has.
+fn metrics_of(fleet: &Fleet, group: &Group) -> Vec<u32> {
+    let lists: BTreeSet<&Arc<[u32]>> =
+        group.hosts.iter().map(|place| fleet.hosts[*place].values.metrics()).collect();
+    let all: BTreeSet<u32> = lists.into_iter().flat_map(|list| list.iter().copied()).collect();
+    all.into_iter().collect()
 }
 
 /// The ends of what is usual of each metric in a group, as logarithms turned so that more is
@@ -293,12 +312,10 @@ fn stand(
 
 fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
     // z of few hosts has long tails: brought to the scale on which its limit is the normal
-    // quantile. Of benchmarks that are not worse by the margin p counts as 1: they are never
-    // flagged, but were looked at.
+    // quantile. Benchmarks that are not worse by the margin are never flagged, but were looked at.
     let scaled = |one: &Candidate| one.flag.z * NORMAL_LIMIT / one.limit;
-    let mut p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(scaled(one)) / 2.0).collect();
-    p.resize(tests.max(p.len()), 1.0);
-    let adjusted = benjamini_hochberg(&p);
+    let p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(scaled(one)) / 2.0).collect();
+    let adjusted = benjamini_hochberg_among(&p, tests);
     for (one, q) in candidates.into_iter().zip(adjusted) {
         if one.flag.z < -one.limit && q <= FALSE_DISCOVERIES {
             standings[one.host].flags.push(one.flag);

@@ -193,7 +193,7 @@ fn labels_and_cut_summaries_are_kept_apart_from_the_make_up() {
     }
     let peers = fleet(results);
     assert_eq!((peers.groups.len(), peers.fleet.cut), (1, 1));
-    assert_eq!(peers.fleet.hosts[3].labels["rack"], "r3");
+    assert_eq!(peers.fleet.hosts[3].labels.get("rack"), Some("r3"));
 }
 
 #[test]
@@ -341,4 +341,58 @@ fn bands_agree_with_who_is_behind() {
     assert_eq!((few.0, few.1), (4, false));
     let other = Result { make_up: make_up(&[("cpu_model", "EPYC 7452")]), ..own(1.0, &mut rng) };
     assert_eq!(band_of(&hosts, &other, read), None);
+}
+
+/// Healthy hosts in ten racks and four slow ones; `rack` says in which those are.
+fn labelled(hosts: usize, rack: impl Fn(usize) -> usize) -> Peers {
+    let mut results = healthy(hosts, 13);
+    for (number, result) in results.iter_mut().enumerate() {
+        result.labels = [("rack".to_string(), format!("r{}", number % 10))].into();
+    }
+    let mut rng = Rng::with_seed(4);
+    for at in 0..4 {
+        let mut slow = host(900 + at, &mut rng, ("memory.bandwidth", 0.8));
+        slow.labels = [("rack".to_string(), format!("r{}", rack(at)))].into();
+        results.push(slow);
+    }
+    fleet(results)
+}
+
+#[test]
+fn a_label_that_the_slow_ones_share_is_said_where_it_is_no_chance() {
+    let peers = labelled(60, |_| 7);
+    let [one] = peers.followed.as_slice() else { panic!("{:?}", peers.followed) };
+    assert_eq!((one.having, one.apart, one.beside, one.others), (4, 4, 6, 60));
+    let told = "All 4 hosts that are behind have rack=r7; of 60 others 6";
+    let found = slow(&peers);
+    assert_eq!(found.len(), 4);
+    for finding in found {
+        assert!(finding.cause.contains(told), "{}", finding.cause);
+        assert!(finding.facts.iter().any(|fact| fact.label == "label rack"), "{:?}", finding.facts);
+    }
+    // Three of four, then one each.
+    let peers = labelled(60, |at| if at == 0 { 1 } else { 7 });
+    assert!(peers.followed.iter().all(|one| one.having == 3 && one.value == "r7"), "{:?}", peers.followed);
+    assert!(slow(&peers).iter().all(|one| !one.cause.contains("rack=r1")));
+    assert_eq!(labelled(60, |at| at).followed, []);
+}
+
+/// What has nothing to do with any label seems to follow one no more often than is stated.
+#[test]
+fn chance_hardly_ever_looks_like_a_label() {
+    let mut rng = Rng::with_seed(6);
+    let mut results = healthy(100, 14);
+    for result in &mut results {
+        let labels = [("rack", rng.usize(..10)), ("row", rng.usize(..3)), ("batch", rng.usize(..25))];
+        result.labels = labels.map(|(label, at)| (label.to_string(), at.to_string())).into();
+    }
+    let fleet = fleet(results).fleet;
+    let mut claims = 0;
+    for trial in 0..2000 {
+        let mut places: Vec<usize> = (0..100).collect();
+        rng.shuffle(&mut places);
+        let (apart, others) = places.split_at(2 + trial % 9);
+        claims += usize::from(!labels::followed(&fleet, apart, others).is_empty());
+    }
+    assert!(claims as f64 <= 2000.0 * labels::CHANCE, "{claims}");
 }

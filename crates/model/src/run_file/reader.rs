@@ -93,11 +93,11 @@ fn last_line(tail: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads a run from bytes that may be gzip-compressed.
-pub fn unpack(reader: impl Read) -> anyhow::Result<Run> {
+pub fn unpack(reader: impl Read + Send) -> anyhow::Result<Run> {
     unpack_within(reader, &Limits::default())
 }
 
-fn unpack_within(reader: impl Read, limits: &Limits) -> anyhow::Result<Run> {
+fn unpack_within(reader: impl Read + Send, limits: &Limits) -> anyhow::Result<Run> {
     parse_within(unpacked(reader, limits).context("cannot read it")?, limits)
 }
 

@@ -1,14 +1,13 @@
 //! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing
 //! grows without bound.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
@@ -136,9 +135,12 @@ impl Exceeded {
 }
 
 /// What a file holds, unpacked where it is gzip, within the limits.
-pub fn unpacked<'r>(reader: impl Read + 'r, limits: &Limits) -> io::Result<Box<dyn BufRead + 'r>> {
-    let taken = Rc::new(Cell::new(0));
-    let mut reader = BufReader::new(Counted { inner: reader, taken: Rc::clone(&taken) });
+pub fn unpacked<'r>(
+    reader: impl Read + Send + 'r,
+    limits: &Limits,
+) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+    let taken = Arc::new(AtomicU64::new(0));
+    let mut reader = BufReader::new(Counted { inner: reader, taken: Arc::clone(&taken) });
     let mut first = Vec::new();
     reader.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
     let packed = first == GZIP;
@@ -161,20 +163,20 @@ pub fn unpacked<'r>(reader: impl Read + 'r, limits: &Limits) -> io::Result<Box<d
 
 struct Counted<R> {
     inner: R,
-    taken: Rc<Cell<u64>>,
+    taken: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
-        self.taken.set(self.taken.get() + length as u64);
+        self.taken.fetch_add(length as u64, Ordering::Relaxed);
         Ok(length)
     }
 }
 
 struct Bounds {
     given: u64,
-    taken: Rc<Cell<u64>>,
+    taken: Arc<AtomicU64>,
     packed: bool,
     size: u64,
     expansion: u64,
@@ -191,7 +193,7 @@ impl<R: Read> Read for Bounded<R> {
         let length = self.inner.read(buffer)?;
         let bounds = &mut self.bounds;
         bounds.given += length as u64;
-        let (given, taken) = (bounds.given, bounds.taken.get());
+        let (given, taken) = (bounds.given, bounds.taken.load(Ordering::Relaxed));
         if bounds.packed && given > bounds.from && given / bounds.expansion > taken {
             return Err(io::Error::other(Exceeded(format!(
                 "its first {} unpack to more than {} times as much, which no result does: it is damaged, or made to fill \

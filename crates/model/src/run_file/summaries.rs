@@ -27,8 +27,11 @@ pub const SUMMARY: &[u8] = b"{\"summary\":";
 /// A line is no longer, in bytes; most have at most 64 KiB.
 pub const LONGEST_SUMMARY: usize = 4 << 20;
 
-/// No file has more lines: a fleet of this size is read in parts.
-const MOST: usize = 100_000;
+/// No file has more lines, of which some hundred bytes to some thousand are kept each.
+const MOST: usize = 4_000_000;
+
+/// Summaries of one file that are in memory at once.
+const MOST_AT_ONCE: usize = 100_000;
 
 /// What tells whether a summary can be understood.
 #[derive(Deserialize)]
@@ -46,6 +49,12 @@ pub struct Schema {
 pub fn summary_line(line: &[u8]) -> anyhow::Result<SummaryLine> {
     let mut line = line.to_vec();
     let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
+    // Lines are many, and nearly all are whole and of this version.
+    if let Ok(found) = serde_json::from_slice::<SummaryLine>(line)
+        && found.summary.schema <= RUN_FILE_SCHEMA
+    {
+        return Ok(found);
+    }
     let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
     let schema = begun.summary.schema.context("its summary has no schema")?;
     ensure!(
@@ -55,24 +64,66 @@ pub fn summary_line(line: &[u8]) -> anyhow::Result<SummaryLine> {
     serde_json::from_slice(line).context("its summary cannot be understood")
 }
 
-/// The summaries in a file of such lines, each with its number. A line that holds none says why.
-pub fn summaries(mut text: impl BufRead) -> anyhow::Result<Vec<(usize, anyhow::Result<SummaryLine>)>> {
+/// The lines of a file of summaries, each with its number; blank ones are passed by. After an error
+/// there is none.
+pub struct SummaryLines<R> {
+    text: R,
+    number: usize,
+    ended: bool,
+}
+
+impl<R: BufRead> SummaryLines<R> {
+    pub fn new(text: R) -> SummaryLines<R> {
+        SummaryLines { text, number: 0, ended: false }
+    }
+
+    fn line(&mut self) -> anyhow::Result<Option<(usize, Vec<u8>)>> {
+        loop {
+            self.number += 1;
+            let mut line = Vec::new();
+            let length = self
+                .text
+                .by_ref()
+                .take(LONGEST_SUMMARY as u64)
+                .read_until(b'\n', &mut line)
+                .context("cannot read it")?;
+            if length == 0 {
+                return Ok(None);
+            }
+            ensure!(
+                length < LONGEST_SUMMARY,
+                "its line {} has more than {} KiB",
+                self.number,
+                LONGEST_SUMMARY >> 10
+            );
+            ensure!(self.number <= MOST, "it has more than {MOST} lines; read it in parts");
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some((self.number, line)));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for SummaryLines<R> {
+    type Item = anyhow::Result<(usize, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let line = self.line().transpose();
+        self.ended = !matches!(line, Some(Ok(_)));
+        line
+    }
+}
+
+/// All summaries in a file of such lines, each with its number. A line that holds none says why.
+pub fn summaries(text: impl BufRead) -> anyhow::Result<Vec<(usize, anyhow::Result<SummaryLine>)>> {
     let mut found = Vec::new();
-    for number in 1.. {
-        let mut line = Vec::new();
-        let length = text
-            .by_ref()
-            .take(LONGEST_SUMMARY as u64)
-            .read_until(b'\n', &mut line)
-            .context("cannot read it")?;
-        if length == 0 {
-            break;
-        }
-        ensure!(length < LONGEST_SUMMARY, "its line {number} has more than {} KiB", LONGEST_SUMMARY >> 10);
-        ensure!(number <= MOST, "it has more than {MOST} lines; read it in parts");
-        if !line.trim_ascii().is_empty() {
-            found.push((number, summary_line(line.trim_ascii())));
-        }
+    for line in SummaryLines::new(text) {
+        let (number, line) = line?;
+        ensure!(number <= MOST_AT_ONCE, "it has more than {MOST_AT_ONCE} lines; read it in parts");
+        found.push((number, summary_line(line.trim_ascii())));
     }
     Ok(found)
 }

@@ -53,6 +53,9 @@ pub fn screen(peers: &Peers) -> Screen {
         (0, _) => vec![format!("{alike} were compared with hosts of the same make; none is behind.")],
         _ => vec![format!("{}. {alike} are alike.", listed(&names))],
     };
+    if let Some(one) = peers.followed.first() {
+        sentences.push(format!("{}.", capital(&one.words("hosts that are behind"))));
+    }
     if !unjudged.is_empty() && peers.judged() > 0 {
         sentences
             .push(format!("Not judged: {} (makes of fewer than {LEAST_HOSTS} hosts).", listed(&unjudged)));
