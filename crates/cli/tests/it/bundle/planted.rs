@@ -75,6 +75,9 @@ const PLANTED: [&str; 60] = [
     "量子quux主机",
 ];
 
+/// Parts of them that no text of ours has.
+const PARTS: [&str; 8] = ["quux", "ledger", "marguerite", "duvalier", "zurich", "bahnhof", "hunter2", "svc_"];
+
 /// Puts texts into a line wherever it can still be read and says them.
 struct Planter {
     next: usize,
@@ -274,7 +277,7 @@ fn sixty_planted_strings_appear_nowhere() {
     for (name, bytes) in unpacked(&out) {
         let exact = String::from_utf8_lossy(&bytes).into_owned();
         let text = exact.to_lowercase();
-        for secret in PLANTED {
+        for secret in PLANTED.iter().chain(&PARTS) {
             for form in forms(secret) {
                 let at = text.find(&form);
                 let around = at.map(|at| text.get(at.saturating_sub(60)..at + 60).unwrap_or("…").to_string());
