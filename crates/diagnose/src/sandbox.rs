@@ -62,7 +62,7 @@ const RESTRICTED: Rule = Rule {
              it counts), or where the user namespace is not the first one. What a filter refuses cannot be read: the facts \
              name what the default profile of containerd and Docker refuses. No verdict changes.",
     calm: "no container that refuses calls",
-    looked_at: "capabilities, seccomp",
+    looked_at: "CapEff, Seccomp",
     source: file!(),
     check: restricted,
 };

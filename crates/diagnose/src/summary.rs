@@ -89,6 +89,7 @@ impl Diagnosis {
         let speeds = machine.dimms.iter().filter_map(|dimm| dimm.configured_mts.filter(|mts| *mts > 0));
         add("memory_mts", numbers(speeds.map(|mts| mts.to_string()).collect()));
         add("bios", machine.dmi.bios_version.clone());
+        add("container", machine.container.as_ref().map(|own| own.kind.word().to_string()));
         add("governor", names(&machine.frequency.governors));
         add("energy_preference", names(&machine.frequency.energy_preferences));
         add("highest_frequency", mhz(machine.frequency.max_khz));
@@ -98,7 +99,6 @@ impl Diagnosis {
         add("numa_balancing", on_off(machine.memory.numa_balancing));
         add("preemption", machine.kernel.preemption.clone());
         add("clock_source", machine.clock.current.clone());
-        add("container", machine.container.as_ref().map(|own| own.kind.word().to_string()));
         let mitigations = &machine.kernel.mitigations;
         mitigations.iter().for_each(|(name, state)| add(&format!("mitigation_{name}"), Some(state.clone())));
         let clock = self.series.iter().find(|judged| {
