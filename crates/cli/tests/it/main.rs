@@ -11,6 +11,7 @@ mod corpus;
 mod disk;
 mod explain;
 mod faults;
+mod fleets_page;
 mod golden;
 mod guard;
 mod hidden;
