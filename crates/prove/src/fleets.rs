@@ -82,6 +82,37 @@ pub fn fleets(hosts: usize, fault: Fault, trials: usize, seed: u64) -> Seen {
     seen
 }
 
+/// What was seen in a large fleet, in which of each thousand hosts six are slow: in a part or in
+/// one benchmark, by each of [`SLOWER`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Large {
+    pub false_hosts: Rate,
+    pub parts: [Rate; 3],
+    pub singles: [Rate; 3],
+}
+
+pub const SLOWER: [f64; 3] = [0.05, 0.1, 0.2];
+
+pub fn large(hosts: usize, seed: u64) -> Large {
+    let mut rng = Rng::with_seed(seed);
+    let (mut fleet, mut seen) = (Fleet::default(), Large::default());
+    let fault = |number: usize| match number % 1000 {
+        at @ 0..3 => Fault::Part(SLOWER[at]),
+        at @ 3..6 => Fault::Single(SLOWER[at - 3]),
+        _ => Fault::None,
+    };
+    (0..hosts).for_each(|number| fleet.add(host(number, fault(number), &mut rng)));
+    for (number, standing) in judge(fleet).standings.iter().enumerate() {
+        let rate = match number % 1000 {
+            at @ 0..3 => &mut seen.parts[at],
+            at @ 3..6 => &mut seen.singles[at - 3],
+            _ => &mut seen.false_hosts,
+        };
+        rate.count(standing.is_behind());
+    }
+    seen
+}
+
 fn host(number: usize, fault: Fault, rng: &mut Rng) -> Result {
     let level = LEVEL * normal(rng);
     let mut series = Vec::with_capacity(PARTS.len() * BENCHMARKS);

@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod daily;
 pub mod fleets;
 pub mod histories;
+pub mod likenesses;
 pub mod proof;
 
 /// Fails where METHODOLOGY.md does not state one of these bounds by name and value.

@@ -1,10 +1,11 @@
-//! `make prove`: runs the experiments behind METHODOLOGY.md and writes their tables into it.
+//! `make prove`: runs the experiments behind METHODOLOGY.md and docs/results, and writes their
+//! tables into them.
 //!
 //! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
 //! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
 //! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
 //! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes
-//! `--kills N` (200 unless told). A section's table stands in METHODOLOGY.md between
+//! `--kills N` (200 unless told). A section's table stands in one of them between
 //! `<!-- prove:NAME -->` and `<!-- /prove -->`, with the commit and the day on which it was
 //! measured.
 
@@ -86,14 +87,14 @@ fn main() -> ExitCode {
         let table = (section.run)();
         let seconds = started.elapsed().as_secs_f64();
         println!("## {} ({seconds:.0} s)\n\n{table}", section.title);
-        if !write_into_methodology(section.name, &table, &commit, seconds) {
+        if !written(section.name, &table, &commit, seconds) {
             left_out.push(section.name);
         }
     }
     match left_out.is_empty() {
         true => ExitCode::SUCCESS,
         false => {
-            eprintln!("METHODOLOGY.md has no place for: {}", left_out.join(", "));
+            eprintln!("{} have no place for: {}", TEXTS.join(" and "), left_out.join(", "));
             ExitCode::FAILURE
         }
     }
@@ -121,16 +122,21 @@ pub fn option(name: &str) -> Option<String> {
     arguments.next().and_then(|_| arguments.next())
 }
 
-fn write_into_methodology(name: &str, table: &str, commit: &str, seconds: f64) -> bool {
-    let path = testkit::root().join("METHODOLOGY.md");
+/// Texts that have places for tables.
+const TEXTS: [&str; 2] = ["METHODOLOGY.md", "docs/results/fleets.md"];
+
+/// Writes a table into the text that has its place; whether there is one.
+fn written(name: &str, table: &str, commit: &str, seconds: f64) -> bool {
     let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
-    let written = std::fs::read_to_string(&path).ok().and_then(|text| {
+    let into = |text: &str| {
+        let path = testkit::root().join(text);
+        let text = std::fs::read_to_string(&path).ok()?;
         let (before, rest) = text.split_once(&begin)?;
         let (_, after) = rest.split_once(end)?;
         let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
         std::fs::write(&path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
-    });
-    written.is_some()
+    };
+    TEXTS.iter().any(|text| into(text).is_some())
 }
 
 /// The commit that is checked out, marked where the sources differ from it.

@@ -16,6 +16,7 @@ mod distribution;
 mod engines;
 mod explain;
 mod faults;
+mod fleets_page;
 mod golden;
 mod guard;
 mod hidden;

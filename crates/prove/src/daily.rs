@@ -1,0 +1,209 @@
+//! A host that is checked every day: how often a healthy one would be drained by chance, and how
+//! soon a slow one is.
+//!
+//! Noise is that of three real quick runs of one guest on a shared machine (two a minute apart, the
+//! first half an hour before): processes differ by 4 % (median), runs a minute apart by little
+//! more than that brings about, and runs half an hour apart by a level that all figures share (5 %)
+//! and one of each figure (1.1 times what its processes differ by). Of a machine of one's own all
+//! of that is a quarter. Hosts differ by 0.5 % in all figures and 1 % in each.
+
+use fastrand::Rng;
+
+use crate::proof::Rate;
+use check::{Figure, Spec, Subject, Verdict, check, derived};
+use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
+use model::{Better, VerdictKind};
+use stats::estimate::estimate;
+use stats::noise::{Inside, Noise, nested, normal};
+
+/// Quick runs make so many processes of a series.
+const PROCESSES: usize = 7;
+
+/// Runs of other hosts that the spec is derived from, and the margin that it takes unless told.
+const REFERENCE: usize = 20;
+const MARGIN: f64 = 0.05;
+
+const HOST: f64 = 0.005;
+const FIGURE: f64 = 0.01;
+
+/// Where a host is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    pub name: &'static str,
+    /// By how much its processes differ, by figure in turns.
+    processes: [f64; 5],
+    /// The level that all figures of a time share, and that of each, in what processes differ by.
+    shared: f64,
+    own: f64,
+}
+
+/// The guest of the three runs: the quantiles of its figures' coefficients of variation.
+pub const GUEST: Place = Place {
+    name: "a guest on a shared machine",
+    processes: [0.027, 0.032, 0.041, 0.084, 0.138],
+    shared: 0.05,
+    own: 1.1,
+};
+
+pub const OWN: Place = Place {
+    name: "a machine of one's own",
+    processes: [0.007, 0.008, 0.01, 0.021, 0.035],
+    shared: 0.0125,
+    own: 1.1,
+};
+
+/// What becomes of a host whose run was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// It is drained.
+    AtOnce,
+    /// It is measured again a minute later, and drained if that is rejected, too.
+    AMinuteLater,
+    /// ... half an hour later.
+    AnotherTime,
+}
+
+pub const RULES: [Rule; 3] = [Rule::AtOnce, Rule::AMinuteLater, Rule::AnotherTime];
+
+/// A host, by the level of each of its figures.
+struct Host {
+    levels: Vec<f64>,
+}
+
+/// The levels of a time, by figure.
+type Time = Vec<f64>;
+
+fn figures() -> impl Iterator<Item = (usize, &'static KeyFigure)> {
+    KEY_FIGURES.iter().filter(|figure| !figure.is_size() && !figure.between_hosts).enumerate()
+}
+
+impl Place {
+    fn host(&self, rng: &mut Rng) -> Host {
+        let all = HOST * normal(rng);
+        Host { levels: figures().map(|_| all + FIGURE * normal(rng)).collect() }
+    }
+
+    fn processes(&self, at: usize) -> f64 {
+        self.processes[at % self.processes.len()]
+    }
+
+    fn time(&self, rng: &mut Rng) -> Time {
+        let all = self.shared * normal(rng);
+        figures().map(|(at, _)| all + self.own * self.processes(at) * normal(rng)).collect()
+    }
+
+    /// A run of a host at a time; memory is slower by the fault.
+    fn run(&self, host: &Host, time: &Time, fault: f64, rng: &mut Rng) -> Subject {
+        let figure = |(at, figure): (usize, &'static KeyFigure)| {
+            let higher = figure.unit.ends_with("/s") || figure.unit.ends_with("Hz");
+            let slow = if figure.group == Group::Memory { (1.0 - fault).ln() } else { 0.0 };
+            let level = host.levels[at] + time[at] + slow;
+            let middle = 100.0 * if higher { level.exp() } else { (-level).exp() };
+            let noise = Noise::Lognormal { cv: self.processes(at) };
+            let values = nested(noise, Inside::Independent, PROCESSES, 1, rng);
+            let found = estimate(&values, 0.95)?;
+            let scaled = |value: f64| value / noise.median() * middle;
+            let interval = found.interval?;
+            let own = Figure {
+                key: format!("{}@one-cpu#value", figure.name),
+                label: figure.alone.to_string(),
+                unit: figure.unit.to_string(),
+                value: Some(scaled(found.median)),
+                low_high: Some([scaled(interval.low), scaled(interval.high)]),
+                verdict: VerdictKind::Trusted,
+                reason: String::new(),
+                better: Some(if higher { Better::Higher } else { Better::Lower }),
+                headline: true,
+            };
+            Some((figure.name, own))
+        };
+        let key_figures: Vec<(&'static str, Figure)> = figures().filter_map(figure).collect();
+        let figures = key_figures.iter().map(|(_, figure)| figure.clone()).collect();
+        Subject { host: "host".to_string(), key_figures, figures, ..Subject::default() }
+    }
+
+    /// The spec of twenty healthy hosts, each measured once.
+    fn spec(&self, rng: &mut Rng) -> Spec {
+        let runs: Vec<Subject> = (0..REFERENCE)
+            .map(|number| {
+                let (host, time) = (self.host(rng), self.time(rng));
+                let own = self.run(&host, &time, 0.0, rng);
+                Subject { host: format!("h{number}"), file: format!("h{number}"), ..own }
+            })
+            .collect();
+        let text = derived(&runs, MARGIN).expect("twenty runs give a spec");
+        Spec::read(&text).expect("what is derived can be read")
+    }
+}
+
+fn rejected(spec: &Spec, run: &Subject) -> bool {
+    let found = check(spec, run, 0.0).expect("a spec that was derived can be held against a run");
+    found.verdict == Verdict::Reject
+}
+
+/// What happened in so many years of one host each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Days on which it would be drained, by rule.
+    pub drains: [usize; 3],
+    /// Years in which it would be, by rule.
+    pub years: [Rate; 3],
+    /// Days on which no rejection and no acceptance was possible.
+    pub undecided: Rate,
+}
+
+impl Seen {
+    pub fn and(self, other: Seen) -> Seen {
+        let both = |at: usize| (self.drains[at] + other.drains[at], self.years[at].and(other.years[at]));
+        let all = [both(0), both(1), both(2)];
+        Seen {
+            drains: all.map(|one| one.0),
+            years: all.map(|one| one.1),
+            undecided: self.undecided.and(other.undecided),
+        }
+    }
+}
+
+/// Hosts that are each measured on so many days; every one has a spec of other hosts.
+pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> Seen {
+    let mut rng = Rng::with_seed(seed);
+    let mut seen = Seen::default();
+    for _ in 0..hosts {
+        let spec = place.spec(&mut rng);
+        let host = place.host(&mut rng);
+        let mut drained = [false; 3];
+        for _ in 0..days {
+            let time = place.time(&mut rng);
+            let run = place.run(&host, &time, fault, &mut rng);
+            let verdict = check(&spec, &run, 0.0).expect("a derived spec can be held against a run").verdict;
+            seen.undecided.count(verdict == Verdict::CannotTell);
+            if verdict == Verdict::Reject {
+                let later = place.time(&mut rng);
+                let mut again = |time: &Time| rejected(&spec, &place.run(&host, time, fault, &mut rng));
+                let found = [true, again(&time), again(&later)];
+                for (at, drains) in found.into_iter().enumerate() {
+                    seen.drains[at] += usize::from(drains);
+                    drained[at] |= drains;
+                }
+            }
+        }
+        drained.iter().zip(&mut seen.years).for_each(|(drained, rate)| rate.count(*drained));
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slow host is found whatever the rule; a healthy one is drained less often where a second
+    /// run has to agree, and least where that is of another time.
+    #[test]
+    fn a_second_run_at_another_time_keeps_healthy_hosts() {
+        let slow = daily(OWN, 0.2, 4, 7, 1);
+        assert!(slow.years.iter().all(|rate| rate.hits == 4), "{slow:?}");
+        let healthy = daily(GUEST, 0.0, 12, 60, 2);
+        let [once, minute, later] = healthy.drains;
+        assert!(once >= minute && minute >= later && once > later, "{healthy:?}");
+    }
+}
