@@ -3,7 +3,7 @@
 use super::subject::Subject;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, VerdictKind};
-use stats::order::median;
+use stats::order::{MAD_TO_SIGMA, mad, median};
 use std::fmt::Write;
 
 /// Runs that a spec is derived from, at least.
@@ -13,12 +13,16 @@ pub const LEAST_RUNS: usize = 8;
 /// rule of peers.
 const HALF_WIDTHS: f64 = 3.0;
 
+/// How many spreads of the good runs (1.4826 MAD of their medians) it is away, at least: with less, a
+/// healthy host that is checked every day is rejected by chance several times a year (`prove daily`).
+const SPREADS: f64 = 4.0;
+
 /// A limit that is further away than this share of the middle would accept anything.
 const FURTHEST: f64 = 0.5;
 
 /// What the head of a written spec says of its limits.
-const RULE: &str = "A limit has more room where its figure is uncertain: three half-widths of its 95 % interval; none is \
-                    written where that is more than half of the figure.";
+const RULE: &str = "A limit has more room where its figure is uncertain: three half-widths of its 95 % interval, or four spreads \
+                    of several runs' figures; none is written where that is more than half of the figure.";
 
 /// What of a machine is asked for as it is.
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
@@ -74,8 +78,8 @@ fn tame(text: &str) -> String {
 /// A limit's line; of what is known too badly for one, why there is none.
 fn line(own: &Known, room: f64) -> String {
     if room > FURTHEST * own.median {
-        let wide = 100.0 * own.half / own.median;
-        return format!("# {}: no limit, as it is known to ±{wide:.0} % only\n", own.figure.name);
+        let wide = 100.0 * room / own.median;
+        return format!("# {}: no limit, as it would need {wide:.0} % of room\n", own.figure.name);
     }
     let (end, value) = match own.higher {
         true => ("min", own.median - room),
@@ -133,8 +137,8 @@ fn is_same(own: &Subject, other: &Subject) -> bool {
 }
 
 /// The spec of a fleet: of each key figure that most runs have the median of medians, with room of
-/// `margin` or of three usual half-widths, whichever is more. An error names how many runs there
-/// must be.
+/// `margin`, of three usual half-widths or of four spreads of the medians, whichever is most. An
+/// error names how many runs there must be.
 pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     let given = subjects.len();
     let subjects = of_fleet(subjects)?;
@@ -160,7 +164,9 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         let (Some(median), Some(half)) = (middle(|one| one.median), middle(|one| one.half)) else {
             continue;
         };
-        let room = (margin * median).max(HALF_WIDTHS * half);
+        let medians: Vec<f64> = own.iter().map(|one| one.median).collect();
+        let spread = MAD_TO_SIGMA * mad(&medians).unwrap_or_default();
+        let room = (margin * median).max(HALF_WIDTHS * half).max(SPREADS * spread);
         out += &line(&Known { figure, median, half, higher: one.higher }, room);
     }
     out += "\n# Hosts of one make-up that are checked together, eight or more, may be held against each other:\n\
@@ -218,6 +224,28 @@ mod tests {
             let error = told(change);
             assert!(error.contains(why), "{why}: {error}");
         }
+    }
+
+    #[test]
+    fn good_runs_that_lie_apart_have_room_for_it() {
+        let limit = |apart: f64| {
+            let mut fleet: Vec<Subject> = (0..8).map(run).collect();
+            for (number, own) in fleet.iter_mut().enumerate() {
+                let value = 3.0 + apart * (number as f64 - 3.5);
+                let figure = Figure {
+                    value: Some(value),
+                    low_high: Some([value - 0.01, value + 0.01]),
+                    ..own.figures[0].clone()
+                };
+                (own.key_figures[0].1, own.figures[0]) = (figure.clone(), figure);
+            }
+            let text = derived(&fleet, 0.05).expect("a spec");
+            text.lines().find_map(|line| line.split_once("core-clock")).map(|(_, rest)| rest.to_string())
+        };
+        assert_eq!(limit(0.0).as_deref(), Some(" = { min = \"2.85 GHz\" }"));
+        // The middle of the distances from the median is two steps, so that room is 4 × 1.4826 × 0.2.
+        assert_eq!(limit(0.1).as_deref(), Some(" = { min = \"1.814 GHz\" }"));
+        assert_eq!(limit(0.3).as_deref(), Some(": no limit, as it would need 119 % of room"));
     }
 
     #[test]
