@@ -13,8 +13,9 @@ pub const LEAST_RUNS: usize = 8;
 /// rule of peers.
 const HALF_WIDTHS: f64 = 3.0;
 
-/// How many spreads of the good runs (1.4826 MAD of their medians) it is away, at least: with less, a
-/// healthy host that is checked every day is rejected by chance several times a year (`prove daily`).
+/// How many spreads of the good runs (1.4826 MAD of their medians) it is away, at least: with less,
+/// a healthy host that is checked every day is rejected by chance several times a year (`prove
+/// daily`).
 const SPREADS: f64 = 4.0;
 
 /// A limit that is further away than this share of the middle would accept anything.

@@ -26,12 +26,13 @@ impl Node {
         fs::create_dir(stage.path("verdicts")).expect("a folder");
         let shown = stage.folder.path().display();
         let conf = format!(
-            "verdicts={shown}/verdicts\nuser={}\nstate={shown}/state\nconf=our.conf\n",
+            "verdicts={shown}/verdicts\nuser={}\nstate={shown}/state\nconf=our.conf\napart=900\n",
             user.out.trim()
         );
         fs::write(stage.path("drain.conf"), conf).expect("written");
         let asked = "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >>asked\necho \"$SLURM_CONF\" >>asked\n[ ! -e refuse ]\n";
         program(&stage.path("bin/scontrol"), asked);
+        program(&stage.path("bin/sbatch"), "#!/bin/sh\necho \"$*\" >>sent\n");
         Some(Node { stage })
     }
 
@@ -39,8 +40,14 @@ impl Node {
         self.stage.path("verdicts/n1")
     }
 
+    /// The verdict of a job that began a quarter of an hour after the first rejection.
     fn put(&self, node: &str, exit: &str, job: &str, said: &str) {
-        let text = format!("node={node}\nexit={exit}\njob={job}\nsaid={said}\n");
+        self.put_at(node, exit, ["2000000900", "2000000000"], job, said);
+    }
+
+    fn put_at(&self, node: &str, exit: &str, [began, since]: [&str; 2], job: &str, said: &str) {
+        let text =
+            format!("node={node}\nexit={exit}\nbegan={began}\nsince={since}\njob={job}\nsaid={said}\n");
         fs::write(self.verdict(), text).expect("written");
     }
 
@@ -117,30 +124,85 @@ fn verdicts_of_others_and_old_ones_drain_nobody() {
 }
 
 #[test]
+fn one_rejection_or_two_of_one_time_drain_nobody() {
+    let Some(node) = Node::new() else {
+        return skipped("one_rejection_or_two_of_one_time_drain_nobody", "this user has no name");
+    };
+    for times in [
+        ["2000000900", ""],
+        ["", "2000000000"],
+        ["", ""],
+        ["2000000899", "2000000000"],
+        ["2000000000", "2000000900"],
+        ["2000000900", "x"],
+        ["2000000900", "a[$(touch owned)]"],
+    ] {
+        node.put_at("n1", "1", times, "1", "REJECT: it is slow");
+        assert!(node.asked().is_empty(), "{times:?}");
+    }
+    assert!(!node.stage.path("owned").exists());
+    node.put("n1", "1", "1", "REJECT: it is slow");
+    assert_eq!(node.asked().len(), 5);
+}
+
+#[test]
 fn job_leaves_a_verdict_and_its_run_file() {
     let Some(node) = Node::new() else {
         return skipped("job_leaves_a_verdict_and_its_run_file", "this user has no name");
     };
     let stage = &node.stage;
-    for (spec, code) in stage.specs() {
+    let conf = stage.path("drain.conf");
+    let text = fs::read_to_string(&conf).expect("written");
+    fs::write(&conf, text.replace("apart=900", "apart=0")).expect("written");
+    let [met, missed, astride] = stage.specs();
+    let mut before = String::new();
+    let value = |verdict: &str, name: &str| {
+        let line = verdict.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        line.expect("a line").to_string()
+    };
+    // The second rejection in a row drains, the first has the job sent again; a break begins anew.
+    for ((spec, code), second) in [
+        (&met, false),
+        (&missed, false),
+        (&missed, true),
+        (&missed, true),
+        (&astride, false),
+        (&missed, false),
+    ] {
+        let _ = fs::remove_dir_all(stage.path("runs"));
         let mut job = stage.command("sh");
         job.arg(recipe("slurm/assay.sbatch")).env("SLURMD_NODENAME", "n1").env("SLURM_JOB_ID", "7");
-        job.env("ASSAY_SPEC", &spec).env("TMPDIR", stage.folder.path());
+        job.env("ASSAY_SPEC", spec).env("TMPDIR", stage.folder.path());
         for (name, folder) in [("ASSAY_RESULTS", "runs"), ("ASSAY_VERDICTS", "verdicts")] {
             job.env(name, stage.path(folder));
         }
-        end(&mut job).expect(code);
+        end(&mut job).expect(*code);
         let verdict = fs::read_to_string(node.verdict()).expect("a verdict");
-        assert!(verdict.starts_with(&format!("node=n1\nexit={code}\njob=7\nsaid=")), "{verdict}");
-        let said = verdict.lines().last().expect("a line");
+        assert!(verdict.starts_with(&format!("node=n1\nexit={code}\nbegan=")), "{verdict}");
+        assert_eq!(value(&verdict, "job"), "7");
+        let since = value(&verdict, "since");
+        match second {
+            true => {
+                let first = value(&before, "since");
+                assert_eq!(since, if first.is_empty() { value(&before, "began") } else { first });
+            }
+            false => assert_eq!(since, "", "{verdict}"),
+        }
         let word = ["ACCEPT", "REJECT", "CANNOT TELL"]
-            [[0, 1, 4].iter().position(|own| *own == code).expect("a code")];
-        assert!(said.contains(&format!(": {word}: ")), "{verdict}");
+            [[0, 1, 4].iter().position(|own| own == code).expect("a code")];
+        assert!(value(&verdict, "said").contains(&format!(": {word}: ")), "{verdict}");
         let files = names(&stage.path("runs"));
         assert!(files.len() == 1 && files[0].starts_with("n1-"), "{files:?}");
         assert_eq!(read(&stage.path("runs").join(&files[0])).header.host, "n1");
         assert_eq!(names(&stage.path("verdicts")), ["n1"]);
-        assert_eq!(node.asked().len(), if code == 1 { 5 } else { 0 });
+        assert_eq!(node.asked().len(), if second { 5 } else { 0 }, "{verdict}");
+        let sent = fs::read_to_string(stage.path("sent")).unwrap_or_default();
+        let _ = fs::remove_file(stage.path("sent"));
+        match *code == 1 && !second {
+            true => assert!(sent.starts_with("-w n1 --begin=now+30minutes "), "{sent}"),
+            false => assert_eq!(sent, ""),
+        }
+        before = verdict;
     }
     assert!(!names(stage.folder.path()).iter().any(|name| name.starts_with("tmp.")));
     let mode = fs::metadata(recipe("slurm/assay-drain")).expect("a file").permissions().mode();
@@ -153,8 +215,8 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A job on each of two nodes: the one under a quota is rejected and drained, the other one's
-/// verdict is open and it stays. Then ReFrame sends its test to the same Slurm.
+/// A job on each of two nodes: the one under a quota is rejected, measured again and drained, the
+/// other one's verdict is open and it stays. Then ReFrame sends its test to the same Slurm.
 #[test]
 #[ignore = "make fleet"]
 fn real_slurm_drains_the_rejected_node_alone() {
@@ -176,6 +238,9 @@ fn real_slurm_drains_the_rejected_node_alone() {
     cluster.submit("node2", "whole.toml").expect(0);
     until(|| cluster.verdict("node1").is_some() && cluster.verdict("node2").is_some()).expect("two verdicts");
     println!("two jobs at once, {:.1} s", seconds(begin));
+    let twice = || cluster.verdict("node2").is_some_and(|verdict| !verdict.contains("\nsince=\n"));
+    until(twice).expect("the rejected one is measured again");
+    println!("and the rejected one again, {:.1} s", seconds(begin));
     let verdicts = ["node1", "node2"].map(|node| cluster.verdict(node).expect("a verdict"));
     println!("{}\n{}", verdicts[0], verdicts[1]);
     assert!(verdicts[0].contains("\nexit=4\n") && verdicts[1].contains("\nexit=1\n"), "{verdicts:?}");
