@@ -244,7 +244,7 @@ mod tests {
             text.lines().find_map(|line| line.split_once("core-clock")).map(|(_, rest)| rest.to_string())
         };
         assert_eq!(limit(0.0).as_deref(), Some(" = { min = \"2.85 GHz\" }"));
-        // The middle of the distances from the median is two steps, so that room is 4 × 1.4826 × 0.2.
+        // The middle of the distances from the median is two steps: 4 × 1.4826 × 0.2 of room.
         assert_eq!(limit(0.1).as_deref(), Some(" = { min = \"1.814 GHz\" }"));
         assert_eq!(limit(0.3).as_deref(), Some(": no limit, as it would need 119 % of room"));
     }
