@@ -171,7 +171,8 @@ fn job_leaves_a_verdict_and_its_run_file() {
     ] {
         let _ = fs::remove_dir_all(stage.path("runs"));
         let mut job = stage.command("sh");
-        job.arg(recipe("slurm/assay.sbatch")).env("SLURMD_NODENAME", "n1").env("SLURM_JOB_ID", "7");
+        job.arg(recipe("slurm/assay.sbatch"));
+        job.env("SLURMD_NODENAME", "n1").env("SLURM_JOB_ID", job_id.to_string());
         job.env("ASSAY_SPEC", spec).env("TMPDIR", stage.folder.path());
         for (name, folder) in [("ASSAY_RESULTS", "runs"), ("ASSAY_VERDICTS", "verdicts")] {
             job.env(name, stage.path(folder));
@@ -179,7 +180,7 @@ fn job_leaves_a_verdict_and_its_run_file() {
         end(&mut job).expect(*code);
         let verdict = fs::read_to_string(node.verdict()).expect("a verdict");
         assert!(verdict.starts_with(&format!("node=n1\nexit={code}\nbegan=")), "{verdict}");
-        assert_eq!(value(&verdict, "job"), "7");
+        assert_eq!(value(&verdict, "job"), job_id.to_string());
         let since = value(&verdict, "since");
         match second {
             true => {
