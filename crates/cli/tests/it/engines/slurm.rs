@@ -161,14 +161,15 @@ fn job_leaves_a_verdict_and_its_run_file() {
         line.expect("a line").to_string()
     };
     // The second rejection in a row drains, the first has the job sent again; a break begins anew.
-    for ((spec, code), second) in [
+    let jobs = [
         (&met, false),
         (&missed, false),
         (&missed, true),
         (&missed, true),
         (&astride, false),
         (&missed, false),
-    ] {
+    ];
+    for (job_id, ((spec, code), second)) in jobs.into_iter().enumerate() {
         let _ = fs::remove_dir_all(stage.path("runs"));
         let mut job = stage.command("sh");
         job.arg(recipe("slurm/assay.sbatch"));
