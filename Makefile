@@ -47,7 +47,7 @@ soak:
 	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak soak_of_wrappings
 
 # The recipes of contrib/ with the real engines: Ansible over ssh on nine hosts, Slurm with two nodes, ReFrame by itself and
-# over that Slurm; the quick run in a restricted pod (root; ten minutes, most of it the static build).
+# over that Slurm; the quick run in a restricted pod (root).
 fleet: static
 	tests/install-needs
 	cargo test --locked --test it -- --ignored --nocapture --test-threads 1 engines:: pods::
@@ -67,7 +67,7 @@ uninstall:
 	release/install --remove
 
 # Static programs for x86-64 and, where it can be built, 64-bit ARM, twice in two folders and compared; tar.gz, deb, rpm, apk,
-# an image, bills of materials and checksums in target/dist; then each way to install of README, tried (half an hour on two CPUs).
+# an image, bills of materials and checksums in target/dist; then each way to install of README, tried.
 release:
 	tests/install-needs
 	release/build

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What node-problem-detector runs: `assay check` on the run files that are on this disk. It measures
-# nothing, and takes milliseconds a run.
+# nothing.
 #
 #   assay-check.sh RUNS SPEC
 #

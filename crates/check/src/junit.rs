@@ -27,8 +27,8 @@ pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
         .write_inner_content(|writer| {
             let mut hosts: HashMap<&str, usize> = HashMap::new();
             outcomes.iter().for_each(|one| *hosts.entry(&one.host).or_default() += 1);
-            // Of cases of one name readers keep the first: runs of one host are told apart by their
-            // files.
+            // Readers keep the first of several cases of one name, so that runs of one host have
+            // their files in it.
             outcomes.iter().try_for_each(|one| match hosts[one.host.as_str()] {
                 1 => suite(writer, one, &one.named(), &one.host),
                 _ => suite(

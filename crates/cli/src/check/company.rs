@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::peers::fleet_of_all;
 use ::check::{Among, Subject};
-use compare::peers::{self, Fleet, LEAST_HOSTS, Peers, SLOW};
+use compare::peers::{self, Fleet, LEAST_HOSTS, Peers};
 use model::Summary;
 
 /// Hosts beside each other.
@@ -16,7 +16,7 @@ pub struct Company {
 }
 
 impl Company {
-    /// Of all runs that paths name. What cannot be read is nobody's peer.
+    /// Of all runs that paths name, without those that cannot be read.
     pub fn of_files(paths: &[PathBuf]) -> Company {
         Company::of(fleet_of_all(paths))
     }
@@ -39,7 +39,7 @@ impl Company {
 
     /// What a host's peers say of its run.
     pub fn among(&self, subject: &Subject) -> Among {
-        let Peers { fleet, groups, standings, findings, .. } = &self.found;
+        let Peers { fleet, groups, standings, suspected, .. } = &self.found;
         let places = self.places.get(&subject.host).map_or(&[][..], Vec::as_slice);
         let is_run = |place: &&usize| fleet.hosts[**place].started == subject.started;
         let is_file = |place: &&usize| fleet.hosts[**place].file == subject.file;
@@ -66,9 +66,8 @@ impl Company {
         if !standing.is_behind() {
             return Among::Level(standing.peers);
         }
-        let begin = format!("Host {} is ", subject.host);
-        let told = findings.iter().find(|own| own.rule == SLOW && own.headline.starts_with(&begin));
-        let (headline, cause) = told.map_or(("", ""), |own| (own.headline.as_str(), own.cause.as_str()));
+        let finding = suspected[*place].finding.as_ref();
+        let (headline, cause) = finding.map_or(("", ""), |own| (own.headline.as_str(), own.cause.as_str()));
         Among::Slower(headline.to_string(), cause.to_string())
     }
 }

@@ -61,11 +61,12 @@ pub(super) fn findings(
             let healthy = || company(fleet, &groups[standing.against], standings);
             companies[standing.against].get_or_init(healthy).join(" and ")
         };
-        let (told, suspected) = slow(fleet, place, standing, groups, followed, &company).unzip();
-        all_suspected.push(suspected.unwrap_or_default());
-        if let Some((ratio, finding)) = told {
+        let (slow, mut suspected) = slow(fleet, place, standing, groups, followed, &company).unzip();
+        if let (Some((ratio, finding)), Some(suspected)) = (slow, &mut suspected) {
+            suspected.finding = Some(Box::new(finding.clone()));
             found.push((finding.severity, ratio, finding));
         }
+        all_suspected.push(suspected.unwrap_or_default());
     }
     for (place, group) in groups.iter().enumerate() {
         if let Some(finding) = drift(fleet, group, groups, place) {
@@ -86,6 +87,8 @@ pub struct Suspected {
     pub likely: Vec<Difference>,
     /// All else.
     pub other: Vec<Difference>,
+    /// What is said of the host; `None` of one that is not behind.
+    pub finding: Option<Box<Finding>>,
 }
 
 impl Suspected {
@@ -99,7 +102,7 @@ impl Suspected {
         }
         found.sort_by_key(|difference| place_of(&difference.label, component).unwrap_or(usize::MAX));
         let (likely, other) = found.into_iter().partition(|one| acts(&one.label, component, keys));
-        Suspected { likely, other }
+        Suspected { likely, other, finding: None }
     }
 }
 
@@ -235,7 +238,7 @@ fn slow(
 
 /// Why, as far as what is known of the host tells.
 fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, standing: &Standing) -> String {
-    let Suspected { likely, other } = suspected;
+    let Suspected { likely, other, .. } = suspected;
     let mut words = String::new();
     if group.near.is_some() {
         words.push_str(&format!(
