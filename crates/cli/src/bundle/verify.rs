@@ -34,7 +34,8 @@ pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(|(name, bytes)| (name.display().to_string(), bytes))
         .collect();
-    let manifest = manifest_of(&held)?;
+    let manifest =
+        manifest_of(&held).with_context(|| format!("cannot read the bundle {}", path.display()))?;
     if let (Some(map), Some(manifest)) = (map, &manifest) {
         ensure!(
             names.counts() == manifest.replaced,
