@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::names::{Kind, Names};
 use super::shapes;
+use super::text::{is_of_kernel, short_host};
 use super::vocabulary::Vocabulary;
 
 /// Shorter words stand in other words by chance.
@@ -46,7 +47,8 @@ struct Pattern {
 }
 
 /// Looks for all originals at once.
-pub struct Search {
+pub struct Search<'v> {
+    vocabulary: &'v Vocabulary,
     text: AhoCorasick,
     patterns: Vec<Pattern>,
     encoded: AhoCorasick,
@@ -54,17 +56,20 @@ pub struct Search {
     pub searched: Searched,
 }
 
-impl Search {
+impl<'v> Search<'v> {
     /// Of what a mapping names, and of names of this host's own.
-    pub fn new(names: &Names, own: &[String], vocabulary: &Vocabulary) -> anyhow::Result<Search> {
+    pub fn new(names: &Names, own: &[String], vocabulary: &'v Vocabulary) -> anyhow::Result<Search<'v>> {
         let (mut texts, mut patterns) = (Vec::new(), Vec::new());
         let (mut codes, mut encodes) = (Vec::new(), Vec::new());
         let mut searched = Searched::default();
         let own = own.iter().map(|name| (name.as_str(), Kind::Host));
-        for (original, kind) in names.originals().chain(own) {
+        let all: Vec<(&str, Kind)> = names.originals().chain(own).collect();
+        let short = all.iter().filter_map(|(long, kind)| Some((short_host(long, *kind)?, *kind)));
+        for (original, kind) in all.iter().copied().chain(short) {
             // Numbers of processes and of parts stand everywhere.
             let is_word = original.chars().count() >= DISTINCT && original.chars().any(char::is_alphabetic);
-            if !is_word || vocabulary.speaks(original) || names.is_given(original) {
+            let is_ordinary = vocabulary.speaks(original) || is_of_kernel(&original.to_lowercase());
+            if !is_word || is_ordinary || names.is_given(original) {
                 searched.ordinary.push(original.to_string());
                 continue;
             }
@@ -79,7 +84,9 @@ impl Search {
             }
             for form in [original.to_string(), original.to_lowercase(), original.to_uppercase()] {
                 texts.push(form.bytes().map(|byte| format!("{byte:02x}")).collect());
-                patterns.push(Pattern { what: format!("{what} in hexadecimal digits"), anywhere: true });
+                // Few digits stand in long numbers by chance.
+                let anywhere = form.len() >= ANYWHERE;
+                patterns.push(Pattern { what: format!("{what} in hexadecimal digits"), anywhere });
                 for code in in_base64(&form) {
                     codes.push(code);
                     encodes.push(format!("{what} in base64"));
@@ -87,8 +94,9 @@ impl Search {
             }
         }
         searched.ordinary.sort();
+        searched.ordinary.dedup();
         let text = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts)?;
-        Ok(Search { text, patterns, encoded: AhoCorasick::new(&codes)?, encodes, searched })
+        Ok(Search { vocabulary, text, patterns, encoded: AhoCorasick::new(&codes)?, encodes, searched })
     }
 
     /// What is left in a file.
@@ -103,14 +111,12 @@ impl Search {
             texts
                 .iter()
                 .for_each(|text| look_for_shapes(file, text, at, " in hexadecimal digits", &mut found));
-            let lower = self.text.find_overlapping_iter(&inside);
-            found.extend(lower.filter_map(|one| {
-                let pattern = &self.patterns[one.pattern().as_usize()];
-                let alone = pattern.anywhere || is_alone(&inside, one.start(), one.end());
-                alone.then(|| {
-                    left(file, &inside, one.start(), at, &format!("{} in hexadecimal digits", pattern.what))
-                })
-            }));
+            for (from, text) in runs_of_text(&inside) {
+                for (start, pattern) in self.hits(text) {
+                    let what = format!("{} in hexadecimal digits", pattern.what);
+                    found.push(left(file, &inside, from + start, at, &what));
+                }
+            }
         }
         for (at, inside) in base64_inside(bytes) {
             for text in strings(&inside) {
@@ -127,12 +133,19 @@ impl Search {
         found
     }
 
-    fn look(&self, file: &str, bytes: &[u8], place: &str, found: &mut Vec<Left>) {
-        for one in self.text.find_overlapping_iter(bytes) {
+    /// Where originals stand, and not a longer word that Assay has itself.
+    fn hits<'b>(&'b self, bytes: &'b [u8]) -> impl Iterator<Item = (usize, &'b Pattern)> + 'b {
+        self.text.find_overlapping_iter(bytes).filter_map(|one| {
             let pattern = &self.patterns[one.pattern().as_usize()];
-            if pattern.anywhere || is_alone(bytes, one.start(), one.end()) {
-                found.push(left(file, bytes, one.start(), 0, &format!("{}{place}", pattern.what)));
-            }
+            let is_inside =
+                || pattern.anywhere && !self.vocabulary.speaks(&around(bytes, one.start(), one.end()));
+            (is_alone(bytes, one.start(), one.end()) || is_inside()).then_some((one.start(), pattern))
+        })
+    }
+
+    fn look(&self, file: &str, bytes: &[u8], place: &str, found: &mut Vec<Left>) {
+        for (start, pattern) in self.hits(bytes) {
+            found.push(left(file, bytes, start, 0, &format!("{}{place}", pattern.what)));
         }
         for one in self.encoded.find_overlapping_iter(bytes) {
             found.push(left(
@@ -161,6 +174,14 @@ fn look_for_shapes(file: &str, text: &str, base: usize, place: &str, found: &mut
     }
 }
 
+/// The whole word in which something stands.
+fn around(bytes: &[u8], start: usize, end: usize) -> String {
+    let own = |byte: &&u8| byte.is_ascii_alphanumeric();
+    let before = bytes[..start].iter().rev().take_while(own).count();
+    let behind = bytes[end..].iter().take_while(own).count();
+    String::from_utf8_lossy(&bytes[start - before..end + behind]).into_owned()
+}
+
 /// No letter or digit stands around it; `\n` of JSON is none.
 fn is_alone(bytes: &[u8], start: usize, end: usize) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
@@ -173,11 +194,12 @@ fn is_alone(bytes: &[u8], start: usize, end: usize) -> bool {
 fn forms(original: &str) -> Vec<String> {
     let json = serde_json::to_string(original).unwrap_or_default();
     let html = original.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let quoted = html.replace('"', "&quot;").replace('\'', "&#39;");
     let marks = ['?', '&', '!', '/', '#', '@', '=', '%', '+', ' '];
     let key = original
         .chars()
         .map(|c| if marks.contains(&c) { format!("%{:02x}", c as u32) } else { c.to_string() });
-    let mut all = vec![original.to_string(), json.trim_matches('"').to_string(), html, key.collect()];
+    let mut all = vec![original.to_string(), json.trim_matches('"').to_string(), html, quoted, key.collect()];
     all.sort();
     all.dedup();
     all
@@ -239,6 +261,11 @@ fn strings(bytes: &[u8]) -> Vec<String> {
     runs.into_iter().map(|(_, run)| String::from_utf8_lossy(run).into_owned()).collect()
 }
 
+/// The same, with their places, and with letters that are no ASCII.
+fn runs_of_text(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    runs(bytes, ANYWHERE, |byte| byte >= 0x20 && byte != 0x7f)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,5 +297,15 @@ mod tests {
             assert_eq!(found.is_empty(), count == 0, "{text}: {found:?}");
         }
         assert!(!search.of("zanzibar7.gz", b"").is_empty());
+        // By chance: in a longer word of our own, in a longer number, as a name of the kernel's.
+        let vocabulary = Vocabulary::new("databases", "");
+        let mut names = Names::default();
+        for original in ["database", "sda", "xyz", "db9.acme.example"] {
+            names.of(Kind::Host, original);
+        }
+        let mut search = Search::new(&names, &[], &vocabulary).expect("searches");
+        assert!(search.of("a file", b"databases on /dev/sda, 0078797a00112233445566").is_empty());
+        assert!(!search.of("a file", b"mydatabase7").is_empty());
+        assert!(!search.of("a file", b"at db9:/x").is_empty());
     }
 }

@@ -55,7 +55,9 @@ pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What is searched",
         "Before a bundle is written, and by `assay bundle --verify`, each replaced text and each shape of an address, a UUID or a mail \
-         is looked for in every unpacked byte: as text, in hexadecimal digits and in base64, in any case. Originals that are short, or \
-         words of Assay's own pages, would be found by chance: they are counted, and --verify lists them.",
+         is looked for in every unpacked byte: as text, in hexadecimal digits and in base64, in any case. Originals that are short, \
+         words of Assay's own pages, or as the kernel calls processors, nodes and disks (cpu0, node0, sda) would be found by \
+         chance: they are counted, and --verify lists them. It also searches the headers of the archive, and says whether its \
+         files are as Assay packed them and whether the mapping is of this bundle.",
     ),
 ];

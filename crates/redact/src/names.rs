@@ -74,6 +74,8 @@ pub struct Names {
     known: HashMap<String, Known>,
     taken: HashMap<Kind, usize>,
     given: HashSet<String>,
+    /// Texts of an owner's that look like replacements.
+    avoided: HashSet<String>,
 }
 
 impl Names {
@@ -87,8 +89,7 @@ impl Names {
             let number = self.taken.entry(kind).or_default();
             *number += 1;
             let one = format!("{}-{number}", kind.word());
-            // An owner may call a host `host-1` himself.
-            if one != key && !self.known.contains_key(&one) {
+            if one != key && !self.known.contains_key(&one) && !self.avoided.contains(&one) {
                 break one;
             }
         };
@@ -96,6 +97,18 @@ impl Names {
         let original = original.to_string();
         self.known.insert(key, Known { kind, replacement: replacement.clone(), original });
         replacement
+    }
+
+    /// An owner may call a host `host-1` himself: what looks so in a text is no replacement.
+    pub fn avoid(&mut self, text: &str) {
+        for (at, _) in text.match_indices('-') {
+            let number: String = text[at + 1..].chars().take_while(char::is_ascii_digit).collect();
+            let lead = text[..at].bytes().rev().take_while(u8::is_ascii_alphabetic).count();
+            let word = text[at - lead..at].to_lowercase();
+            if !number.is_empty() && Kind::ALL.iter().any(|kind| word == kind.word()) {
+                self.avoided.insert(format!("{word}-{number}"));
+            }
+        }
     }
 
     /// The replacement of what was met before.

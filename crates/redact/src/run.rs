@@ -31,6 +31,13 @@ impl<'v> Redactor<'v> {
         let mut redactor = Redactor { filter, plans: Vec::new(), dropped_entries: 0, dropped_lines: 0 };
         for run in runs {
             for record in records(run) {
+                let names = &mut redactor.filter.names;
+                each_text(&value(&record)?, &mut |text| names.avoid(text));
+            }
+            snapshot::meet(&mut redactor.filter, &run.header.snapshot);
+        }
+        for run in runs {
+            for record in records(run) {
                 redactor.learn(&value(&record)?, "");
             }
         }
@@ -134,6 +141,19 @@ impl<'v> Redactor<'v> {
             Ok(_) => self.filter.text(host, FREE),
             Err(_) => self.filter.whole(Kind::Host, host),
         }
+    }
+}
+
+/// All texts of a line, names of fields included.
+fn each_text(value: &Value, see: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, inner)| {
+            see(name);
+            each_text(inner, see);
+        }),
+        Value::Array(all) => all.iter().for_each(|inner| each_text(inner, see)),
+        Value::String(text) => see(text),
+        _ => {}
     }
 }
 

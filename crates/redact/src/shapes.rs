@@ -10,11 +10,15 @@ pub fn find(text: &str) -> Vec<(Range<usize>, Kind)> {
     let bytes = text.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
-        let begins = at == 0 || !(bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'.');
+        let before = at.checked_sub(1).map(|at| bytes[at]);
+        let begins = before.is_none_or(|byte| !(byte.is_ascii_alphanumeric() || byte == b'.'));
+        // `v10.1.2.3`
+        let is_first = before.is_none_or(|byte| !(byte.is_ascii_digit() || byte == b'.'));
         let own = match bytes[at] {
             b'@' => email(text, at, found.last().map_or(0, |(range, _): &(Range<usize>, Kind)| range.end)),
             byte if byte.is_ascii_hexdigit() || byte == b':' => uuid(bytes, at)
-                .or_else(|| begins.then(|| mac(bytes, at).or_else(|| address(text, at))).flatten()),
+                .or_else(|| begins.then(|| mac(bytes, at).or_else(|| sixth_at(text, at))).flatten())
+                .or_else(|| is_first.then(|| fourth_at(text, at)).flatten()),
             _ => None,
         };
         match own {
@@ -48,38 +52,66 @@ fn uuid(bytes: &[u8], from: usize) -> Option<(Range<usize>, Kind)> {
     (ends(bytes, at) && !is_nil).then_some((from..at, Kind::Uuid))
 }
 
-/// Six pairs of digits and more with `:` or `-` between them, as Ethernet and InfiniBand have.
+/// Six pairs of digits and more with `:`, `-` or `_` between them, as Ethernet and InfiniBand have;
+/// between `:` also single digits, where a letter tells them from numbers.
 fn mac(bytes: &[u8], from: usize) -> Option<(Range<usize>, Kind)> {
-    let mark = *bytes.get(from + 2).filter(|mark| b":-".contains(mark))?;
-    let is_pair =
-        |at: usize| bytes.get(at..at + 2).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
-    is_pair(from).then_some(())?;
-    let (mut end, mut pairs) = (from + 2, 1);
-    while bytes.get(end) == Some(&mark) && is_pair(end + 1) {
-        pairs += 1;
-        end += 3;
+    let digits = |at: usize| bytes[at..].iter().take(3).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (mut groups, mut shortest) = (1, digits(from));
+    let mut end = from + shortest;
+    let mark = *bytes.get(end).filter(|mark| (1..=2).contains(&shortest) && b":-_".contains(mark))?;
+    while bytes.get(end) == Some(&mark) && (1..=2).contains(&digits(end + 1)) {
+        let own = digits(end + 1);
+        (groups, shortest, end) = (groups + 1, shortest.min(own), end + 1 + own);
     }
-    let is_nil = bytes[from..end].iter().all(|byte| *byte == b'0' || *byte == mark);
-    (pairs >= 6 && ends(bytes, end) && !is_nil).then_some((from..end, Kind::Mac))
+    let own = &bytes[from..end];
+    let is_nil = own.iter().all(|byte| *byte == b'0' || *byte == mark);
+    let is_short = mark == b':' && groups == 6 && own.iter().any(u8::is_ascii_alphabetic);
+    let fits = groups >= 6 && (shortest == 2 || is_short);
+    (fits && ends(bytes, end) && !is_nil).then_some((from..end, Kind::Mac))
 }
 
-fn address(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
-    let rest = &text[from..];
-    let length = rest.bytes().take_while(|byte| byte.is_ascii_hexdigit() || b":.".contains(byte)).count();
-    if !ends(text.as_bytes(), from + length) {
-        return None;
+/// So long is an address of the sixth version.
+const LONGEST: usize = 45;
+
+fn sixth_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
+    let own = |byte: &u8| byte.is_ascii_hexdigit() || b":.".contains(byte);
+    let (length, address) = sixth(text, from, &text[from..][..run(text, from, own)])?;
+    named(from, length, IpAddr::V6(address))
+}
+
+/// A port, a letter or the end of a sentence may follow; `10.1.2.3.example` is a name.
+fn fourth_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
+    let length = run(text, from, |byte| byte.is_ascii_digit() || *byte == b'.');
+    let dotted = text[from..from + length].trim_end_matches('.');
+    let goes_on = dotted.len() < length && !ends(text.as_bytes(), from + length);
+    let address = dotted.parse::<Ipv4Addr>().ok().filter(|_| !goes_on)?;
+    named(from, dotted.len(), IpAddr::V4(address))
+}
+
+fn run(text: &str, from: usize, own: impl Fn(&u8) -> bool) -> usize {
+    text.as_bytes()[from..].iter().take(4 * LONGEST).take_while(|byte| own(byte)).count()
+}
+
+fn named(from: usize, length: usize, address: IpAddr) -> Option<(Range<usize>, Kind)> {
+    let is_nobodys = address.is_loopback() || address.is_unspecified();
+    (!is_nobodys).then_some((from..from + length, Kind::Ip))
+}
+
+/// The longest address with `:` that a word begins with; other fields may follow behind a `:`.
+fn sixth(text: &str, from: usize, word: &str) -> Option<(usize, Ipv6Addr)> {
+    let of = |one: &str| {
+        let parsed = one.parse::<Ipv6Addr>().ok().filter(|_| ends(text.as_bytes(), from + one.len()));
+        parsed.map(|address| (one.len(), address))
+    };
+    let mut one = word.trim_end_matches('.');
+    if let Some(found) = of(one).or_else(|| of(one.trim_end_matches(':'))) {
+        return Some(found);
     }
-    // A port, or the end of a sentence, may follow.
-    let word = rest[..length].trim_end_matches(['.', ':']);
-    let dotted = word.split(':').next().unwrap_or(word);
-    for one in [word, dotted] {
-        let parsed = match one.contains(':') {
-            true => one.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
-            false => one.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
-        };
-        if let Some(address) = parsed {
-            let is_nobodys = address.is_loopback() || address.is_unspecified();
-            return (!is_nobodys).then_some((from..from + one.len(), Kind::Ip));
+    // Without `::` it is a list of numbers.
+    while one.len() <= 2 * LONGEST && one.contains("::") {
+        one = one.rsplit_once(':').map_or("", |(lead, _)| lead);
+        if let Some(found) = of(one) {
+            return Some(found);
         }
     }
     None
@@ -118,6 +150,29 @@ mod tests {
     }
 
     #[test]
+    fn every_spelling_of_an_address_is_found() {
+        for (text, only) in [
+            ("10.1.2.3:vol1/x", "10.1.2.3"),
+            ("a10.1.2.3", "10.1.2.3"),
+            ("10.1.2.3a", "10.1.2.3"),
+            ("fd12:3456:789a::/48", "fd12:3456:789a::"),
+            ("2a02:120b::5:eth0", "2a02:120b::5"),
+            ("2A02:120B:0:0:0:0:0:5: up", "2A02:120B:0:0:0:0:0:5"),
+            ("fe80::1%eth0", "fe80::1"),
+            ("[::ffff:10.1.2.3]:22", "::ffff:10.1.2.3"),
+            ("::ffff:10.1.2.3:22", "::ffff:10.1.2.3"),
+            ("00_50_56_9f_3a_17", "00_50_56_9f_3a_17"),
+            ("0:50:56:9f:3a:18", "0:50:56:9f:3a:18"),
+            ("52:54:00:12:34:56: up", "52:54:00:12:34:56"),
+        ] {
+            let all: Vec<&str> = found(text).into_iter().map(|(text, _)| text).collect();
+            assert_eq!(all, [only], "{text}");
+        }
+        let kernel = found("ip=10.1.2.3::10.1.2.1:255.255.255.0:db:eth0:off");
+        assert_eq!(kernel.len(), 3, "{kernel:?}");
+    }
+
+    #[test]
     fn any_text_is_looked_at() {
         let letters = ["a", "0", ":", "-", ".", "@", "ä", "_"];
         let mut texts = vec![String::new()];
@@ -132,7 +187,7 @@ mod tests {
         for text in [
             "127.0.0.1 ::1 0.0.0.0 :: 08:25:13 0000:00:04.0 1.2.3 0.0.4.6.0.0=0;1.1.5.6.0.0=1",
             "00000000-0000-0000-0000-000000000000 00:00:00:00:00:00 a::before memory.latency@one-cpu?op=x",
-            "PCI-MSIX-0000:00:04.0 Mem: 1:2",
+            "PCI-MSIX-0000:00:04.0 Mem: 1:2 1:2:3:4:5:6 10.1.2.3.example",
         ] {
             assert_eq!(found(text), [], "{text}");
         }

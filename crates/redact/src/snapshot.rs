@@ -5,13 +5,15 @@ use model::vocabulary as ids;
 use model::{BLANKED, Entry, PRINTOUT, Snapshot, TABLES};
 
 use super::names::Kind;
-use super::text::{Filter, Way};
+use super::text::{Filter, Way, is_of_kernel};
 
 /// What stands in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
     /// Numbers, masks and words of the kernel's.
     Kernel,
+    /// Words of the kernel's among those of an owner's.
+    Words,
     /// What makers call processor, board, firmware, disk and kernel: it stays.
     Hardware,
     /// /proc/cpuinfo: the same by lines, and features of which the known ones stay.
@@ -60,11 +62,11 @@ const CLASSES: &[(&str, Class)] = &[
     (ids::host::probe::FOLDERS_NODE, Class::Kernel),
     (BLANKED, Class::Dropped),
     ("probe:cpuid/#", Class::Kernel),
-    ("/.dockerenv", Class::Kernel),
+    ("/.dockerenv", Class::Words),
     ("/dev/kvm", Class::Kernel),
-    ("/run/.containerenv", Class::Kernel),
-    ("/run/systemd/container", Class::Kernel),
-    ("/run/host/container-manager", Class::Kernel),
+    ("/run/.containerenv", Class::Words),
+    ("/run/systemd/container", Class::Words),
+    ("/run/host/container-manager", Class::Words),
     ("/proc/self/cgroup", Class::Groups),
     ("/proc/self/cpuset", Class::Groups),
     ("/proc/self/mountinfo", Class::Groups),
@@ -73,14 +75,14 @@ const CLASSES: &[(&str, Class)] = &[
     ("/proc/self/ns/*", Class::Kernel),
     ("/proc/self/status", Class::Kernel),
     ("/proc/self/sched", Class::Kernel),
-    ("/proc/cmdline", Class::Kernel),
-    ("/proc/version", Class::Kernel),
+    ("/proc/cmdline", Class::Words),
+    ("/proc/version", Class::Words),
     ("/proc/meminfo", Class::Kernel),
     ("/proc/uptime", Class::Kernel),
     ("/proc/loadavg", Class::Kernel),
-    ("/proc/swaps", Class::Kernel),
+    ("/proc/swaps", Class::Words),
     ("/proc/buddyinfo", Class::Kernel),
-    ("/proc/sysinfo", Class::Kernel),
+    ("/proc/sysinfo", Class::Words),
     ("/proc/schedstat", Class::Kernel),
     ("/proc/stat", Class::Kernel),
     ("/proc/vmstat", Class::Kernel),
@@ -88,7 +90,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("/proc/xen/capabilities", Class::Kernel),
     ("/proc/pressure/*", Class::Kernel),
     ("/proc/sys/kernel/random/boot_id", Class::Kernel),
-    ("/proc/sys/kernel/*", Class::Kernel),
+    ("/proc/sys/kernel/*", Class::Words),
     ("/proc/sys/kernel/yama/ptrace_scope", Class::Kernel),
     ("/proc/sys/kernel/sched_domain/cpu#/domain#/*", Class::Kernel),
     ("/proc/sys/vm/*", Class::Kernel),
@@ -134,6 +136,10 @@ const CLASSES: &[(&str, Class)] = &[
     ("/sys/class/net/*/device/numa_node", Class::Kernel),
 ];
 
+/// Where the kernel writes masks of CPUs and registers, and nobody else anything.
+const MASKS: [&str; 5] =
+    ["/sys/devices/system/", "/sys/bus/pci/", "/proc/bus/pci/", "/proc/self/status", "probe:cpuid/"];
+
 /// Files of control groups, wherever these are mounted and whatever they are called.
 const GROUP_FILES: [&str; 8] = ["cpu.", "cpuset.", "memory.", "io.", "pids.", "blkio.", "cpus", "mems"];
 
@@ -176,6 +182,19 @@ pub fn folder(filter: &mut Filter, path: &str) -> String {
     match ORDINARY.contains(&path) || path.starts_with("/dev/") {
         true => filter.text(path, Way::Words(Kind::Path)),
         false => filter.whole(Kind::Path, path),
+    }
+}
+
+/// Sees what must be known of all snapshots before the first name is given.
+pub fn meet(filter: &mut Filter, snapshot: &Snapshot) {
+    for (path, entry) in &snapshot.entries {
+        filter.names.avoid(path);
+        if let Entry::Text(text) | Entry::Link(text) = entry {
+            filter.names.avoid(text);
+        }
+        if path.starts_with("/sys/") {
+            filter.meet(path.split('/').filter(|name| is_of_kernel(name)));
+        }
     }
 }
 
@@ -230,29 +249,44 @@ pub fn redacted(filter: &mut Filter, snapshot: &Snapshot) -> (Snapshot, usize) {
             continue;
         }
         let entry = match entry {
-            Entry::Text(text) => Entry::Text(content(filter, class, kind, text)),
+            Entry::Text(text) => Entry::Text(content(filter, class, way(path, kind), text)),
             Entry::Bytes(bytes) if class == Class::Tables => Entry::Bytes(covered(filter, bytes)),
-            Entry::Bytes(bytes) => Entry::Text(content(filter, class, kind, &String::from_utf8_lossy(bytes))),
-            Entry::Link(target) => Entry::Link(filter.text(target, Way::Hex(kind))),
+            Entry::Bytes(bytes) => {
+                Entry::Text(content(filter, class, way(path, kind), &String::from_utf8_lossy(bytes)))
+            }
+            Entry::Link(target) => Entry::Link(filter.text(target, called(path, kind))),
             Entry::Failed(error) => Entry::Failed(*error),
         };
-        left.entries.insert(filter.text(path, Way::Hex(kind)), entry);
+        left.entries.insert(filter.text(path, called(path, kind)), entry);
     }
     (left, dropped)
 }
 
-fn content(filter: &mut Filter, class: Class, kind: Kind, text: &str) -> String {
+/// How the kernel writes into this file.
+fn way(path: &str, kind: Kind) -> Way {
+    let has_masks = MASKS.iter().any(|masks| path.starts_with(masks));
+    if has_masks { Way::Hex(kind) } else { Way::Counts(kind) }
+}
+
+/// How it calls this file; names of groups are anybody's.
+fn called(path: &str, kind: Kind) -> Way {
+    if kind == Kind::Group { Way::Words(kind) } else { way(path, kind) }
+}
+
+fn content(filter: &mut Filter, class: Class, way: Way, text: &str) -> String {
     match class {
         Class::Host => filter.whole(Kind::Host, text),
         Class::Hardware | Class::Tables => filter.text(text, Way::Hardware),
         Class::Processor => text.split_inclusive('\n').map(|line| processor(filter, line)).collect(),
         Class::Lines => text.split_inclusive('\n').map(|line| of_probe(filter, line)).collect(),
-        Class::Kernel | Class::Groups | Class::Dropped => filter.text(text, Way::Hex(kind)),
+        Class::Kernel => filter.text(text, way),
+        Class::Words => filter.text(text, Way::Words(Kind::Redacted)),
+        Class::Groups | Class::Dropped => filter.text(text, Way::Words(Kind::Group)),
     }
 }
 
 fn processor(filter: &mut Filter, line: &str) -> String {
-    let Some((name, value)) = field(line) else { return filter.text(line, Way::Hex(Kind::Redacted)) };
+    let Some((name, value)) = field(line) else { return filter.text(line, Way::Words(Kind::Redacted)) };
     let lead = &line[..line.len() - value.len()];
     let lead = filter.text(lead, Way::Words(Kind::Redacted));
     let value = match name.as_str() {
@@ -261,7 +295,7 @@ fn processor(filter: &mut Filter, line: &str) -> String {
             let known: Vec<&str> = value.split_whitespace().filter(|word| filter.is_known(word)).collect();
             format!(" {}{}", known.join(" "), if value.ends_with('\n') { "\n" } else { "" })
         }
-        _ => filter.text(value, Way::Hex(Kind::Redacted)),
+        _ => filter.text(value, Way::Words(Kind::Redacted)),
     };
     lead + &value
 }
@@ -269,14 +303,14 @@ fn processor(filter: &mut Filter, line: &str) -> String {
 fn of_probe(filter: &mut Filter, line: &str) -> String {
     let end = line.trim_end().len();
     let Some((name, value)) = line[..end].split_once(' ') else {
-        return filter.text(line, Way::Hex(Kind::Redacted));
+        return filter.text(line, Way::Words(Kind::Redacted));
     };
     let value = match last(name) {
         own if MODELS.contains(&own) => filter.text(value, Way::Hardware),
         own if FOLDERS.contains(&own) => folder(filter, value),
-        _ => filter.text(value, Way::Hex(Kind::Device)),
+        _ => filter.text(value, Way::Words(Kind::Device)),
     };
-    format!("{} {value}{}", filter.text(name, Way::Hex(Kind::Device)), &line[end..])
+    format!("{} {value}{}", filter.text(name, Way::Words(Kind::Device)), &line[end..])
 }
 
 /// Tables with `x` for the letters of what is somebody's.

@@ -1,9 +1,9 @@
 //! A text, word by word: what is known stays, everything else is replaced.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 
 use super::names::{Kind, Names};
 use super::shapes;
@@ -13,12 +13,21 @@ use super::vocabulary::Vocabulary;
 const DIGITS: usize = 15;
 /// Hexadecimal words of masks and registers are no longer.
 const HEX: usize = 8;
+/// Sizes and counts with a unit of one letter have no more digits.
+const COUNT: usize = 9;
+/// The number behind a word (`cpu1023`) has no more.
+const COUNTED: usize = 4;
+/// Units of one letter.
+const UNITS: &str = "kKmMgGtTpPbBsh";
 
 /// How a text is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Way {
     /// Known words stay; others become this.
     Words(Kind),
+    /// The same in the kernel's own files: its counts of nanoseconds are long, and its buses have
+    /// two hexadecimal digits.
+    Counts(Kind),
     /// The same, where the kernel writes masks and registers in hexadecimal digits.
     Hex(Kind),
     /// Firmware's and makers' own words: only what is known to be somebody's is replaced.
@@ -61,12 +70,20 @@ pub struct Filter<'v> {
     pub names: Names,
     /// Words of processors, boards and kernels of these runs.
     safe: HashSet<String>,
+    /// Names that the kernels of these runs gave to CPUs, nodes and devices.
+    kernels: HashSet<String>,
     secrets: Option<Secrets>,
 }
 
 impl<'v> Filter<'v> {
     pub fn new(vocabulary: &'v Vocabulary) -> Filter<'v> {
-        Filter { vocabulary, names: Names::default(), safe: HashSet::new(), secrets: None }
+        let (safe, kernels) = (HashSet::new(), HashSet::new());
+        Filter { vocabulary, names: Names::default(), safe, kernels, secrets: None }
+    }
+
+    /// Names that stay, whatever else is called so: a run without its `node0` is judged otherwise.
+    pub fn meet<'n>(&mut self, given: impl Iterator<Item = &'n str>) {
+        self.kernels.extend(given.map(str::to_string));
     }
 
     /// Words that stay in these runs.
@@ -91,27 +108,31 @@ impl<'v> Filter<'v> {
 
     /// Whether an original says so much by itself that it is looked for between other words.
     fn is_distinct(&self, original: &str) -> bool {
-        original.len() >= 3 && original.chars().any(char::is_alphabetic) && !self.vocabulary.has(original)
+        let is_ordinary = self.vocabulary.has(original) || self.kernels.contains(&original.to_lowercase());
+        original.len() >= 3 && original.chars().any(char::is_alphabetic) && !is_ordinary
     }
 
     fn secrets(&mut self) -> Option<&Secrets> {
         if self.secrets.is_none() {
-            let originals: Vec<(String, Kind)> = self
-                .names
-                .originals()
-                .filter(|(original, kind)| *kind != Kind::Redacted && self.is_distinct(original))
-                .map(|(original, kind)| (original.to_string(), kind))
-                .collect();
-            let replacements = originals.iter().map(|(original, kind)| {
-                let slash = if *kind == Kind::Path && original.starts_with('/') { "/" } else { "" };
-                format!("{slash}{}", self.names.known(original).unwrap_or_default())
-            });
-            let replacements = replacements.collect();
-            let finder = AhoCorasick::builder()
-                .ascii_case_insensitive(true)
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(originals.iter().map(|(original, _)| original))
-                .ok()?;
+            let named = self.names.originals().filter(|(_, kind)| *kind != Kind::Redacted);
+            let mut named: Vec<(&str, Kind)> = named.collect();
+            named.sort();
+            let mut found: BTreeMap<String, String> = BTreeMap::new();
+            // The first part of a long name first: it may be another host's whole name.
+            for &(long, kind) in &named {
+                if let Some(short) = short_host(long, kind).filter(|short| self.is_distinct(short)) {
+                    found.insert(short.to_lowercase(), self.names.known(long).unwrap_or_default().into());
+                }
+            }
+            for (original, kind) in named.into_iter().filter(|(original, _)| self.is_distinct(original)) {
+                let slash = if kind == Kind::Path && original.starts_with('/') { "/" } else { "" };
+                let replacement = self.names.known(original).unwrap_or_default();
+                found.insert(original.to_lowercase(), format!("{slash}{replacement}"));
+                // Only ASCII is looked for in either case.
+                found.insert(original.to_string(), format!("{slash}{replacement}"));
+            }
+            let (originals, replacements): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+            let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(&originals).ok()?;
             self.secrets = Some(Secrets { finder, replacements });
         }
         self.secrets.as_ref()
@@ -125,15 +146,18 @@ impl<'v> Filter<'v> {
             !is_word(range.start.checked_sub(1).and_then(|at| bytes.get(at)))
                 && !is_word(bytes.get(range.end))
         };
-        let secrets: Vec<(Range<usize>, String)> = self.secrets().map_or_else(Vec::new, |secrets| {
-            let found = secrets.finder.find_iter(text);
-            let found =
-                found.map(|one| (one.range(), secrets.replacements[one.pattern().as_usize()].clone()));
-            found.filter(|(range, _)| alone(range)).collect()
+        let mut secrets: Vec<(Range<usize>, String)> = self.secrets().map_or_else(Vec::new, |secrets| {
+            let found = secrets.finder.find_overlapping_iter(text).filter(|one| alone(&one.range()));
+            found.map(|one| (one.range(), secrets.replacements[one.pattern().as_usize()].clone())).collect()
         });
+        // The longest one of those that begin at a place.
+        secrets.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut whole = String::with_capacity(text.len());
         let mut from = 0;
         for (range, replacement) in secrets {
+            if range.start < from {
+                continue;
+            }
             self.shapes(&text[from..range.start], way, &mut whole);
             whole.push_str(&replacement);
             from = range.end;
@@ -154,10 +178,12 @@ impl<'v> Filter<'v> {
     }
 
     fn words(&mut self, text: &str, way: Way, whole: &mut String) {
+        // So long a word in hexadecimal digits stays.
         let (kind, hex) = match way {
             Way::Hardware => return whole.push_str(text),
-            Way::Words(kind) | Way::Strict(kind) => (kind, false),
-            Way::Hex(kind) => (kind, true),
+            Way::Words(kind) | Way::Strict(kind) => (kind, 0),
+            Way::Counts(kind) => (kind, 2),
+            Way::Hex(kind) => (kind, HEX),
         };
         let is_strict = matches!(way, Way::Strict(_));
         let mut from = 0;
@@ -167,7 +193,7 @@ impl<'v> Filter<'v> {
             from = range.end;
             let stays = match is_strict {
                 true => self.names.is_given(word) || says_little(word),
-                false => self.is_known(word) || hex && (is_hex(word) || is_count(word)),
+                false => self.is_known(word) || hex > 0 && (is_hex(word, hex) || is_count(word)),
             };
             match stays {
                 true => whole.push_str(word),
@@ -184,13 +210,23 @@ impl<'v> Filter<'v> {
     /// Whether a word names nobody.
     pub fn is_known(&self, word: &str) -> bool {
         let has = |part: &str| self.vocabulary.has(part) || self.safe.contains(&part.to_lowercase());
-        if has(word) || self.names.is_given(word) || is_number(word) || is_time(word) || is_device(word) {
+        if has(word) || self.names.is_given(word) {
+            return true;
+        }
+        if is_dashed_address(word) {
+            return false;
+        }
+        if is_number(word) || is_time(word) || is_device(word) || is_register(word) {
             return true;
         }
         // `61.5k`, `6.2GHz`.
         let number = word.trim_end_matches(char::is_alphabetic);
         let unit = &word[number.len()..];
-        if !number.is_empty() && is_number(number) && (unit.len() == 1 || has(unit)) {
+        let is_unit = match unit.len() {
+            1 => number.len() <= COUNT && UNITS.contains(unit),
+            _ => has(unit),
+        };
+        if !number.is_empty() && is_number(number) && is_unit {
             return true;
         }
         // `mitigation_l1tf`, `virtio2-input.0`.
@@ -201,16 +237,50 @@ impl<'v> Filter<'v> {
         if halves || numbered {
             return true;
         }
-        // `cpu12`, `4096x32`, `16-way`.
-        let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let piece = |part: &str| {
-            let letters: Vec<&str> =
-                part.split(|c: char| c.is_ascii_digit()).filter(|letters| !letters.is_empty()).collect();
-            has(part)
-                || letters.len() <= 2 && letters.iter().all(|letters| letters.len() == 1 || has(letters))
-        };
         let parts: Vec<&str> = word.split(['-', '_']).collect();
-        digits <= DIGITS && !word.contains('.') && parts.iter().all(|part| part.is_empty() || piece(part))
+        // One letter here and one there, between digits, is how serial numbers look.
+        let single =
+            parts.iter().map(|part| Pieces::of(part)).map(|pieces| pieces.single).sum::<usize>() <= 2;
+        single
+            && !word.contains('.')
+            && parts.iter().all(|part| part.is_empty() || has(part) || Pieces::of(part).are_known(has))
+    }
+}
+
+/// The letters and the numbers that a part of a word is made of: `cpu12`, `4096x32`, `16`.
+struct Pieces<'p> {
+    letters: Vec<&'p str>,
+    numbers: Vec<&'p str>,
+    begins_with_number: bool,
+    /// Letters that stand alone beside digits.
+    single: usize,
+}
+
+impl Pieces<'_> {
+    fn of(part: &str) -> Pieces<'_> {
+        let is_digit = |c: char| c.is_ascii_digit();
+        let letters: Vec<&str> = part.split(is_digit).filter(|letters| !letters.is_empty()).collect();
+        let numbers: Vec<&str> = part.split(|c| !is_digit(c)).filter(|number| !number.is_empty()).collect();
+        let alone = letters.iter().filter(|letters| letters.chars().count() == 1).count();
+        let single = if numbers.is_empty() { 0 } else { alone };
+        Pieces { letters, numbers, begins_with_number: part.starts_with(is_digit), single }
+    }
+
+    fn are_known(&self, has: impl Fn(&str) -> bool) -> bool {
+        let digits: usize = self.numbers.iter().map(|number| number.len()).sum();
+        if self.letters == ["x"] && self.numbers.len() == 2 {
+            return self.numbers.iter().all(|number| number.len() <= COUNT);
+        }
+        // What a name counts has few digits; a size may have many before its unit.
+        let counted = self.numbers.iter().skip(usize::from(self.begins_with_number));
+        let are_few = match self.single {
+            0 => digits <= DIGITS && counted.clone().all(|number| number.len() <= COUNTED),
+            1 => digits <= 3,
+            _ => digits <= 2,
+        };
+        are_few
+            && self.letters.len() <= 2
+            && self.letters.iter().all(|letters| letters.len() == 1 || has(letters))
     }
 }
 
@@ -218,13 +288,27 @@ impl<'v> Filter<'v> {
 fn is_number(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b".-_".contains(&byte));
-    let is_exponent = word.parse::<f64>().is_ok() && word.starts_with(|c: char| c.is_ascii_digit());
-    let is_address = |part: &str| part.split('.').filter(|one| !one.is_empty()).count() == 4;
-    let many = word.split(['-', '_']).count() > 1;
-    let addresses = many && word.split(['-', '_']).any(is_address);
-    (of_numbers || is_exponent)
-        && !addresses
-        && (digits <= DIGITS || is_exponent && word.contains('.') && digits <= 24)
+    of_numbers && digits <= DIGITS || is_exponent(word)
+}
+
+/// `1.5e-7`: one digit before the point, if there is a point, and few behind the letter.
+fn is_exponent(word: &str) -> bool {
+    let Some((mantissa, exponent)) = word.split_once(['e', 'E']) else { return false };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent = exponent.strip_prefix('-').unwrap_or(exponent);
+    let is_mantissa = match mantissa.split_once('.') {
+        Some((one, rest)) => one.len() == 1 && digits(one) && digits(rest) && rest.len() <= 20,
+        None => mantissa.len() == 1 && digits(mantissa),
+    };
+    is_mantissa && digits(exponent) && exponent.len() <= 3
+}
+
+/// `10-0-0-6`, as clouds call their hosts by an address; `10.0.0.1-10.0.0.9`.
+fn is_dashed_address(word: &str) -> bool {
+    let parts: Vec<&str> = word.split(['-', '_']).collect();
+    let is_byte = |part: &&str| part.len() <= 3 && part.parse::<u8>().is_ok();
+    let dotted = |part: &&str| part.split('.').filter(|one| !one.is_empty()).count() == 4;
+    parts.windows(4).any(|four| four.iter().all(is_byte)) || parts.len() > 1 && parts.iter().any(dotted)
 }
 
 /// An option's letter, a count.
@@ -240,12 +324,28 @@ fn is_time(word: &str) -> bool {
 
 /// What fits into the kernel's longest numbers, which say that there is no limit.
 fn is_count(word: &str) -> bool {
-    word.parse::<u64>().is_ok()
+    !word.starts_with('0') && word.parse::<u64>().is_ok()
 }
 
-fn is_hex(word: &str) -> bool {
-    let digits = word.strip_prefix("0x").unwrap_or(word);
-    digits.len() <= HEX && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_hex(digits: &str, most: usize) -> bool {
+    !digits.is_empty() && digits.len() <= most && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `0xb000040`
+fn is_register(word: &str) -> bool {
+    word.strip_prefix("0x").is_some_and(|digits| is_hex(digits, HEX))
+}
+
+/// `db7` of `db7.acme.example`: the same host, by the name that its neighbours use.
+pub fn short_host(long: &str, kind: Kind) -> Option<&str> {
+    long.split_once('.').map(|(short, _)| short).filter(|_| kind == Kind::Host)
+}
+
+/// `cpu12`, `node0`, `sda`: what a host may be called, too.
+pub fn is_of_kernel(word: &str) -> bool {
+    let number = ["cpu", "node"].iter().find_map(|lead| word.strip_prefix(lead));
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    number.is_some_and(is_number) || is_device(word)
 }
 
 /// The kernel's own names of disks and interfaces: a letter of the alphabet or a number tells them
@@ -255,7 +355,7 @@ fn is_device(word: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let lettered = ["sd", "vd", "xvd", "hd"].iter().filter_map(|lead| rest(lead)).any(|rest| {
         let rest = rest.trim_end_matches(|c: char| c.is_ascii_digit());
-        (1..=3).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase())
+        (1..=2).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase())
     });
     let placed = ["enp", "ens", "eno", "wlp", "ibp", "ibs"]
         .iter()
@@ -299,6 +399,61 @@ mod tests {
             filter.text("memory.quux.io read-zzyx cpu12 S4EVNX0M1 10.0.0.1-10.0.0.2", free).split(' ').nth(2),
             Some("cpu12")
         );
+    }
+
+    #[test]
+    fn what_looks_like_a_number_of_an_owners_goes() {
+        let vocabulary = Vocabulary::new("cpu\nkb\nns\nip\nfd\nnvme\nvm\npages", "");
+        let mut filter = filter(&vocabulary);
+        for secret in [
+            "50026B7784123456",
+            "5000c500a1234567",
+            "0050569f3a12",
+            "005056-9f3a16",
+            "1A2B-3C4D",
+            "21370A123456",
+            "nvme-21370A123456",
+            "J1234567",
+            "u0123456",
+            "12345678901234B",
+            "12345E67",
+            "00000000000A1B23",
+            "ip-10-47-112-9",
+            "ns3012345",
+        ] {
+            for way in [Way::Words(Kind::Redacted), Way::Counts(Kind::Redacted)] {
+                let told = filter.text(secret, way);
+                assert!(told.starts_with("redacted-"), "{secret}: {told}");
+            }
+        }
+        let stays = "cpu1023 4096x32 61.5k 1048576kB 16G p999 1.5e-7 2026-11-25 pages-1048576kB 0x0b000040";
+        assert_eq!(filter.text(stays, Way::Words(Kind::Redacted)), stays);
+        // Only masks and registers may look like a name.
+        let names = "/home/ada deadbeef 8f2aa1b9 1000000012345678";
+        let told = filter.text(names, Way::Words(Kind::Group));
+        assert!(["ada", "deadbeef", "8f2aa1b9", "1000000012345678"].iter().all(|name| !told.contains(name)));
+        assert_eq!(filter.text("ff,0000aaaa", Way::Hex(Kind::Redacted)), "ff,0000aaaa");
+        assert_eq!(
+            filter.text("af:00.0 9223372036854771712", Way::Counts(Kind::Redacted)),
+            "af:00.0 9223372036854771712"
+        );
+    }
+
+    #[test]
+    fn a_host_goes_by_its_short_name_and_never_by_the_kernels() {
+        let vocabulary = Vocabulary::new("node\nat", "");
+        let mut filter = filter(&vocabulary);
+        filter.meet(["node0"].into_iter());
+        filter.names.avoid("at host-1");
+        filter.whole(Kind::Host, "node7.acme.example");
+        filter.whole(Kind::Host, "host-1");
+        filter.whole(Kind::Label, "node7-3");
+        filter.whole(Kind::Host, "node0");
+        let free = Way::Words(Kind::Redacted);
+        assert_eq!(filter.text("at NODE7, node7.acme.example:/x", free), "at host-2, host-2:/x");
+        assert_eq!(filter.text("at host-1", free), "at host-3");
+        assert_eq!(filter.text("node7-34", free), "host-2-34");
+        assert_eq!(filter.text("node0", free), "node0");
     }
 
     #[test]

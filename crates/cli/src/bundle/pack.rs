@@ -70,7 +70,7 @@ fn reading(runs: usize) -> Vec<String> {
     all.map(str::to_string).to_vec()
 }
 
-fn about(name: &str, bytes: &[u8]) -> Packed {
+pub fn about(name: &str, bytes: &[u8]) -> Packed {
     let sum = Sha256::digest(bytes);
     let name = name.strip_prefix(&format!("{FOLDER}/")).unwrap_or(name);
     Packed {

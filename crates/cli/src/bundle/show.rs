@@ -9,6 +9,8 @@ use redact::{Left, Searched};
 
 /// So many places of what is left are shown.
 const SHOWN: usize = 40;
+/// So many files are named that are not as they were packed.
+const NAMED: usize = 5;
 
 /// After a bundle was made.
 pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> anyhow::Result<()> {
@@ -84,8 +86,14 @@ pub fn left(all: &[Left]) {
     }
 }
 
-/// What `--verify` looked for.
-pub fn searched(bundle: &Path, map: Option<&Path>, searched: &Searched, left: usize) -> anyhow::Result<()> {
+/// What `--verify` looked for, and what is not as the manifest (if there is one) has it.
+pub fn searched(
+    bundle: &Path,
+    map: Option<&Path>,
+    searched: &Searched,
+    changed: Option<&[String]>,
+    left: usize,
+) -> anyhow::Result<()> {
     let said = match left {
         0 => "nothing is left that names somebody".to_string(),
         1 => "1 place names somebody".to_string(),
@@ -105,8 +113,24 @@ pub fn searched(bundle: &Path, map: Option<&Path>, searched: &Searched, left: us
         ("shapes", "MAC and IP addresses (but loopback), UUIDs, mail addresses"),
         ("mapping", &mapping),
         ("not searched", &not),
+        ("contents", &contents(changed)),
     ] {
         text.push_str(&format!("  {name:<13}{value}\n"));
     }
     output::print_text(&text)
+}
+
+fn contents(changed: Option<&[String]>) -> String {
+    match changed {
+        None => "without a manifest of Assay".to_string(),
+        Some([]) => "as Assay packed them".to_string(),
+        Some(changed) => {
+            let some = changed.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            let more = match changed.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("not as Assay packed them: {some}{more}")
+        }
+    }
 }

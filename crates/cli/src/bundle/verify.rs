@@ -1,12 +1,15 @@
 //! Searches a bundle for what may name somebody.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use flate2::read::GzDecoder;
 
-use super::{Mapping, map_of, show, vocabulary};
+use super::pack::about;
+use super::{FOLDER, MANIFEST, Manifest, Mapping, Packed, map_of, show, vocabulary};
 use model::packed::unpacked;
 use model::run_file;
 use redact::{Left, Names, Search, Searched, Vocabulary};
@@ -27,14 +30,84 @@ pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
         }
         None => Names::default(),
     };
-    let held: Vec<(String, Vec<u8>)> = run_file::files_in(path)?
+    let mut held: Vec<(String, Vec<u8>)> = run_file::files_in(path)?
         .into_iter()
         .map(|(name, bytes)| (name.display().to_string(), bytes))
         .collect();
+    let manifest =
+        manifest_of(&held).with_context(|| format!("cannot read the bundle {}", path.display()))?;
+    if let (Some(map), Some(manifest)) = (map, &manifest) {
+        ensure!(
+            names.counts() == manifest.replaced,
+            "{} is the mapping of another bundle than {}: name its own by --map",
+            map.display(),
+            path.display()
+        );
+    }
+    let changed = manifest.map(|manifest| changes(&held, &manifest));
+    let frame = frame_of(path).with_context(|| format!("cannot read the bundle {}", path.display()))?;
+    held.push((FRAME.to_string(), frame));
     let (left, searched) = files(&held, &names, &vocabulary())?;
     show::left(&left);
-    show::searched(path, map, &searched, left.len())?;
+    show::searched(path, map, &searched, changed.as_deref(), left.len())?;
     Ok(ExitCode::from(u8::from(!left.is_empty())))
+}
+
+/// What stands in an archive beside its files.
+const FRAME: &str = "headers of the archive";
+
+/// Whom packers wrote down: names of files, links, users and groups, remarks, and what follows the
+/// archive's end.
+fn frame_of(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut frame = Vec::new();
+    let mut head = Vec::new();
+    File::open(path)?.take(GZIP_HEAD).read_to_end(&mut head)?;
+    frame.extend(gzip_head(&head));
+    let mut archive = tar::Archive::new(unpacked(File::open(path)?, LARGEST)?);
+    for entry in archive.entries()?.raw(true) {
+        let mut entry = entry?;
+        frame.extend_from_slice(entry.header().as_bytes());
+        if !entry.header().entry_type().is_file() {
+            entry.read_to_end(&mut frame)?;
+        }
+    }
+    archive.into_inner().read_to_end(&mut frame)?;
+    Ok(frame)
+}
+
+/// No name or remark of gzip is longer that anybody wrote.
+const GZIP_HEAD: u64 = 64 << 10;
+
+/// The name and the remark that gzip keeps of what it packed.
+fn gzip_head(bytes: &[u8]) -> Vec<u8> {
+    let packed = GzDecoder::new(bytes);
+    let parts = packed.header().map(|head| [head.filename(), head.comment(), head.extra()]);
+    parts.into_iter().flatten().flatten().flat_map(|part| [b"\n", part].concat()).collect()
+}
+
+fn manifest_of(held: &[(String, Vec<u8>)]) -> anyhow::Result<Option<Manifest>> {
+    let own = format!("{FOLDER}/{MANIFEST}");
+    let found = held.iter().find(|(name, _)| *name == own);
+    let read = |(_, bytes): &(String, Vec<u8>)| serde_json::from_slice(bytes);
+    found.map(read).transpose().with_context(|| format!("its {MANIFEST} is not what `assay bundle` wrote"))
+}
+
+/// Files that are not as the manifest has them.
+fn changes(held: &[(String, Vec<u8>)], manifest: &Manifest) -> Vec<String> {
+    let own = format!("{FOLDER}/{MANIFEST}");
+    let files = held.iter().filter(|(name, _)| *name != own);
+    let now: Vec<Packed> = files.map(|(name, bytes)| about(name, bytes)).collect();
+    let mut changed = Vec::new();
+    for one in &now {
+        match manifest.files.iter().find(|packed| packed.name == one.name) {
+            None => changed.push(format!("{} was added", one.name)),
+            Some(packed) if packed.sha256 != one.sha256 => changed.push(format!("{} was changed", one.name)),
+            Some(_) => {}
+        }
+    }
+    let gone = manifest.files.iter().filter(|packed| now.iter().all(|one| one.name != packed.name));
+    changed.extend(gone.map(|packed| format!("{} is missing", packed.name)));
+    changed
 }
 
 /// What is left in files, packed ones unpacked, and what was looked for.
@@ -50,6 +123,7 @@ pub fn files(
         unpacked(bytes.as_slice(), LARGEST)?
             .read_to_end(&mut plain)
             .with_context(|| format!("cannot unpack {name}"))?;
+        plain.extend(gzip_head(bytes));
         left.extend(search.of(name, &plain));
     }
     Ok((left, search.searched))
