@@ -15,7 +15,7 @@ use super::subject::{Figure, Subject};
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     pub group: String,
-    /// What people call it.
+    /// What people call it beside its group.
     pub label: String,
     /// Its name in the spec, or the series that it is.
     pub key: String,
@@ -39,6 +39,13 @@ pub struct Demand {
     /// The series whose figure `value` is, where that may be used; empty of one read off a curve.
     #[serde(skip)]
     pub series: Option<String>,
+}
+
+impl Demand {
+    /// What people call it where its group does not stand beside it.
+    pub fn alone(&self) -> &str {
+        named(&self.key).map_or(self.label.as_str(), |figure| figure.alone)
+    }
 }
 
 /// A demand of which nothing is known yet.

@@ -262,3 +262,18 @@ fn a_spreadsheet_has_a_row_for_each_demand_and_one_for_what_cannot_be_judged() {
     let (code, _, error) = hosts.check(&[&lines], NAMED, &["--out", "fleet.html"]);
     assert!(code == 2 && error.contains(".csv (CSV)"), "{code} {error}");
 }
+
+#[test]
+fn a_key_figure_has_one_name_where_its_group_does_not_stand_before_it() {
+    let hosts = Hosts::new();
+    let lines = hosts.put("one.ndjson", &hosts.line("db1", "2026-11-03T00:00:00Z", 1.0));
+    let [xml, csv] = ["check.xml", "check.csv"].map(|name| hosts.place(name).display().to_string());
+    let spec = "[limits]\nread-one-cpu = { min = \"90000 GB/s\" }\n";
+    let (code, text, error) = hosts.check(&[&lines], spec, &["--brief", "--junit", &xml, "--out", &csv]);
+    assert!(code == 1 && text.contains("REJECT: memory read, one CPU; "), "{text} {error}");
+    for (file, words) in [(xml, ">memory read, one CPU; asked "), (csv, ",memory,\"memory read, one CPU\",")]
+    {
+        let text = fs::read_to_string(file).expect("the file");
+        assert!(text.contains(words), "{text}");
+    }
+}

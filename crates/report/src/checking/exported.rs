@@ -153,8 +153,8 @@ pub fn rows(outcomes: &[Outcome], out: &mut dyn std::io::Write) -> anyhow::Resul
             row("host", cells)?;
         }
         for demand in &one.demands {
-            let told = [&demand.group, &demand.label, &demand.key, &demand.asked, &demand.measured];
-            let [group, label, key, asked, measured] = told.map(|text| harmless(text));
+            let told = [&demand.group, demand.alone(), &demand.key, &demand.asked, &demand.measured];
+            let [group, label, key, asked, measured] = told.map(harmless);
             let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
             let [low, high] = [0, 1].map(|end| number(demand.low_high.map(|ends| ends[end])));
             let standing = words(&demand.standing);
