@@ -150,7 +150,8 @@ fn prometheus_reads_verdicts_and_figures_in_base_units() {
     let hosts = Hosts::new();
     let newer = ["db1", "db2"]
         .map(|host| hosts.line(host, "2026-11-03T00:00:00Z", if host == "db1" { 1.0 } else { 0.1 }));
-    let lines = hosts.put("fleet.ndjson", &newer.concat());
+    let labels = "\"labels\":{\"cpu-model\":\"\\\"x\\\"\",\"rack\":\"r7\"},\"started\"";
+    let lines = hosts.put("fleet.ndjson", &newer.concat().replacen("\"started\"", labels, 1));
     let file = hosts.place("assay_check.prom");
     let name = file.display().to_string();
     let limits = "[[limit]]\nseries = \"memory.latency@*\"\nmax = \"1 s\"\n[[limit]]\nseries = \"memory.bandwidth@*\"\nmin = \"1 kB/s\"\n";
@@ -189,6 +190,7 @@ fn prometheus_reads_verdicts_and_figures_in_base_units() {
     }
     assert!(
         text.contains("assay_run_info{profile=\"quick\"")
+            && text.contains(",host=\"db1\",label_cpu_model=\"\\\"x\\\"\",label_rack=\"r7\"} 1\n")
             && text.contains("assay_findings{severity=\"problem\""),
         "{text}"
     );
