@@ -15,7 +15,7 @@ use super::subject::{Figure, Subject};
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     pub group: String,
-    /// What people call it.
+    /// What people call it beside its group.
     pub label: String,
     /// Its name in the spec, or the series that it is.
     pub key: String,
@@ -42,6 +42,13 @@ pub struct Demand {
     /// What the same demand of another run is known by.
     #[serde(skip)]
     pub again: String,
+}
+
+impl Demand {
+    /// What people call it where its group does not stand beside it.
+    pub fn alone(&self) -> &str {
+        named(&self.key).map_or(self.label.as_str(), |figure| figure.alone)
+    }
 }
 
 /// A demand of which nothing is known yet.

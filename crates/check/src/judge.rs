@@ -104,7 +104,7 @@ pub struct Outcome {
     pub started: String,
     pub profile: String,
     pub verdict: Verdict,
-    /// At most two, and one a caveat.
+    /// At most two, one if nothing was measured validly, and one a caveat.
     pub sentences: Vec<String>,
     pub demands: Vec<Demand>,
     /// What `within` counts from, as the spec names it; empty where it names nothing.
@@ -190,7 +190,13 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     demands.extend(spec.peers.iter().map(|_| not_slower(subject)));
     demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
     demands.iter_mut().for_each(|demand| demand.confirm = confirmed(&demand.confirm, subject));
-    let unusable = unusable(spec, subject, now_s);
+    let is_other_machine =
+        demands.iter().any(|demand| demand.group == MACHINE && demand.standing == Standing::Missed);
+    let unusable = match nothing_valid(subject) {
+        // What a machine is needs no figure: one without half its modules is another.
+        Some(why) if !is_other_machine => Some(why),
+        _ => refused(spec, subject, now_s),
+    };
     let has = |standing| demands.iter().any(|demand| demand.standing == standing);
     let verdict = match () {
         () if unusable.is_some() => Verdict::NotUsable,
@@ -201,7 +207,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     let caveats = Caveat::of(subject);
     let mut sentences = match unusable {
         Some(why) => vec![why],
-        None => sentences(&demands, subject),
+        None => sentences(&demands, subject).into_iter().chain(nothing_valid(subject)).collect(),
     };
     sentences.extend(caveats.iter().map(|caveat| caveat.sentence(subject)));
     Ok(Outcome {
@@ -231,14 +237,16 @@ fn confirmed(confirm: &str, subject: &Subject) -> String {
     format!("{own}{}", if busy { " --wait-idle" } else { "" })
 }
 
-/// Why the run cannot be judged by the spec.
-fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
+/// Why no figure of the run can be judged.
+fn nothing_valid(subject: &Subject) -> Option<String> {
+    let problem = subject.findings.iter().find(|finding| finding.severity == Severity::Problem);
+    let why = problem.map_or("measure again", |finding| finding.headline.trim_end_matches('.'));
+    subject.nothing_valid.then(|| format!("Nothing in it was measured validly: {why}."))
+}
+
+/// Why the run is none that the spec asks for.
+fn refused(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     const DAY: f64 = 86400.0;
-    if subject.nothing_valid {
-        let problem = subject.findings.iter().find(|finding| finding.severity == Severity::Problem);
-        let why = problem.map_or("measure again", |finding| finding.headline.trim_end_matches('.'));
-        return Some(format!("Nothing in it was measured validly: {why}."));
-    }
     let profiles = &spec.run.profile;
     if !profiles.is_empty() && !profiles.contains(&subject.profile) {
         let asked = profiles.join(" or ");
@@ -279,6 +287,9 @@ const LABELS: [(&str, &str); 7] = [
     ("whole", "whole machine"),
     ("threads_per_core", "threads of a core"),
 ];
+
+/// The group of demands of facts.
+const MACHINE: &str = "machine";
 
 fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
     let label = LABELS.iter().find(|(own, _)| *own == name).map(|(_, label)| label.to_string());

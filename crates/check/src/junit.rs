@@ -97,7 +97,7 @@ fn of_demand<W: Write>(
     let value =
         demand.value.map_or(demand.measured.clone(), |value| format!("{value}{interval} {}", demand.unit));
     let told = [
-        demand.label.as_str(),
+        demand.alone(),
         &format!("asked {}", demand.asked),
         &format!("measured {value}"),
         &demand.why,

@@ -101,4 +101,19 @@ mod tests {
         // What was measured and is not what the spec judges is no machine without a result.
         assert_eq!(of("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", &subject).status, Status::Degraded);
     }
+
+    #[test]
+    fn another_machine_fails_though_nothing_was_measured_validly() {
+        let facts = vec![("cpus".to_string(), "2".to_string())];
+        let none = Subject { facts, nothing_valid: true, ..Subject::default() };
+        let figure = "[limits]\ncore-clock = { min = \"1 GHz\" }\n";
+        for (spec, expected) in [
+            (format!("[machine]\ncpus = 4\n{figure}"), Status::Failed),
+            (format!("[machine]\ncpus = 2\n{figure}"), Status::Skipped),
+            // A run that the spec does not take says nothing.
+            ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 4\n".to_string(), Status::Skipped),
+        ] {
+            assert_eq!(of(&spec, &none).status, expected, "{spec}");
+        }
+    }
 }

@@ -92,6 +92,10 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
     let page = reports::general(&output::beside(writer.path(), &None), "html");
+    let page = match args.no_report {
+        true => Page::NoneOf(writer.path()),
+        false => Page::At { page: &page, run: Some(writer.path()) },
+    };
     // A reference that went meanwhile costs no result.
     let references = args.screen.reference.references(&diagnosis).unwrap_or_else(|error| {
         output::tell(&format!("  {error:#}"));
@@ -99,13 +103,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     });
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
-    let shown = screen::show(
-        &diagnosis,
-        &references,
-        &args.screen,
-        args.json,
-        &Page::At { page: &page, run: Some(writer.path()) },
-    );
+    let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &page);
     // So is whether the host is what was asked for.
     let asked = args.accept.as_ref().filter(|_| !stopped);
     let reference = &args.screen.reference;
@@ -120,7 +118,11 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     };
     let (folder, written) = loop {
         let folder = output::beside(writer.path(), &None);
-        let written = write_reports(&report, &folder, writer.path(), exit);
+        let reports = match args.no_report {
+            true => Ok(Vec::new()),
+            false => write_reports(&report, &folder, writer.path()),
+        };
+        let written = reports.map(|reports| tell_saved(writer.path(), &reports, exit));
         // With a run file that had to be saved again the reports are written again, too.
         if !keep(args, writer)? {
             break (folder, written);
@@ -141,17 +143,16 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     Ok(Finished { code: ExitCode::from(code), diagnosis: Some(diagnosis) })
 }
 
-/// Writes the page and the JSON of a run into `dir`, and says what was saved and how the
-/// measurement ends: by an exit code, in words.
-fn write_reports(
-    report: &Report,
-    dir: &Path,
-    run_file: &Path,
-    (code, words): (u8, &str),
-) -> anyhow::Result<()> {
+/// Writes the page and the JSON of a run into `dir`.
+fn write_reports(report: &Report, dir: &Path, run_file: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let data = reports::write(dir, run_file, "json", |file| Ok(file.write_all(report.json.as_bytes())?));
     let page = reports::write(dir, run_file, "html", |file| html::write(report, file))?;
-    let files = [run_file, &page, &data?].map(|path| path.display().to_string());
+    Ok(vec![page, data?])
+}
+
+/// Says what was saved and how the measurement ends: by an exit code, in words.
+fn tell_saved(run_file: &Path, reports: &[PathBuf], (code, words): (u8, &str)) {
+    let files = std::iter::once(run_file).chain(reports.iter().map(PathBuf::as_path));
+    let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     output::tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
-    Ok(())
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::leftovers::{self, Left};
+use super::measure_args::MeasureArgs;
 use super::output::{counted, print_json, print_text};
 use diagnose::words;
 use knobs::task;
@@ -48,9 +48,9 @@ pub fn show(
     host: &str,
     planned: &[Planned],
     profile: &Profile,
-    out: &Path,
-    as_json: bool,
+    args: &MeasureArgs,
 ) -> anyhow::Result<ExitCode> {
+    let out = args.out();
     let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
     let estimated_s = runnable().map(|planned| profile.seconds_of(planned.seconds)).sum::<f64>();
     // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may
@@ -72,9 +72,9 @@ pub fn show(
         plan: planned.to_vec(),
         needs_root: changing().map(|planned| planned.case.key()).collect(),
         changes: changes.into_iter().collect(),
-        leftovers: leftovers::found(&leftovers::places(planned, out)),
+        leftovers: leftovers::found(&leftovers::places(planned, &out)),
     };
-    if as_json {
+    if args.json {
         print_json(&dry)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -137,10 +137,10 @@ pub fn show(
         list => plain(&list.join(", "), 600),
     };
     text.push_str(&format!(
-        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, its page and its JSON \
-         (report.html, report.json) into {}{}\n",
+        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file{} into {}{}\n",
         listed(&by_root),
         listed(&dry.changes),
+        if args.no_report { "" } else { ", its page and its JSON (report.html, report.json)" },
         out.display(),
         folders
             .iter()

@@ -52,6 +52,9 @@ pub struct MeasureArgs {
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = OUT, help_heading = OUTPUT)]
     out: PathBuf,
+    /// Save the run file only: `assay report` makes a page of it
+    #[arg(long, help_heading = OUTPUT)]
+    pub no_report: bool,
     /// Results as JSON on standard output, text on standard error
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,

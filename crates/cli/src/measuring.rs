@@ -145,7 +145,7 @@ pub fn study_to_file(
     }
     if args.dry_run {
         let name = args.naming.settle(&host.machine)?.host;
-        let code = dry_run::show(&name, &planned, &profile, &args.out(), args.json)?;
+        let code = dry_run::show(&name, &planned, &profile, args)?;
         return Ok(Finished { code, diagnosis: None });
     }
     let reins =

@@ -57,6 +57,20 @@ pub enum Page<'a> {
         run: Option<&'a Path>,
     },
     By(&'static str),
+    /// Of this run file none is made.
+    NoneOf(&'a Path),
+}
+
+impl Page<'_> {
+    /// The run file as commands on the screen name it.
+    fn run(&self) -> Option<String> {
+        let run = match self {
+            Page::At { run, .. } => *run,
+            Page::By(_) => None,
+            Page::NoneOf(run) => Some(*run),
+        };
+        run.map(|run| diagnose::words::shell(&run.display().to_string()))
+    }
 }
 
 /// Prints a diagnosis: text, or JSON on standard output and the text beside it. What is left to be
@@ -69,8 +83,7 @@ pub fn show(
     page: &Page,
 ) -> anyhow::Result<Report> {
     let mut report = sections::compose_with(diagnosis, &[], references, &args.unit)?;
-    if let (Page::At { run: Some(run), .. }, Some(screen)) = (page, report.screen.as_mut()) {
-        let run = diagnose::words::shell(&run.display().to_string());
+    if let (Some(run), Some(screen)) = (page.run(), report.screen.as_mut()) {
         screen.next.iter_mut().for_each(|text| *text = text.replace("RUN", &run));
     }
     match as_json {
@@ -111,6 +124,7 @@ fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> 
     let figures = match page {
         Page::At { page, .. } => format!("{figures} in {}", page.display()),
         Page::By(command) => format!("{figures}; page: {command}"),
+        Page::NoneOf(_) => format!("{figures}; page: assay report {}", page.run().unwrap_or_default()),
     };
     let all = if args.all { "" } else { "--all prints them" };
     let wide = screen.rows.iter().any(|row| row.reading.wide);

@@ -369,6 +369,7 @@ pub struct Summary {
     #[serde(default)]
     pub pretended: bool,
     /// The make-up by which hosts are peers: CPU model, counts, memory, kernel.
+    #[serde(deserialize_with = "whole")]
     pub make_up: Vec<(String, String)>,
     /// What else moves numbers, and may differ between peers: clocks, huge pages, mitigations,
     /// firmware.
@@ -387,6 +388,15 @@ pub struct Summary {
 
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// A make-up without a list of memory modules that an older version cut after 200 characters: the
+/// host stays among the peers that newer summaries tell the whole list of, as one that tells none.
+fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, String)>, D::Error> {
+    const CUT: usize = 200;
+    let mut all = Vec::<(String, String)>::deserialize(from)?;
+    all.retain(|(label, value)| label != "dimms_mib" || value.len() != CUT);
+    Ok(all)
 }
 
 /// A line of a run file.

@@ -8,7 +8,6 @@ use crate::text::numbers::{bare, three};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
 use check::{Demand, Outcome, Standing, Verdict};
-use diagnose::key_figures;
 
 mod exported;
 mod fleet;
@@ -59,7 +58,7 @@ pub fn brief(outcome: &Outcome, style: Style) -> String {
         Verdict::Accept | Verdict::NotUsable => None,
     };
     let named = outcome.demands.iter().filter(|demand| Some(demand.standing) == deciding);
-    let named: Vec<&str> = named.map(|demand| demand.label.as_str()).collect();
+    let named: Vec<&str> = named.map(Demand::alone).collect();
     let mut about = named[..named.len().min(NAMED)].join("; ");
     if named.len() > NAMED {
         about += &format!(" and {} more", named.len() - NAMED);
@@ -204,11 +203,7 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
     let label = match demand.key == demand.label {
         // A series that has no other name is broken at its parts.
         true => key_lines(&plain(&demand.key, LONGEST), columns.label - 1),
-        false => {
-            // Without a column of groups a key figure needs its longer name.
-            let alone = key_figures::named(&demand.key).filter(|_| columns.group == 0);
-            cell(alone.map_or(demand.label.as_str(), |figure| figure.alone), columns.label)
-        }
+        false => cell(if columns.group == 0 { demand.alone() } else { &demand.label }, columns.label),
     };
     let (asked, measured) =
         (cell(&demand.asked, columns.asked), cell(&measured(demand, how), columns.measured));

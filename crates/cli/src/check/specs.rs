@@ -1,6 +1,7 @@
 //! What runs are held against: one spec, or of a folder of specs the one of a host's class; each
 //! with the runs that its `within` counts from.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -70,11 +71,15 @@ impl Asked {
     }
 
     /// Holds all runs that are checked against each other, and against those that the spec names,
-    /// where it asks for that.
-    pub fn together(&mut self, runs: &[PathBuf]) {
+    /// where it asks for that; `read` is what specs before it have read, by the runs that they
+    /// name.
+    pub fn together(&mut self, runs: &[PathBuf], read: &mut HashMap<Option<PathBuf>, Arc<Company>>) {
         if self.spec.peers.is_some() {
-            let all: Vec<PathBuf> = runs.iter().chain(&self.beside).cloned().collect();
-            self.company = Some(Arc::new(Company::of_files(&all)));
+            let of_all = || {
+                let all: Vec<PathBuf> = runs.iter().chain(&self.beside).cloned().collect();
+                Arc::new(Company::of_files(&all))
+            };
+            self.company = Some(read.entry(self.beside.clone()).or_insert_with(of_all).clone());
         }
     }
 
@@ -193,9 +198,10 @@ impl Specs {
 
     /// See [`Asked::together`].
     pub fn together(&mut self, runs: &[PathBuf]) {
+        let mut read = HashMap::new();
         match self {
-            Specs::One(asked) => asked.together(runs),
-            Specs::OfClasses(all) => all.iter_mut().for_each(|(_, asked)| asked.together(runs)),
+            Specs::One(asked) => asked.together(runs, &mut read),
+            Specs::OfClasses(all) => all.iter_mut().for_each(|(_, asked)| asked.together(runs, &mut read)),
         }
     }
 
@@ -226,5 +232,30 @@ impl Specs {
             Specs::One(asked) => &asked.spec.name,
             Specs::OfClasses(_) => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_that_name_the_same_runs_read_them_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("good")).expect("a folder");
+        std::fs::write(folder.path().join("good/empty.assay.jsonl"), "").expect("a file");
+        let class = "[machine]\ncpu_model = \"A\"\n[peers]\nnot_slower = true\n";
+        for (name, more) in [("a", ""), ("b", ""), ("c", "runs = \"good\"\n"), ("d", "runs = \"good\"\n")] {
+            let file = folder.path().join(name).with_extension("toml");
+            std::fs::write(file, format!("{class}{more}")).expect("a file");
+        }
+        let mut specs = Specs::folder(folder.path()).expect("specs");
+        specs.together(&[folder.path().join("good")]);
+        let Specs::OfClasses(all) = specs else { panic!("a folder") };
+        let same = |a: usize, b: usize| match (&all[a].1.company, &all[b].1.company) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => panic!("each has peers"),
+        };
+        assert_eq!([same(0, 1), same(2, 3), same(0, 2)], [true, true, false]);
     }
 }

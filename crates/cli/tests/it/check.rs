@@ -72,7 +72,7 @@ fn the_screen_shows_each_demand() {
     let (code, text, _) = check(&run, SPEC, &["--brief"]);
     assert!(code == 1 && text.lines().count() == 1 && text.contains(": REJECT: "), "{text}");
     // What it is about comes before how much of it there is.
-    assert!(text.contains(": REJECT: CPU model; read, one CPU; 2 of 9 demands are missed"), "{text}");
+    assert!(text.contains(": REJECT: CPU model; memory read, one CPU; 2 of 9 demands are missed"), "{text}");
     let (_, text, _) = check(&run, SPEC, &["--quiet"]);
     assert!(text.starts_with("REJECT") && text.lines().count() <= 4, "{text}");
 }

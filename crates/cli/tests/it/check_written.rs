@@ -150,7 +150,8 @@ fn prometheus_reads_verdicts_and_figures_in_base_units() {
     let hosts = Hosts::new();
     let newer = ["db1", "db2"]
         .map(|host| hosts.line(host, "2026-11-03T00:00:00Z", if host == "db1" { 1.0 } else { 0.1 }));
-    let lines = hosts.put("fleet.ndjson", &newer.concat());
+    let labels = "\"labels\":{\"cpu-model\":\"\\\"x\\\"\",\"rack\":\"r7\"},\"started\"";
+    let lines = hosts.put("fleet.ndjson", &newer.concat().replacen("\"started\"", labels, 1));
     let file = hosts.place("assay_check.prom");
     let name = file.display().to_string();
     let limits = "[[limit]]\nseries = \"memory.latency@*\"\nmax = \"1 s\"\n[[limit]]\nseries = \"memory.bandwidth@*\"\nmin = \"1 kB/s\"\n";
@@ -189,6 +190,7 @@ fn prometheus_reads_verdicts_and_figures_in_base_units() {
     }
     assert!(
         text.contains("assay_run_info{profile=\"quick\"")
+            && text.contains(",host=\"db1\",label_cpu_model=\"\\\"x\\\"\",label_rack=\"r7\"} 1\n")
             && text.contains("assay_findings{severity=\"problem\""),
         "{text}"
     );
@@ -261,4 +263,19 @@ fn a_spreadsheet_has_a_row_for_each_demand_and_one_for_what_cannot_be_judged() {
     );
     let (code, _, error) = hosts.check(&[&lines], NAMED, &["--out", "fleet.html"]);
     assert!(code == 2 && error.contains(".csv (CSV)"), "{code} {error}");
+}
+
+#[test]
+fn a_key_figure_has_one_name_where_its_group_does_not_stand_before_it() {
+    let hosts = Hosts::new();
+    let lines = hosts.put("one.ndjson", &hosts.line("db1", "2026-11-03T00:00:00Z", 1.0));
+    let [xml, csv] = ["check.xml", "check.csv"].map(|name| hosts.place(name).display().to_string());
+    let spec = "[limits]\nread-one-cpu = { min = \"90000 GB/s\" }\n";
+    let (code, text, error) = hosts.check(&[&lines], spec, &["--brief", "--junit", &xml, "--out", &csv]);
+    assert!(code == 1 && text.contains("REJECT: memory read, one CPU; "), "{text} {error}");
+    for (file, words) in [(xml, ">memory read, one CPU; asked "), (csv, ",memory,\"memory read, one CPU\",")]
+    {
+        let text = fs::read_to_string(file).expect("the file");
+        assert!(text.contains(words), "{text}");
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::assay;
 use crate::golden::pretended;
-use crate::runs::{Ended, end};
+use crate::runs::{Ended, end, run_file, run_into};
 
 fn verb(words: &[&str], paths: &[&Path]) -> Ended {
     end(assay().args(words).args(paths))
@@ -260,4 +260,20 @@ fn runs_are_kept_and_found_by_a_name() {
     assert_eq!(said(&["summary", "@before"]).1.lines().count(), 2);
     let (code, _, error) = said(&["run", "--name", "../x", "--dry-run"]);
     assert!(code == 2 && error.contains("letters, digits"), "{error}");
+}
+
+#[test]
+fn a_run_may_keep_its_run_file_alone_and_says_what_makes_the_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = format!("{} --no-report", crate::runs::pretended("cpu.clock"));
+    let plan = end(&mut run_into(folder.path(), &format!("{words} --dry-run")));
+    assert!(plan.expect(0).out.contains("would write: a run file into "), "{}", plan.out);
+    let ended = end(run_into(folder.path(), &words).env("COLUMNS", "300"));
+    let run = run_file(folder.path());
+    let names = || fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(names(), 1, "{}", ended.expect(0).err);
+    let command = format!("assay report {}", run.display());
+    assert!(ended.out.contains(&format!("page: {command} ")), "{command} is missing in: {}", ended.out);
+    verb(&["report"], &[&run]).expect(0);
+    assert!(folder.path().join("report.html").exists() && names() == 3);
 }

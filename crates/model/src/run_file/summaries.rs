@@ -146,4 +146,18 @@ mod tests {
         assert!(found[1].1.as_ref().is_err_and(|why| why.to_string().contains("newer Assay")));
         assert!(summaries(&vec![b'x'; LONGEST_SUMMARY + 1][..]).is_err());
     }
+
+    #[test]
+    fn modules_that_an_older_version_cut_are_not_told() {
+        let of = |modules: usize| ["65536"].repeat(modules).join(" ");
+        let cut: String = format!("131072 131072 131072 {}", of(45)).chars().take(200).collect();
+        for (modules, told) in [(of(32), true), (of(48), true), (cut, false)] {
+            let line = format!(
+                r#"{{"summary":{{"schema":2,"assay":"0.1.0","host":"a","started":"","elapsed_s":1.0,"make_up":[["dimms_mib","{modules}"],["cpus","2"]],"series":[],"findings":[]}}}}"#
+            );
+            let make_up = summary_line(line.as_bytes()).expect("a summary").summary.make_up;
+            assert_eq!(make_up.iter().any(|(label, _)| label == "dimms_mib"), told, "{make_up:?}");
+            assert!(make_up.contains(&("cpus".to_string(), "2".to_string())));
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Outcomes for other programs: metrics of Prometheus, and rows for spreadsheets.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use check::{Demand, Outcome, Standing, Verdict};
 use model::pattern::KeyParts;
@@ -79,7 +81,7 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
     let read = || outcomes.iter().filter(|one| !one.background.assay.is_empty());
     all.gauge(
         "assay_run_info",
-        "The run that was checked: profile, version of Assay, processor, kernel.",
+        "The run that was checked: profile, version of Assay, processor, kernel, label_NAME for each label.",
         read().map(|one| {
             let own = &one.background;
             let info: [Label; 4] = [
@@ -88,7 +90,8 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
                 ("cpu_model", own.cpu_model.clone()),
                 ("kernel", own.kernel.clone()),
             ];
-            (info.into_iter().chain([host(one)]).collect::<Vec<_>>(), 1.0)
+            let info = info.into_iter().chain([host(one)]).map(|(name, value)| (name.to_string(), value));
+            (info.chain(owned(&one.labels)).collect::<Vec<_>>(), 1.0)
         }),
     );
     all.gauge(
@@ -110,6 +113,23 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
         all.gauge(family.name, family.help, samples);
     }
     all.text()
+}
+
+/// What the host's owner calls it by, for the one metric that others are joined with: on each, all
+/// series would be new ones wherever a label changes. Names begin as kube-state-metrics has them,
+/// so that none is one of ours.
+fn owned(labels: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (name, value) in labels {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let mut name = format!("label_{}", name.chars().map(plain).collect::<String>());
+        // `rack-row` and `rack.row` are two labels.
+        while all.iter().any(|(known, _)| *known == name) {
+            name.push('_');
+        }
+        all.push((name, value.clone()));
+    }
+    all
 }
 
 /// Whose figure it is, what the spec calls it, and the parts of its series.
@@ -153,8 +173,8 @@ pub fn rows(outcomes: &[Outcome], out: &mut dyn std::io::Write) -> anyhow::Resul
             row("host", cells)?;
         }
         for demand in &one.demands {
-            let told = [&demand.group, &demand.label, &demand.key, &demand.asked, &demand.measured];
-            let [group, label, key, asked, measured] = told.map(|text| harmless(text));
+            let told = [&demand.group, demand.alone(), &demand.key, &demand.asked, &demand.measured];
+            let [group, label, key, asked, measured] = told.map(harmless);
             let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
             let [low, high] = [0, 1].map(|end| number(demand.low_high.map(|ends| ends[end])));
             let standing = words(&demand.standing);
@@ -166,4 +186,24 @@ pub fn rows(outcomes: &[Outcome], out: &mut dyn std::io::Write) -> anyhow::Resul
         }
     }
     writer.flush().context("cannot write CSV")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_an_owner_have_names_that_a_metric_takes_each_its_own() {
+        let names = ["rack", "rack.row", "rack-row", "9th", "größe"];
+        let labels = names.map(|name| (name.to_string(), format!("of {name}"))).into();
+        let pair = |name: &str, of: &str| (name.to_string(), format!("of {of}"));
+        let expected = [
+            pair("label_9th", "9th"),
+            pair("label_gr__e", "größe"),
+            pair("label_rack", "rack"),
+            pair("label_rack_row", "rack-row"),
+            pair("label_rack_row_", "rack.row"),
+        ];
+        assert_eq!(owned(&labels), expected);
+    }
 }

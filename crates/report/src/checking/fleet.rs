@@ -2,7 +2,6 @@
 //! what the undecided lack.
 
 use check::{Demand, Outcome, PEERS, Standing, Verdict};
-use diagnose::key_figures;
 
 use super::{LONGEST, Shown, deciding, measured, tone};
 use crate::plain::{lines, plain};
@@ -111,11 +110,6 @@ fn shared_label(outcomes: &[Outcome]) -> Option<String> {
     label.map(|(name, value)| format!("All rejected hosts have the label {name}={value}, not all others."))
 }
 
-/// What people call a demand where its group does not stand beside it.
-fn label(demand: &Demand) -> &str {
-    key_figures::named(&demand.key).map_or(demand.label.as_str(), |figure| figure.alone)
-}
-
 /// What of a demand was asked and found: `DRAM latency: 132 ns (130–134), asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let found = measured(demand, Shown::First);
@@ -128,7 +122,7 @@ fn words(demand: &Demand) -> String {
     } else {
         String::new()
     };
-    format!("{}: {found}{why}, asked {}", label(demand), demand.asked)
+    format!("{}: {found}{why}, asked {}", demand.alone(), demand.asked)
 }
 
 /// Why a run is not accepted: of what it misses the worst; else its first sentence.
@@ -203,7 +197,7 @@ fn by_demand(title: &str, outcomes: &[&Outcome], standing: Standing, style: Styl
             Standing::Undecided if !demand.why.is_empty() => format!(" ({})", demand.why),
             _ => String::new(),
         };
-        (label(demand).to_string(), format!("{count}: {}{more}{why}", named.join(", ")))
+        (demand.alone().to_string(), format!("{count}: {}{more}{why}", named.join(", ")))
     });
     let rows: Vec<(String, String)> = rows.collect();
     if rows.is_empty() {
