@@ -29,9 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let references = args.screen.reference.references(&diagnosis)?;
     match args.json {
         true => output::print_json(&json::output(&diagnosis, &references))?,
-        false => {
-            screen::show(&diagnosis, &references, &args.screen, false, &Page::By("assay report RUN"))?;
-        }
+        false => screen::tell(&diagnosis, &references, &args.screen, &Page::By("assay report RUN"))?,
     }
     Ok(output::exit_code(&diagnosis, args.fail_on))
 }

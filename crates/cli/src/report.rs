@@ -93,7 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let shown = |file: &Path| -> anyhow::Result<ExitCode> {
         if format == "html" {
-            screen::show(&diagnosis, &references, &args.screen, false, &Page::At { page: file, run: None })?;
+            screen::tell(&diagnosis, &references, &args.screen, &Page::At { page: file, run: None })?;
         }
         output::tell(&format!("  saved {}", file.display()));
         Ok(ExitCode::SUCCESS)

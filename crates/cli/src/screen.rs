@@ -100,12 +100,32 @@ pub fn show(
     Ok(report)
 }
 
+/// Prints a diagnosis of which nothing is saved: of what is behind the first screen only what is
+/// asked for is made.
+pub fn tell(
+    diagnosis: &Diagnosis,
+    references: &References,
+    args: &ScreenArgs,
+    page: &Page,
+) -> anyhow::Result<()> {
+    if args.all {
+        return show(diagnosis, references, args, false, page).map(drop);
+    }
+    let screen = sections::screen::screen(diagnosis, references, &args.unit);
+    let style = output::style(std::io::stdout().is_terminal());
+    output::print_text(&first_of(&screen, args, page, style))
+}
+
 /// The first screen, with all that is behind it where that is asked for.
 fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
-    let wanted = Wanted { quiet: args.quiet, checks: args.checks, keys: args.keys };
-    let first = first_screen::render(screen, wanted, &closing(screen, args, page), style);
+    let first = first_of(screen, args, page, style);
     if args.all { format!("{first}{}", text::details(report, args.keys, style)) } else { first }
+}
+
+fn first_of(screen: &Screen, args: &ScreenArgs, page: &Page, style: Style) -> String {
+    let wanted = Wanted { quiet: args.quiet, checks: args.checks, keys: args.keys };
+    first_screen::render(screen, wanted, &closing(screen, args, page), style)
 }
 
 /// The two closing lines: counts, and where the rest is.

@@ -70,6 +70,10 @@ impl<'a> Pattern<'a> {
     /// Whether a series with this key is one of them. One that was measured beside other work or
     /// under changed kernel settings is not.
     pub fn matches(&self, key: &str) -> bool {
+        // A key begins with its benchmark: most are told apart without being taken to parts.
+        if !key.starts_with(self.bench) {
+            return false;
+        }
         let key = KeyParts::of(key);
         let as_is = !key.has_knobs && key.with.iter().all(|word| word.ends_with("-pages"));
         let param = |(name, value): &(&str, &str)| key.param(name).unwrap_or_default() == *value;

@@ -13,6 +13,7 @@ use crate::comparison;
 use crate::notes::{Note, notes};
 use crate::plain::hidden;
 use crate::scores;
+use crate::screen::Screen;
 use crate::sections::screen;
 use crate::{host, memory_map, rate_memory, regions, swept};
 use compare::Comparison;
@@ -230,9 +231,23 @@ fn versus(found: &Versus) -> OutputVersus {
 
 /// The results of a diagnosed run.
 pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
+    output_with(diagnosis, &[], references, &screen::screen(diagnosis, references, &[]))
+}
+
+/// The same with older results beside it.
+pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison], references: &References) -> Output {
+    output_with(diagnosis, older, references, &screen::screen(diagnosis, references, &[]))
+}
+
+/// The same with its first screen, in whatever units that is.
+pub(crate) fn output_with(
+    diagnosis: &Diagnosis,
+    older: &[Comparison],
+    references: &References,
+    screen: &Screen,
+) -> Output {
     let header = &diagnosis.run.header;
-    let screen = screen::screen(diagnosis, references, &[]);
-    let (verdict, cards, key_figures) = bottom_line::output(diagnosis, references, &screen);
+    let (verdict, cards, key_figures) = bottom_line::output(diagnosis, references, screen);
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
@@ -263,13 +278,8 @@ pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
         damage: diagnosis.run.damage.clone(),
         thinned: diagnosis.run.thinned.as_ref().map(|thinned| thinned.words()),
         notes: notes(diagnosis),
-        beside: Vec::new(),
+        beside: older.iter().map(comparison::output).collect(),
     }
-}
-
-/// The same with older results beside it.
-pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison], references: &References) -> Output {
-    Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis, references) }
 }
 
 /// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the

@@ -50,10 +50,13 @@ fn every_study_begins_with_its_answer() {
     for (name, words) in STUDIES {
         let dir = tempfile::tempdir().expect("a folder");
         let run = pretended(words, dir.path());
-        for columns in [80, 100] {
-            insta::assert_snapshot!(format!("{name}_{columns}"), screen(&run, columns, "C.UTF-8", &[]));
-        }
-        is_a_first_screen(name, |columns, locale| screen(&run, columns, locale, &[]));
+        is_a_first_screen(name, |columns, locale| {
+            let text = screen(&run, columns, locale, &[]);
+            if [80, 100].contains(&columns) && locale == "C.UTF-8" {
+                insta::assert_snapshot!(format!("{name}_{columns}"), text);
+            }
+            text
+        });
         said_once(name, &run);
     }
 }

@@ -133,15 +133,16 @@ pub fn compose_with(
     sections.extend(conditions::section(diagnosis));
     sections.push(method::section(diagnosis));
     sections.push(results::raw(diagnosis));
+    let screen = screen::screen(diagnosis, references, units);
     Ok(Report {
         title: format!("{}: {} evaluation", header.host, header.profile),
         machine: machine::one_line(diagnosis),
         subtitle: subtitle(diagnosis),
         checks: checks(diagnosis),
         sections,
-        screen: Some(screen::screen(diagnosis, references, units)),
+        json: serde_json::to_string(&json::output_with(diagnosis, older, references, &screen))?,
+        screen: Some(screen),
         tone: crate::screen::Tone::Plain,
-        json: serde_json::to_string(&json::output_beside(diagnosis, older, references))?,
     })
 }
 

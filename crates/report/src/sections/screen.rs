@@ -230,7 +230,6 @@ fn extra(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> String 
     /// A clock that moves by more is no steady one.
     const UNSTEADY: f64 = 0.05;
     let name = own.measured.figure.name;
-    let moved = diagnosis.clock_movement().unwrap_or(0.0);
     if let Some(suspicion) = own.reading.as_ref().and_then(|reading| reading.suspicion.clone()) {
         return suspicion;
     }
@@ -239,7 +238,8 @@ fn extra(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> String 
         VerdictKind::Drifting => return "drifts".into(),
         _ => {}
     }
-    if name == "core-clock" && moved > UNSTEADY {
+    let is_unsteady = || diagnosis.clock_movement().is_some_and(|moved| moved > UNSTEADY);
+    if name == "core-clock" && is_unsteady() {
         return "unsteady".into();
     }
     let one = all.iter().find(|other| other.measured.figure.name == "read-one-cpu");
