@@ -202,7 +202,8 @@ fn job_measures_a_rejected_node_again_until_its_runs_confirm_it() {
     fs::remove_dir_all(stage.path("runs")).expect("removed");
     fs::write(stage.path("runs"), "").expect("written");
     let left = node.job(&missed, 12);
-    assert!(left.exit == 3 && left.said.contains("CANNOT TELL") && !left.is_drained, "{}", left.said);
+    assert!(left.exit == 4 && left.said.contains("CANNOT TELL") && !left.is_drained, "{}", left.said);
+    assert_eq!(left.sent, "");
     assert!(!names(stage.folder.path()).iter().any(|name| name.starts_with("tmp.")));
     let mode = fs::metadata(recipe("slurm/assay-drain")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o111, 0o111, "a health check is started");
