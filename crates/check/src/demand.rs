@@ -39,6 +39,9 @@ pub struct Demand {
     /// The series whose figure `value` is, where that may be used; empty of one read off a curve.
     #[serde(skip)]
     pub series: Option<String>,
+    /// What the same demand of another run is known by.
+    #[serde(skip)]
+    pub again: String,
 }
 
 /// A demand of which nothing is known yet.
@@ -58,6 +61,7 @@ pub fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -
         confirm: String::new(),
         open: String::new(),
         series: None,
+        again: key.to_string(),
     }
 }
 

@@ -106,5 +106,6 @@ pub fn series(limit: &Limit, subject: &Subject) -> anyhow::Result<Vec<Demand>> {
             found.iter().copied().find(|figure| value(figure).is_none()).or_else(|| usable().min_by(by_value))
         }
     };
-    Ok(rest(vec![one(picked.unwrap_or(found[0]))?]))
+    let again = limit.series.clone();
+    Ok(rest(vec![Demand { again, ..one(picked.unwrap_or(found[0]))? }]))
 }

@@ -266,6 +266,9 @@ fn unusable(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
     }
 }
 
+/// What demands of facts are grouped under.
+pub const MACHINE: &str = "machine";
+
 /// What people call a fact; others by their own names.
 const LABELS: [(&str, &str); 7] = [
     ("cpu_model", "CPU model"),
@@ -280,7 +283,7 @@ const LABELS: [(&str, &str); 7] = [
 fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
     let label = LABELS.iter().find(|(own, _)| *own == name).map(|(_, label)| label.to_string());
     let label = label.unwrap_or_else(|| name.replace('_', " "));
-    let own = demand("machine", label, name, asked.words());
+    let own = demand(MACHINE, label, name, asked.words());
     let Some(value) = subject.fact(name) else {
         let why = match OF_RUN_FILES.contains(&name) {
             true if subject.readings.is_none() => {
@@ -388,14 +391,19 @@ fn is_valid(allowed: &super::spec::Allowed, now_s: f64) -> bool {
     now.to_zoned(jiff::tz::TimeZone::UTC).date() <= last
 }
 
-/// How many demands are met; what explains the missed ones; what decides the open ones.
+/// How many demands are met; what explains the missed ones.
 fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
+    std::iter::once(counted(demands)).chain(explains(demands, subject)).collect()
+}
+
+/// How many demands are met, missed and undecided.
+pub fn counted(demands: &[Demand]) -> String {
     let count = |standing| demands.iter().filter(|demand| demand.standing == standing).count();
     let (missed, undecided, met) =
         (count(Standing::Missed), count(Standing::Undecided), count(Standing::Met));
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let asked = met + missed + undecided;
-    let first = match (missed, undecided) {
+    match (missed, undecided) {
         (0, 0) if asked == 0 => match demands.len() {
             0 => "No demand could be judged.".to_string(),
             1 => "The one demand is optional, and its figure was not measured.".to_string(),
@@ -416,10 +424,7 @@ fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
             };
             parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + "."
         }
-    };
-    let mut all = vec![first];
-    all.extend(explains(demands, subject));
-    all
+    }
 }
 
 /// The finding that touches the most missed demands, with what to do about it.

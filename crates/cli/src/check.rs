@@ -9,7 +9,7 @@ use super::report_file::{Form, ReportFile};
 use super::{naming, output};
 use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
-use found::{All, Found, Wanted, of_run};
+use found::{All, Found, One, Wanted, of_run};
 use model::Run;
 use report::checking::{self, Shown};
 use schemars::JsonSchema;
@@ -64,6 +64,7 @@ Examples:
   assay check runs/ --spec-dir specs/     each host by the spec whose [machine] it fits
   assay check runs/ --spec db.toml        many hosts: how many pass, and why others do not
   assay check runs/ --newest --spec db.toml --brief    of each host its newest run, a line each
+  assay check runs/ --confirmed --spec db.toml --brief  before a host is drained: no rejection by chance
   assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
   assay check runs/ --spec db.toml --out fleet.csv    a row for each demand of each host
   assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
@@ -96,6 +97,9 @@ pub struct Args {
     /// Judge only the newest run of each host
     #[arg(long, conflicts_with = "lint")]
     newest: bool,
+    /// Reject only what three runs of a host miss, half an hour or more apart: the newest and those before it
+    #[arg(long, conflicts_with_all = ["init", "derive", "lint"])]
+    confirmed: bool,
     /// Of a pipeline with two outcomes: what undecided counts as, pass or fail
     #[arg(long, value_name = "OUTCOME", value_parser = ["pass", "fail"])]
     undecided: Option<String>,
@@ -146,7 +150,7 @@ pub struct Report {
     assay: String,
     /// Of all runs.
     verdict: Verdict,
-    /// By `--newest`: files of runs of which their host has a newer one.
+    /// By `--newest` or `--confirmed`: files of runs of which their host has a newer one.
     left_out: Vec<String>,
     runs: Vec<Outcome>,
 }
@@ -173,23 +177,34 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         runs: &args.runs,
         reference: &args.reference,
         compares: specs.as_ref().is_some_and(Specs::compares),
-        newest: args.newest,
+        newest: args.newest || args.confirmed,
     };
     let Some(specs) = specs else {
         return match found::all(&wanted, Ok) {
-            Ok(all) => spec_of(&args, all.found),
+            Ok(all) => spec_of(&args, all.found.into_iter().map(|one| one.own).collect()),
             Err(error) => Ok(usage(&error)),
         };
     };
     let now = now_s();
-    let judged = found::all(&wanted, |one| match one {
+    let judge = |one: Found| match one {
         Ok(measured) => specs.judge(&measured, now),
         Err((file, why)) => Ok(Outcome::unreadable(&file, &why, specs.name())),
-    });
-    let All { found: outcomes, left_out } = match judged {
+    };
+    let All { found, left_out } = match found::all(&wanted, judge) {
         Ok(judged) => judged,
         Err(error) => return Ok(usage(&error)),
     };
+    let outcomes: Vec<Outcome> = found
+        .into_iter()
+        .map(|One { own, earlier }| match args.confirmed {
+            false => own,
+            // What cannot be read any more is no witness.
+            true => {
+                let earlier = earlier.into_iter().filter_map(|one| one.made(&wanted, judge).ok().flatten());
+                ::check::confirmed(own, earlier)
+            }
+        })
+        .collect();
     if let Some(why) = written::crowded(&args, &outcomes) {
         return Ok(usage(&anyhow::anyhow!(why)));
     }
@@ -200,12 +215,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::print_json(&report)?;
     } else {
-        let shown = match (args.all, args.quiet) {
-            (true, _) => Shown::All,
-            (_, true) => Shown::Quiet,
-            _ => Shown::First,
-        };
-        output::print_text(&text_of(&report, shown, args.brief, std::io::stdout().is_terminal()))?;
+        output::print_text(&text_of(&report, &args, std::io::stdout().is_terminal()))?;
     }
     let code = match (verdict, args.undecided.as_deref()) {
         (Verdict::CannotTell, Some("pass")) => Verdict::Accept.exit_code(),
@@ -275,14 +285,20 @@ pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<Stri
 /// So many runs have a screen each.
 const SCREENS: usize = 3;
 
-fn text_of(report: &Report, shown: Shown, brief: bool, terminal: bool) -> String {
+fn text_of(report: &Report, args: &Args, terminal: bool) -> String {
+    let shown = match (args.all, args.quiet) {
+        (true, _) => Shown::All,
+        (_, true) => Shown::Quiet,
+        _ => Shown::First,
+    };
+    let older = if args.confirmed { "beside the newest" } else { "left out" };
     let style = output::style(terminal);
     let outcomes = &report.runs;
     let older = match report.left_out.len() {
         0 => String::new(),
-        count => format!("{} left out", output::counted(count, "older run")),
+        count => format!("{} {older}", output::counted(count, "older run")),
     };
-    match (brief, outcomes.as_slice()) {
+    match (args.brief, outcomes.as_slice()) {
         (true, all) => {
             let mut lines: Vec<String> = all.iter().map(|one| checking::brief(one, style)).collect();
             lines.extend((all.len() > 1).then(|| checking::total(all)));

@@ -10,7 +10,7 @@
 use fastrand::Rng;
 
 use crate::proof::Rate;
-use check::{Figure, Spec, Subject, Verdict, check, derived};
+use check::{APART_S, Figure, Outcome, Spec, Subject, Verdict, WITHIN_S, check, confirmed, derived};
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure};
 use model::{Better, VerdictKind};
 use stats::estimate::estimate;
@@ -22,6 +22,11 @@ const PROCESSES: usize = 7;
 /// Runs of other hosts that the spec is derived from, and the margin that it takes unless told.
 const REFERENCE: usize = 20;
 const MARGIN: f64 = 0.05;
+
+const DAY_S: f64 = 86400.0;
+
+/// When a host that was rejected is measured again, s.
+const LATER_S: f64 = APART_S + 300.0;
 
 const HOST: f64 = 0.005;
 const FIGURE: f64 = 0.01;
@@ -51,19 +56,6 @@ pub const OWN: Place = Place {
     shared: 0.0125,
     own: 1.1,
 };
-
-/// What becomes of a host whose run was rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// It is drained.
-    AtOnce,
-    /// It is measured again a minute later, and drained if that is rejected, too.
-    AMinuteLater,
-    /// ... half an hour later.
-    AnotherTime,
-}
-
-pub const RULES: [Rule; 3] = [Rule::AtOnce, Rule::AMinuteLater, Rule::AnotherTime];
 
 /// A host, by the level of each of its figures.
 struct Host {
@@ -136,31 +128,56 @@ impl Place {
     }
 }
 
-fn rejected(spec: &Spec, run: &Subject) -> bool {
-    let found = check(spec, run, 0.0).expect("a spec that was derived can be held against a run");
-    found.verdict == Verdict::Reject
-}
-
 /// What happened in so many years of one host each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Days on which it would be drained, by rule.
-    pub drains: [usize; 3],
-    /// Years in which it would be, by rule.
-    pub years: [Rate; 3],
+    /// Years in which it was rejected by one run.
+    pub once: Rate,
+    /// Years in which it was rejected by `check --confirmed`.
+    pub confirmed: Rate,
     /// Days on which no rejection and no acceptance was possible.
     pub undecided: Rate,
+    /// Runs that were made since one before was rejected and not confirmed.
+    pub again: usize,
 }
 
 impl Seen {
     pub fn and(self, other: Seen) -> Seen {
-        let both = |at: usize| (self.drains[at] + other.drains[at], self.years[at].and(other.years[at]));
-        let all = [both(0), both(1), both(2)];
         Seen {
-            drains: all.map(|one| one.0),
-            years: all.map(|one| one.1),
+            once: self.once.and(other.once),
+            confirmed: self.confirmed.and(other.confirmed),
             undecided: self.undecided.and(other.undecided),
+            again: self.again + other.again,
         }
+    }
+}
+
+/// A host that is checked every day, and again half an hour after a run that was rejected and is
+/// not confirmed.
+struct Watched {
+    place: Place,
+    host: Host,
+    fault: f64,
+    spec: Spec,
+    /// Outcomes of its runs, the oldest first.
+    outcomes: Vec<Outcome>,
+}
+
+impl Watched {
+    /// The outcome of a run `at_s` seconds after the beginning.
+    fn look(&mut self, at_s: f64, rng: &mut Rng) -> Outcome {
+        let time = self.place.time(rng);
+        let run = self.place.run(&self.host, &time, self.fault, rng);
+        let mut outcome = check(&self.spec, &run, 0.0).expect("a derived spec can be held against a run");
+        outcome.background.started_s = Some(at_s);
+        self.outcomes.push(outcome.clone());
+        outcome
+    }
+
+    /// The verdict of a run alone and with those before it.
+    fn verdicts(&self, outcome: &Outcome) -> [Verdict; 2] {
+        let earlier = self.outcomes.iter().rev().skip(1).cloned();
+        [outcome.verdict, confirmed(outcome.clone(), earlier).verdict]
     }
 }
 
@@ -171,23 +188,27 @@ pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> 
     for _ in 0..hosts {
         let spec = place.spec(&mut rng);
         let host = place.host(&mut rng);
-        let mut drained = [false; 3];
-        for _ in 0..days {
-            let time = place.time(&mut rng);
-            let run = place.run(&host, &time, fault, &mut rng);
-            let verdict = check(&spec, &run, 0.0).expect("a derived spec can be held against a run").verdict;
-            seen.undecided.count(verdict == Verdict::CannotTell);
-            if verdict == Verdict::Reject {
-                let later = place.time(&mut rng);
-                let mut again = |time: &Time| rejected(&spec, &place.run(&host, time, fault, &mut rng));
-                let found = [true, again(&time), again(&later)];
-                for (at, drains) in found.into_iter().enumerate() {
-                    seen.drains[at] += usize::from(drains);
-                    drained[at] |= drains;
+        let mut watched = Watched { place, host, fault, spec, outcomes: Vec::new() };
+        let [mut once, mut twice] = [false; 2];
+        for day in 0..days {
+            let mut at_s = DAY_S * day as f64;
+            let mut outcome = watched.look(at_s, &mut rng);
+            seen.undecided.count(outcome.verdict == Verdict::CannotTell);
+            loop {
+                let [alone, all] = watched.verdicts(&outcome);
+                once |= alone == Verdict::Reject;
+                twice |= all == Verdict::Reject;
+                if alone != Verdict::Reject || all == Verdict::Reject {
+                    break;
                 }
+                at_s += LATER_S;
+                outcome = watched.look(at_s, &mut rng);
+                seen.again += 1;
             }
+            watched.outcomes.retain(|one| one.background.started_s.is_some_and(|own| at_s - own <= WITHIN_S));
         }
-        drained.iter().zip(&mut seen.years).for_each(|(drained, rate)| rate.count(*drained));
+        seen.once.count(once);
+        seen.confirmed.count(twice);
     }
     seen
 }
@@ -196,14 +217,13 @@ pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> 
 mod tests {
     use super::*;
 
-    /// A slow host is found whatever the rule; a healthy one is drained less often where a second
-    /// run has to agree, and least where that is of another time.
+    /// A slow host is found either way; a healthy one is rejected now and then by one run, and
+    /// hardly by all that confirm it.
     #[test]
-    fn a_second_run_at_another_time_keeps_healthy_hosts() {
+    fn runs_at_other_times_keep_healthy_hosts() {
         let slow = daily(OWN, 0.2, 4, 7, 1);
-        assert!(slow.years.iter().all(|rate| rate.hits == 4), "{slow:?}");
+        assert_eq!((slow.once.hits, slow.confirmed.hits), (4, 4), "{slow:?}");
         let healthy = daily(GUEST, 0.0, 12, 60, 2);
-        let [once, minute, later] = healthy.drains;
-        assert!(once >= minute && minute >= later && once > later, "{healthy:?}");
+        assert!(healthy.once.hits > healthy.confirmed.hits && healthy.again > 0, "{healthy:?}");
     }
 }

@@ -118,8 +118,9 @@ fn checked_daily() -> String {
             } else {
                 format!("memory {:.0} %, a week", 100.0 * fault)
             });
-            row.extend(seen.years.iter().map(|rate| format!("{} of {}", rate.hits, rate.of)));
+            row.extend([seen.once, seen.confirmed].map(|rate| format!("{} of {}", rate.hits, rate.of)));
             row.push(seen.undecided.to_string());
+            row.push(format!("{:.1}", 100.0 * seen.again as f64 / seen.undecided.of as f64));
             rows.push(row);
         }
     }
@@ -127,10 +128,10 @@ fn checked_daily() -> String {
         &[
             "where",
             "slower",
-            "drained: one run",
-            "again a minute later",
-            "again at another time",
+            "rejected by one run",
+            "by --confirmed",
             "days undecided",
+            "further runs in 100 days",
         ],
         &rows,
     )

@@ -315,6 +315,9 @@ fn deciding(outcome: &Outcome) -> Option<String> {
         true => ("stop other work (background-load), then ", " --wait-idle"),
         false => ("", ""),
     };
+    // What only further runs confirm takes a run like this one.
+    let again = format!(" --profile {}", outcome.profile);
+    let profile = if commands.iter().all(|command| *command == again) { &outcome.profile } else { "full" };
     (!commands.is_empty())
-        .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile full{idle}"))
+        .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile {profile}{idle}"))
 }

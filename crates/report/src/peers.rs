@@ -232,7 +232,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         flagged: standing.is_behind(),
         scores: scores.collect(),
         flags: flags.collect(),
-        history: standing.history.clone(),
+        history: standing.history.iter().map(|one| one.ratio).collect(),
     }
 }
 

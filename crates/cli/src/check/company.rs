@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::peers::fleet_of_all;
 use ::check::{Among, Subject};
-use compare::peers::{self, Fleet, LEAST_HOSTS, Peers};
-use model::Summary;
+use compare::peers::{self, Fleet, LEAST_HOSTS, Peers, Standing};
+use model::{Summary, percent};
 
 /// Hosts beside each other.
 pub struct Company {
@@ -46,6 +46,9 @@ impl Company {
         // A run may be there twice, under two names.
         let same = places.iter().filter(is_run);
         let Some(place) = same.clone().find(is_file).or_else(|| same.clone().next()) else {
+            if let Some(told) = places.iter().find_map(|place| before(&standings[*place], subject)) {
+                return told;
+            }
             let left_out = fleet.left_out.iter().find(|(file, _)| *file == subject.file);
             return Among::Alone(match (left_out, places.first()) {
                 (Some((_, why)), _) => why.clone(),
@@ -70,4 +73,13 @@ impl Company {
         let (headline, cause) = finding.map_or(("", ""), |own| (own.headline.as_str(), own.cause.as_str()));
         Among::Slower(headline.to_string(), cause.to_string())
     }
+}
+
+/// What the peers of a host that is behind now say of an earlier run of it.
+fn before(standing: &Standing, subject: &Subject) -> Option<Among> {
+    let own = standing.history.iter().find(|own| own.started == subject.started)?;
+    Some(match own.is_slow() {
+        true => Among::Slower(format!("it was {} of its peers", percent(own.ratio)), String::new()),
+        false => Among::Level(standing.peers),
+    })
 }

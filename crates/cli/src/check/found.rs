@@ -1,6 +1,6 @@
 //! The runs that a check is of: all that were named, or of each host the newest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -32,8 +32,15 @@ pub struct Wanted<'w> {
 
 /// What became of the runs, and the files of those that are older than another of their host.
 pub struct All<T> {
-    pub found: Vec<T>,
+    pub found: Vec<One<T>>,
     pub left_out: Vec<String>,
+}
+
+/// What became of a run, and, where of each host the newest is wanted, its host's older ones, the
+/// newest first.
+pub struct One<T> {
+    pub own: T,
+    pub earlier: Vec<Seen<T>>,
 }
 
 /// Whose run it is, and when it began; of two that began at once the later name counts.
@@ -62,10 +69,30 @@ impl Mark {
     }
 }
 
-/// What is made of a run, or the file in which it waits until it is known to be its host's newest.
-enum Seen<T> {
+/// What is made of a run, or the file in which it waits until it is asked for.
+pub enum Seen<T> {
     Made(T),
     Waits(PathBuf),
+}
+
+impl<T> Seen<T> {
+    /// Nothing is made of a file that holds no run any more.
+    pub fn made(
+        self,
+        wanted: &Wanted,
+        make: impl Fn(Found) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
+        match self {
+            Seen::Made(one) => Ok(Some(one)),
+            Seen::Waits(path) => {
+                let all = made(&path, wanted, make)?;
+                Ok(all.into_iter().find_map(|(_, one)| match one {
+                    Seen::Made(one) => Some(one),
+                    Seen::Waits(_) => None,
+                }))
+            }
+        }
+    }
 }
 
 /// All runs that were named, a run at a time. What cannot be read is judged, too: it is no run that
@@ -91,30 +118,48 @@ pub fn all<T>(wanted: &Wanted, make: impl Fn(Found) -> anyhow::Result<T>) -> any
             }
         }
     }
-    let mut newest: HashMap<&[String; 3], usize> = HashMap::new();
-    for (place, (mark, _)) in seen.iter().enumerate().filter(|_| wanted.newest) {
-        let Some(mark) = mark else { continue };
-        let known = newest.entry(&mark.host).or_insert(place);
-        if seen[*known].0.as_ref().is_some_and(|known| known.age < mark.age) {
-            *known = place;
-        }
-    }
-    let kept: HashSet<usize> = newest.into_values().collect();
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
-    for (place, (mark, one)) in seen.into_iter().enumerate() {
-        let older = mark.filter(|_| wanted.newest && !kept.contains(&place));
-        match (older, one) {
-            (Some(older), _) => left_out.push(older.age.1),
-            (None, Seen::Made(one)) => found.push(one),
-            (None, Seen::Waits(path)) => {
-                found.extend(made(&path, wanted, &make)?.into_iter().filter_map(|(_, one)| match one {
-                    Seen::Made(one) => Some(one),
-                    Seen::Waits(_) => None,
-                }));
+    for places in of_hosts(seen.iter().map(|(mark, _)| mark.as_ref().filter(|_| wanted.newest))) {
+        let mut earlier = Vec::new();
+        let mut own = None;
+        for place in places {
+            let (mark, one) = std::mem::replace(&mut seen[place], (None, Seen::Waits(PathBuf::new())));
+            match own {
+                None => own = one.made(wanted, &make)?,
+                Some(_) => {
+                    left_out.extend(mark.map(|mark| mark.age.1));
+                    earlier.push(one);
+                }
+            }
+        }
+        found.extend(own.map(|own| One { own, earlier }));
+    }
+    Ok(All { found, left_out })
+}
+
+/// The places of the runs of each host, the newest first; hosts by the places of those. What has no
+/// mark is a host by itself.
+fn of_hosts<'m>(marks: impl Iterator<Item = Option<&'m Mark>>) -> Vec<Vec<usize>> {
+    let (mut hosts, mut known) = (Vec::<Vec<(Option<&Mark>, usize)>>::new(), HashMap::new());
+    for (place, mark) in marks.enumerate() {
+        match mark {
+            None => hosts.push(vec![(None, place)]),
+            Some(own) => {
+                let at = *known.entry(&own.host).or_insert(hosts.len());
+                if at == hosts.len() {
+                    hosts.push(Vec::new());
+                }
+                hosts[at].push((mark, place));
             }
         }
     }
-    Ok(All { found, left_out })
+    for runs in &mut hosts {
+        runs.sort_by(|(one, _), (other, _)| other.map(|mark| &mark.age).cmp(&one.map(|mark| &mark.age)));
+    }
+    let mut places: Vec<Vec<usize>> =
+        hosts.into_iter().map(|runs| runs.into_iter().map(|(_, place)| place).collect()).collect();
+    places.sort_unstable();
+    places
 }
 
 /// Of a run file that others may be newer than its mark, by its last line alone: a folder that is

@@ -215,14 +215,78 @@ fn a_host_that_is_slower_than_its_peers_is_rejected_and_few_hosts_decide_nothing
     let demand = text.lines().find(|line| line.contains("speed among peers")).unwrap_or_default();
     let result = if code == 0 { "met" } else { "missed" };
     assert!(matches!(code, 0 | 1) && demand.contains(result), "{code} {text} {error}");
-    // A run is no measure where its host has a newer one.
-    let older = hosts.put("older.ndjson", &hosts.line("db04", "2026-11-01T00:00:00Z", 1.0));
-    let told = beside_peers(&hosts.outcomes(&[&older], &named, &[]));
-    assert!(told[0].1 == "undecided" && told[0].2.contains("newest"), "{told:?}");
+    // A run is no measure where its host has a newer one; of a host that is slow now it says
+    // whether it was slow then.
+    for (host, clock, standing, word) in [
+        ("db05", 1.0, "undecided", "newest"),
+        ("db04", 1.0, "met", "not behind"),
+        ("db04", 0.7, "missed", "of its peers"),
+    ] {
+        let older = hosts.put("older.ndjson", &hosts.line(host, "2026-11-01T00:00:00Z", clock));
+        let told = beside_peers(&hosts.outcomes(&[&older], &named, &[]));
+        assert!(told[0].1 == standing && told[0].2.contains(word), "{host} {told:?}");
+    }
     let (code, _, error) = hosts.check(&[&one], &format!("{PEERS}runs = \"nowhere\"\n"), &[]);
     assert!(code == 2 && error.contains("holds no run"), "{code} {error}");
     let (code, _, error) = hosts.check(&[&one], "[peers]\n", &[]);
     assert!(code == 2 && error.contains("not_slower = true"), "{code} {error}");
+}
+
+#[test]
+fn a_host_is_rejected_by_runs_that_confirm_each_other() {
+    let hosts = Hosts::new();
+    let spec = "[machine]\ncpus = { min = 2 }\n[limits]\ncore-clock = { min = \"1 GHz\" }\n";
+    let line =
+        |host: &str, time: &str, clock: f64| hosts.line(host, &format!("2026-11-03T{time}:00Z"), clock);
+    // One is slow in three runs, one in two, one was slow once and is well again.
+    let lines = [
+        line("db1", "09:00", 0.1),
+        line("db1", "10:01", 0.1),
+        line("db1", "09:30", 0.1),
+        line("db2", "09:00", 1.0),
+        line("db2", "10:00", 0.1),
+        line("db2", "09:30", 0.1),
+        line("db3", "09:00", 0.1),
+        line("db3", "10:00", 1.0),
+    ];
+    let fleet = hosts.put("fleet.ndjson", &lines.concat());
+    let expected = [("db1", "reject"), ("db2", "cannot_tell"), ("db3", "accept")];
+    let json = hosts.outcomes(&[&fleet], spec, &["--confirmed"]);
+    assert_eq!(verdicts(&json), expected.map(|(a, b)| (a.to_string(), b.to_string())));
+    assert!(json["runs"][0]["started"].as_str().is_some_and(|own| own.contains("10:01")), "{json}");
+    let (code, text, _) = hosts.check(&[&fleet], spec, &["--confirmed", "--brief"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        code == 1 && lines[1].contains("CANNOT TELL") && lines[1].contains("1 was missed in 2 runs so far"),
+        "{text}"
+    );
+    assert!(lines[3].ends_with("(5 older runs beside the newest)"), "{text}");
+    // Run files say the same; what cannot be read is no witness, and the newest of nobody.
+    let again = spec.replace("1 GHz", "9 GHz");
+    let folder = hosts.place("runs");
+    hosts.run("runs/1.assay.jsonl", "db4", "2026-11-03T10:00:00Z");
+    let said = || hosts.check(&[&folder], &again, &["--confirmed"]);
+    let found = said();
+    assert_eq!(found.0, 4, "{found:?}");
+    hosts.run("runs/2.assay.jsonl", "db4", "2026-11-03T09:00:00Z");
+    let found = said();
+    assert_eq!(found.0, 4, "{found:?}");
+    hosts.run("runs/3.assay.jsonl", "db4", "2026-11-03T09:30:00Z");
+    let found = said();
+    assert_eq!(found.0, 1, "{found:?}");
+    // So do peers, which compare the newest runs of hosts.
+    let day = |host: usize, day: usize| {
+        let clock = if host == 4 { 0.7 } else { 1.0 + 0.001 * (host % 5) as f64 + 1e-6 * host as f64 };
+        hosts.line(&format!("db{host:02}"), &format!("2026-11-0{day}T00:00:00Z"), clock)
+    };
+    for (days, expected) in [(2, "cannot_tell"), (3, "reject")] {
+        let all = (1..=days).flat_map(|own| (0..12).map(move |host| (host, own)));
+        let fleet = hosts.put("days.ndjson", &all.map(|(host, own)| day(host, own)).collect::<String>());
+        let json = hosts.outcomes(&[&fleet], PEERS, &["--confirmed"]);
+        let slow: Vec<(String, String)> =
+            verdicts(&json).into_iter().filter(|(_, verdict)| verdict != "accept").collect();
+        assert_eq!(slow, [("db04".to_string(), expected.to_string())], "{days}");
+    }
 }
 
 #[test]

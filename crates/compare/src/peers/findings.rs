@@ -8,7 +8,7 @@ use super::fleet::{Fleet, Host};
 use super::groups::{Difference, Group, differences};
 use super::guests::guests;
 use super::labels::{self, Followed};
-use super::outliers::{Flag, Standing};
+use super::outliers::{Before, Flag, Standing};
 use super::{DRIFT, SLOW};
 use diagnose::words::capital;
 use model::pattern::KeyParts;
@@ -209,8 +209,10 @@ fn slow(
         own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
     );
     if !standing.history.is_empty() {
-        let before: Vec<String> = standing.history.iter().take(SHOWN).map(|ratio| percent(*ratio)).collect();
-        facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
+        let before: Vec<String> = standing.history.iter().take(SHOWN).map(|one| percent(one.ratio)).collect();
+        let what = if standing.worst().is_some() { "part" } else { "benchmark" };
+        let told = format!("{} in the same {what}", before.join(", "));
+        facts.push(Fact::new("its older runs", told, "history"));
     }
     let company = company();
     let finding = Finding {
@@ -279,7 +281,7 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
     }
     match standing.history.as_slice() {
         [] => {}
-        before if before.iter().all(|ratio| *ratio < 0.97) => {
+        before if before.iter().all(Before::is_slow) => {
             words.push_str(" It was slow in its older runs, too.")
         }
         _ => words.push_str(" It was not slow in all of its older runs: something changed, or passed."),

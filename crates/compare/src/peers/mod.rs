@@ -22,7 +22,7 @@ pub use fleet::{Fleet, Host, Metric, Result, Series};
 pub use groups::{Difference, Group, LEAST_HOSTS, Near};
 pub use kept::Words;
 pub use labels::Followed;
-pub use outliers::{Flag, Score, Standing, limit};
+pub use outliers::{Before, Flag, Score, Standing, limit};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::fleet::Fleet;
+use super::fleet::{Earlier, Fleet};
 use super::groups::{Group, LEAST_HOSTS};
 use super::kept::{Value, Values};
 use stats::multiple::benjamini_hochberg_among;
@@ -83,8 +83,23 @@ pub struct Standing {
     pub scores: Vec<Score>,
     /// The worst first.
     pub flags: Vec<Flag>,
-    /// Ratios of its older results in the worst part, the newest first.
-    pub history: Vec<f64>,
+    /// Its older results in the worst part, or else the worst benchmark, the newest first.
+    pub history: Vec<Before>,
+}
+
+/// An older result of a host beside its peers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Before {
+    pub started: String,
+    /// Over its peers' median, turned so that below 1 is worse.
+    pub ratio: f64,
+}
+
+impl Before {
+    /// Whether it was slow then, too.
+    pub fn is_slow(&self) -> bool {
+        self.ratio < 0.97
+    }
 }
 
 impl Standing {
@@ -299,15 +314,25 @@ fn stand(
                 flagged,
             });
         }
-        if let Some(worst) = standing.worst().map(|worst| worst.component.clone()) {
-            let before = fleet.hosts[*place].earlier.iter().filter_map(|one| {
-                let found = distances(fleet, &one.values, &baseline.metrics);
-                Some(found.parts.get(&worst)?.0.exp())
-            });
-            standing.history = before.collect();
-        }
     }
     flag(candidates, tests, standings);
+    for place in &group.hosts {
+        let standing = &mut standings[*place];
+        if !standing.is_behind() {
+            continue;
+        }
+        let part = standing.worst().map(|worst| worst.component.clone());
+        let worst = standing.flags.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        let benchmark = worst.and_then(|flag| u32::try_from(flag.metric).ok());
+        let distance = |values: &Values| match (&part, benchmark) {
+            (Some(part), _) => Some(distances(fleet, values, &baseline.metrics).parts.get(part)?.0),
+            (None, own) => Some(values.of(own?)?.ln - baseline.metrics.get(&own?)?.centre),
+        };
+        let before = |one: &Earlier| {
+            Some(Before { started: one.started.clone(), ratio: distance(&one.values)?.exp() })
+        };
+        standing.history = fleet.hosts[*place].earlier.iter().filter_map(before).collect();
+    }
 }
 
 fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
