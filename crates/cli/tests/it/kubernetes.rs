@@ -157,7 +157,7 @@ fn nodes_that_are_not_decided_are_measured_again_until_they_are() {
         for look in 1..9 {
             let is_slow = node == "db3" || (node == "db4" && look == 1);
             let started = format!("2026-11-03T{:02}:30:00Z", look);
-            // As a job does whose node keeps its run files: each log begins with the runs of before.
+            // As of a node that keeps its run files: each log begins with the runs of before.
             so_far += &hosts.line(node, &started, if is_slow { 0.7 } else { 1.0 });
             hosts.put(&format!("runs/{node}-{look}"), &so_far);
         }
