@@ -189,7 +189,8 @@ mod tests {
             // Runs of one time are one.
             ("-", &[(5 * MINUTE, "-"), (10 * MINUTE, "-"), (24 * MINUTE, "-")], Verdict::CannotTell),
             ("-", &[(5 * MINUTE, "-"), (half, "-"), (half + MINUTE, "-"), (2 * half, "-")], Verdict::Reject),
-            // A run between in which it was met clears it, at whatever time; one that tells nothing does not.
+            // A run between in which it was met clears it, at whatever time; one that
+            // tells nothing does not.
             ("-", &[(5 * MINUTE, "+"), (half, "-"), (2 * half, "-")], Verdict::CannotTell),
             ("-", &[(half, "-"), (2 * half, "+"), (3 * half, "-")], Verdict::CannotTell),
             ("-", &[(half, "?"), (2 * half, "-"), (3 * half, "?"), (4 * half, "-")], Verdict::Reject),

@@ -97,7 +97,7 @@ pub struct Args {
     /// Judge only the newest run of each host
     #[arg(long, conflicts_with = "lint")]
     newest: bool,
-    /// Reject only what three runs of a host miss, half an hour or more apart: the newest and those before it
+    /// Reject only what the newest three runs of a host miss, half an hour apart
     #[arg(long, conflicts_with_all = ["init", "derive", "lint"])]
     confirmed: bool,
     /// Of a pipeline with two outcomes: what undecided counts as, pass or fail
