@@ -2,6 +2,8 @@
 # A MAAS hardware test: measures a machine while it is tested, and judges it by a spec.
 # To change: the address of the package, the spec, and the time-out for longer runs than --quick. It costs the machine
 # two minutes and writes nothing to its disks but test files in /tmp, which it removes.
+# MAAS commissions a machine once, so one run decides here, and a good machine fails by chance now and then: test it once
+# more, at another time, before you send it back.
 # Upload: maas PROFILE node-scripts create type=testing script@=assay.sh
 #
 # --- Start MAAS 1.0 script metadata ---

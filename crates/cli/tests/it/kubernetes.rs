@@ -9,8 +9,10 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use crate::check_fleet::Hosts;
 use crate::golden::pretended;
 use crate::host::{fleet_tool, skipped, works};
+use crate::runs::write_earlier;
 
 const MANIFESTS: [&str; 3] = ["job-privileged.yaml", "job-restricted.yaml", "daemonset.yaml"];
 
@@ -109,62 +111,98 @@ fn program(folder: &Path, name: &str, script: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("may be run");
 }
 
-/// Below the comment that shows it: a command of several lines.
-fn command_in(comments: &str, begin: &str) -> String {
-    let lines = comments.lines().map(|line| line.trim_start_matches('#'));
-    let mut lines = lines.skip_while(|line| !line.trim().starts_with(begin));
-    let mut command = String::new();
-    for line in lines.by_ref().take_while(|line| line.starts_with("   ")) {
-        command.push_str(line.trim());
-        command.push('\n');
-    }
-    assert!(!command.is_empty(), "no {begin}");
-    command
-}
-
-#[test]
-fn one_line_makes_a_job_a_node_in_waves() {
-    const KUBECTL: &str = r#"
+/// A cluster of invented nodes behind `kubectl`: what a node's runs come to is a file for each of
+/// its jobs.
+const KUBECTL: &str = r#"
 case "$1" in
 get) printf 'node/%s\n' db1 db2.example db3 db4 db5 db6 ;;
-apply) cat >"$LOG/$$.yaml" ;;
-wait) : >"$LOG/$$.running"; sleep 0.1; ls "$LOG" | grep -c running >>"$LOG/counts"; sleep 0.1; rm "$LOG/$$.running" ;;
-logs) echo "{\"host\":\"$4\"}" ;;
+replace)
+    cat >"$LOG/$$.yaml"
+    node=$(sed -n 's/.*nodeName: //p' "$LOG/$$.yaml")
+    look=1
+    while [ -e "$LOG/$node-$look" ]; do look=$((look + 1)); done
+    : >"$LOG/$node-$look" ;;
+wait)
+    for job; do :; done
+    : >"$LOG/${job#*/}.running"
+    sleep 0.05
+    ls "$LOG" | grep -c running >>"$LOG/counts"
+    rm "$LOG/${job#*/}.running" ;;
+logs)
+    node=${4#job/assay-}
+    cat "$LOG/../runs/$node-$(ls "$LOG" | grep -c "^$node-")"
+    echo "assay: something is said beside it" ;;
 esac"#;
-    for name in ["job-privileged.yaml", "job-restricted.yaml"] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (bin, log, at) = (folder.path().join("bin"), folder.path().join("log"), folder.path().join("at"));
-        for new in [&bin, &log, &at] {
-            fs::create_dir(new).expect("a folder");
-        }
-        program(&bin, "kubectl", KUBECTL);
-        fs::copy(contrib("kubernetes").join(name), at.join(name)).expect("a copy");
-        let command = command_in(&text(&at.join(name)), "kubectl get nodes");
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &command]).current_dir(&at).env("PATH", path).env("LOG", &log);
-        let output = shell.output().expect("sh runs");
-        assert!(output.status.success(), "{name}: {}", said(&output));
-        let made: Vec<PathBuf> =
-            fs::read_dir(&log).expect("a folder").flatten().map(|entry| entry.path()).collect();
-        let made: Vec<&PathBuf> =
-            made.iter().filter(|path| path.extension().is_some_and(|ending| ending == "yaml")).collect();
-        assert_eq!(made.len(), 6, "{name}: {}", said(&output));
-        for path in made {
-            let manifest = text(path);
-            let (job, node) = (manifest.find("name: assay-db"), manifest.find("nodeName: db"));
-            assert!(job.is_some() && node.is_some() && !manifest.contains("nodeName: NODE"), "{manifest}");
-        }
-        for node in ["db1", "db2.example", "db6"] {
-            let summary = text(&at.join(format!("{node}.ndjson")));
-            assert!(summary.contains(&format!("job/assay-{node}")), "{name} {node}: {summary}");
-        }
-        let most = text(&log.join("counts")).lines().filter_map(|line| line.parse::<u32>().ok()).max();
-        assert!(most <= Some(4), "{name}: {most:?} at once");
+
+/// The cores of one node are slow in every run, those of another one only in its first; all others
+/// are in order.
+#[test]
+fn nodes_that_are_not_decided_are_measured_again_until_they_are() {
+    let hosts = Hosts::new();
+    let (bin, log, at) = (hosts.place("bin"), hosts.place("log"), hosts.place("at"));
+    for new in [&bin, &log, &at] {
+        fs::create_dir(new).expect("a folder");
     }
+    program(&bin, "kubectl", KUBECTL);
+    let clock = hosts.summary("db1", "2026-11-03T00:00:00Z", 1.0);
+    let clock =
+        clock["series"].as_array().expect("series").iter().find_map(|one| {
+            one["key"].as_str()?.starts_with("cpu.clock@").then(|| one["median"].as_f64())?
+        });
+    let least = 0.9 * clock.expect("a clock");
+    let spec =
+        hosts.put("db.toml", &format!("name = \"db\"\n[limits]\ncore-clock = {{ min = \"{least} GHz\" }}\n"));
+    for node in ["db1", "db2.example", "db3", "db4", "db5", "db6"] {
+        let mut so_far = String::new();
+        for look in 1..9 {
+            let is_slow = node == "db3" || (node == "db4" && look == 1);
+            let started = format!("2026-11-03T{:02}:30:00Z", look);
+            // As of a node that keeps its run files: each log begins with the runs of before.
+            so_far += &hosts.line(node, &started, if is_slow { 0.7 } else { 1.0 });
+            hosts.put(&format!("runs/{node}-{look}"), &so_far);
+        }
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    let measure = |words: &[&str]| {
+        let mut command = Command::new(contrib("kubernetes/measure"));
+        command.arg(contrib("kubernetes/job-restricted.yaml")).arg(&spec).args(words).current_dir(&at);
+        command.env("PATH", &path).env("LOG", &log).env("ASSAY", testkit::program()).env("ASSAY_AGAIN", "0");
+        command.output().expect("sh runs")
+    };
+    let looks = |node: &str| (1..9).take_while(|look| log.join(format!("{node}-{look}")).exists()).count();
+
+    let output = measure(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rejected: Vec<&str> = lines.lines().filter(|line| line.contains(": REJECT: ")).collect();
+    assert!(rejected.iter().any(|line| line.starts_with("db3: ")), "{}", said(&output));
+    for node in ["db1", "db2.example", "db4", "db5", "db6"] {
+        assert!(lines.lines().any(|line| line.starts_with(&format!("{node}: ACCEPT: "))), "{lines}");
+    }
+    assert_eq!(["db1", "db2.example", "db4", "db5", "db6"].map(looks), [1, 1, 2, 1, 1], "{}", said(&output));
+    assert!((3..6).contains(&looks("db3")), "{}: {}", looks("db3"), said(&output));
+    let text_of = |node: &str| text(&at.join(format!("{node}.ndjson")));
+    assert_eq!(text_of("db3").lines().count(), looks("db3"), "a line a run");
+    assert_eq!(text_of("db2.example").lines().count(), 1);
+    let most = text(&log.join("counts")).lines().filter_map(|line| line.parse::<u32>().ok()).max();
+    assert!(most <= Some(4), "{most:?} at once");
+    let made = fs::read_dir(&log).expect("a folder").flatten().map(|entry| entry.path());
+    for path in made.filter(|path| path.extension().is_some_and(|ending| ending == "yaml")) {
+        let manifest = text(&path);
+        let (job, node) = (manifest.find("name: assay-db"), manifest.find("nodeName: db"));
+        assert!(job.is_some() && node.is_some() && !manifest.contains("nodeName: NODE"), "{manifest}");
+    }
+
+    // One node, a day later: its runs of before count as well.
+    let (before, output) = (looks("db3"), measure(&["db3"]));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!((looks("db3"), looks("db1")), (before + 1, 1), "{}", said(&output));
+    fs::write(&spec, "[limits]\nno-such-figure = { min = 1 }\n").expect("a spec");
+    assert_eq!((measure(&[]).status.code(), looks("db1")), (Some(2), 1), "a wrong spec measures nothing");
 }
 
-/// A run, and specs that it meets, misses, and cannot decide.
+/// Runs of a host that confirm each other, one alone, and specs that they meet, miss, and cannot
+/// decide.
 struct Judged {
     folder: tempfile::TempDir,
 }
@@ -173,9 +211,14 @@ impl Judged {
     fn new() -> Judged {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runs = folder.path().join("runs");
-        fs::create_dir(&runs).expect("a folder");
-        fs::create_dir(folder.path().join("empty")).expect("a folder");
-        pretended(1, &runs, &[]);
+        for name in ["runs", "once", "empty"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        let run = pretended(1, &runs, &[]);
+        write_earlier(&run, 0, &folder.path().join("once/run.assay.jsonl"));
+        for half_hours in 1..=8 {
+            write_earlier(&run, 1800 * half_hours, &runs.join(format!("before-{half_hours}.assay.jsonl")));
+        }
         let judged = Judged { folder };
         for (name, limits) in [
             ("met", "[limits]\ncore-clock = { min = \"1 MHz\" }\n"),
@@ -213,6 +256,7 @@ fn the_plugin_of_node_problem_detector_keeps_its_protocol() {
     for (runs, spec, code) in [
         ("runs", "met.toml", 0),
         ("runs", "missed.toml", 1),
+        ("once", "missed.toml", 2),
         ("runs", "undecided.toml", 2),
         ("empty", "met.toml", 2),
         ("runs", "none.toml", 2),
@@ -273,10 +317,15 @@ fn the_node_feature_rule_matches_what_check_writes() {
     assert_eq!(matcher["feature"], "local.feature");
     let wanted = matcher["matchExpressions"].as_object().expect("a map");
     let judged = Judged::new();
-    for (spec, is_tainted) in [("met.toml", false), ("missed.toml", true), ("undecided.toml", false)] {
+    for (runs, spec, is_tainted) in [
+        ("runs", "met.toml", false),
+        ("runs", "missed.toml", true),
+        ("once", "missed.toml", false),
+        ("runs", "undecided.toml", false),
+    ] {
         let file = judged.at("features");
         let mut check = crate::assay();
-        check.arg("check").arg(judged.at("runs")).args(["--newest", "--spec"]).arg(judged.at(spec));
+        check.arg("check").arg(judged.at(runs)).args(["--confirmed", "--spec"]).arg(judged.at(spec));
         let output = check.arg("--nfd").arg(&file).output().expect("assay runs");
         let written = text(&file);
         let features: Vec<(&str, &str)> = written.lines().filter_map(|line| line.split_once('=')).collect();
@@ -285,7 +334,7 @@ fn the_node_feature_rule_matches_what_check_writes() {
             let found = features.iter().find(|(own, _)| own == key).expect("a feature of this name");
             expression["value"].as_array().expect("a list").contains(&json!(found.1))
         };
-        assert_eq!(wanted.iter().all(holds), is_tainted, "{spec}: {}{written}", said(&output));
+        assert_eq!(wanted.iter().all(holds), is_tainted, "{runs} {spec}: {}{written}", said(&output));
     }
 }
 
@@ -317,7 +366,7 @@ fn alerts_name_metrics_and_labels_that_check_writes() {
     fs::write(judged.at("all.toml"), spec).expect("a spec");
     let file = judged.at("assay.prom");
     let mut check = crate::assay();
-    check.arg("check").arg(judged.at("runs")).args(["--newest", "--spec"]).arg(judged.at("all.toml"));
+    check.arg("check").arg(judged.at("runs")).args(["--confirmed", "--spec"]).arg(judged.at("all.toml"));
     let output = check.arg("--prometheus").arg(&file).output().expect("assay runs");
     let written = text(&file);
     let rules = text(&contrib("prometheus/assay.rules.yml"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use flate2::read::GzDecoder;
 use model::Run;
 use model::run_file;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -234,12 +235,29 @@ pub fn run_file(dir: &Path) -> PathBuf {
 /// change it.
 #[track_caller]
 pub fn unsealed(file: &Path) -> String {
-    let text = fs::read_to_string(file).expect("readable");
+    let text = match file.extension().is_some_and(|ending| ending == "gz") {
+        true => std::io::read_to_string(GzDecoder::new(File::open(file).expect("readable"))),
+        false => fs::read_to_string(file),
+    };
+    let text = text.expect("readable");
     let unsealed = |line: &str| match line.rsplit_once(",\"crc32\":\"") {
         Some((record, sum)) if sum.len() == 10 => format!("{record}}}\n"),
         _ => format!("{line}\n"),
     };
     text.lines().map(unsealed).collect()
+}
+
+/// Writes a run as one that began so many seconds earlier. Nothing else differs: it stands for a
+/// run of an earlier time where a test cannot wait that long.
+#[track_caller]
+pub fn write_earlier(run: &Path, seconds: i64, to: &Path) {
+    let text = unsealed(run);
+    let started = read(run).header.started;
+    let began: jiff::Timestamp = started.parse().expect("a time");
+    let earlier = began - jiff::SignedDuration::from_secs(seconds);
+    let told = |time: &str| format!("\"started\":\"{time}\"");
+    assert!(text.contains(&told(&started)), "{started}");
+    fs::write(to, text.replace(&told(&started), &told(&earlier.to_string()))).expect("written");
 }
 
 #[track_caller]

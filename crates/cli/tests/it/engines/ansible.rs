@@ -43,11 +43,13 @@ fn role_measures_brings_home_and_judges() {
     let inventory = "n1 ansible_connection=local ansible_python_interpreter=/nonexistent assay_labels='{\"rack\": \"r7\", \"row\": \"2\"}'\n";
     fs::write(stage.path("inventory.ini"), inventory).expect("written");
     let [_, (missed, _), _] = stage.specs();
-    let Some(mut command) = playbook(test, &stage, &stage.path("bin/assay").display().to_string()) else {
-        return;
+    let play = || {
+        let mut command = playbook(test, &stage, &stage.path("bin/assay").display().to_string())?;
+        command.args(["-e", &format!("assay_scratch={}", stage.path("scratch").display())]);
+        command.args(["-e", &format!("assay_spec={}", missed.display())]);
+        Some(command)
     };
-    command.args(["-e", &format!("assay_scratch={}", stage.path("scratch").display())]);
-    command.args(["-e", &format!("assay_spec={}", missed.display())]);
+    let Some(mut command) = play() else { return };
     let ended = end(&mut command);
     // The play fails by what the check says, and by that alone.
     assert!(ended.code == 2 && ended.out.contains("n1 (invented samples): REJECT: System call"), "{ended:?}");
@@ -59,6 +61,11 @@ fn role_measures_brings_home_and_judges() {
     assert_eq!(run.header.labels.get("rack").map(String::as_str), Some("r7"), "{:?}", run.header.labels);
     assert_eq!(run.header.labels.len(), 2, "{:?}", run.header.labels);
     assert!(stage.path("runs/assay.xml").is_file() && !stage.path("scratch").exists());
+    // One run alone confirms nothing.
+    let mut command = play().expect("it is here");
+    command.args(["-e", "assay_confirmed=true", "--start-at-task", "Hold the runs against the spec"]);
+    let ended = end(&mut command);
+    assert!(ended.code == 0 && ended.out.contains("n1 (invented samples): CANNOT TELL: "), "{ended:?}");
 }
 
 /// Nine hosts, one after the other, one of them with a quarter of a CPU.

@@ -117,9 +117,8 @@ impl Cluster {
             free_port()
         );
         fs::write(folder.join("slurm.conf"), conf).expect("written");
-        let drain = format!(
-            "verdicts={shown}/verdicts\nuser=root\nstate={shown}/drained\nconf={shown}/slurm.conf\napart=1\n"
-        );
+        let drain =
+            format!("verdicts={shown}/verdicts\nuser=root\nstate={shown}/drained\nconf={shown}/slurm.conf\n");
         fs::write(folder.join("drain.conf"), drain).expect("written");
         let health = format!(
             "#!/bin/sh\nexport ASSAY_DRAIN_CONF={shown}/drain.conf\nexec {} 2>>{shown}/drain.log\n",
@@ -158,7 +157,6 @@ impl Cluster {
         for (name, file) in set {
             sbatch.env(name, self.stage.path(file));
         }
-        sbatch.env("ASSAY_AGAIN", "now+1");
         end(&mut sbatch)
     }
 

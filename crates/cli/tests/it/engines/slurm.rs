@@ -3,13 +3,13 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::cluster::{Cluster, until};
 use super::reframe::{reframe, reported};
 use super::{Stage, program, recipe};
 use crate::host::{fleet_tool, is_root, skipped};
-use crate::runs::{end, read};
+use crate::runs::{end, read, write_earlier};
 
 /// A node's health check with a `scontrol` that notes what it is asked.
 struct Node {
@@ -26,7 +26,7 @@ impl Node {
         fs::create_dir(stage.path("verdicts")).expect("a folder");
         let shown = stage.folder.path().display();
         let conf = format!(
-            "verdicts={shown}/verdicts\nuser={}\nstate={shown}/state\nconf=our.conf\napart=900\n",
+            "verdicts={shown}/verdicts\nuser={}\nstate={shown}/state\nconf=our.conf\n",
             user.out.trim()
         );
         fs::write(stage.path("drain.conf"), conf).expect("written");
@@ -40,14 +40,9 @@ impl Node {
         self.stage.path("verdicts/n1")
     }
 
-    /// The verdict of a job that began a quarter of an hour after the first rejection.
+    /// A job's verdict.
     fn put(&self, node: &str, exit: &str, job: &str, said: &str) {
-        self.put_at(node, exit, ["2000000900", "2000000000"], job, said);
-    }
-
-    fn put_at(&self, node: &str, exit: &str, [began, since]: [&str; 2], job: &str, said: &str) {
-        let text =
-            format!("node={node}\nexit={exit}\nbegan={began}\nsince={since}\njob={job}\nsaid={said}\n");
+        let text = format!("node={node}\nexit={exit}\njob={job}\nsaid={said}\n");
         fs::write(self.verdict(), text).expect("written");
     }
 
@@ -123,89 +118,92 @@ fn verdicts_of_others_and_old_ones_drain_nobody() {
     assert_eq!(node.asked().len(), 5, "its own, new");
 }
 
-#[test]
-fn one_rejection_or_two_of_one_time_drain_nobody() {
-    let Some(node) = Node::new() else {
-        return skipped("one_rejection_or_two_of_one_time_drain_nobody", "this user has no name");
-    };
-    for times in [
-        ["2000000900", ""],
-        ["", "2000000000"],
-        ["", ""],
-        ["2000000899", "2000000000"],
-        ["2000000000", "2000000900"],
-        ["2000000900", "x"],
-        ["2000000900", "a[$(touch owned)]"],
-    ] {
-        node.put_at("n1", "1", times, "1", "REJECT: it is slow");
-        assert!(node.asked().is_empty(), "{times:?}");
-    }
-    assert!(!node.stage.path("owned").exists());
-    node.put("n1", "1", "1", "REJECT: it is slow");
-    assert_eq!(node.asked().len(), 5);
+/// What a job left, and what it and the health check behind it asked of Slurm.
+struct Left {
+    exit: i32,
+    said: String,
+    sent: String,
+    is_drained: bool,
 }
 
-#[test]
-fn job_leaves_a_verdict_and_its_run_file() {
-    let Some(node) = Node::new() else {
-        return skipped("job_leaves_a_verdict_and_its_run_file", "this user has no name");
-    };
-    let stage = &node.stage;
-    let conf = stage.path("drain.conf");
-    let text = fs::read_to_string(&conf).expect("written");
-    fs::write(&conf, text.replace("apart=900", "apart=0")).expect("written");
-    let [met, missed, astride] = stage.specs();
-    let mut before = String::new();
-    let value = |verdict: &str, name: &str| {
-        let line = verdict.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
-        line.expect("a line").to_string()
-    };
-    // The second rejection in a row drains, the first has the job sent again; a break begins anew.
-    let jobs = [
-        (&met, false),
-        (&missed, false),
-        (&missed, true),
-        (&missed, true),
-        (&astride, false),
-        (&missed, false),
-    ];
-    for (job_id, ((spec, code), second)) in jobs.into_iter().enumerate() {
-        let _ = fs::remove_dir_all(stage.path("runs"));
+impl Node {
+    /// One job, and the health check after it.
+    #[track_caller]
+    fn job(&self, spec: &Path, id: u32) -> Left {
+        let stage = &self.stage;
         let mut job = stage.command("sh");
         job.arg(recipe("slurm/assay.sbatch"));
-        job.env("SLURMD_NODENAME", "n1").env("SLURM_JOB_ID", job_id.to_string());
+        job.env("SLURMD_NODENAME", "n1").env("SLURM_JOB_ID", id.to_string());
         job.env("ASSAY_SPEC", spec).env("TMPDIR", stage.folder.path());
         for (name, folder) in [("ASSAY_RESULTS", "runs"), ("ASSAY_VERDICTS", "verdicts")] {
             job.env(name, stage.path(folder));
         }
-        end(&mut job).expect(*code);
-        let verdict = fs::read_to_string(node.verdict()).expect("a verdict");
-        assert!(verdict.starts_with(&format!("node=n1\nexit={code}\nbegan=")), "{verdict}");
-        assert_eq!(value(&verdict, "job"), job_id.to_string());
-        let since = value(&verdict, "since");
-        match second {
-            true => {
-                let first = value(&before, "since");
-                assert_eq!(since, if first.is_empty() { value(&before, "began") } else { first });
-            }
-            false => assert_eq!(since, "", "{verdict}"),
-        }
-        let word = ["ACCEPT", "REJECT", "CANNOT TELL"]
-            [[0, 1, 4].iter().position(|own| own == code).expect("a code")];
-        assert!(value(&verdict, "said").contains(&format!(": {word}: ")), "{verdict}");
-        let files = names(&stage.path("runs"));
-        assert!(files.len() == 1 && files[0].starts_with("n1-"), "{files:?}");
-        assert_eq!(read(&stage.path("runs").join(&files[0])).header.host, "n1");
-        assert_eq!(names(&stage.path("verdicts")), ["n1"]);
-        assert_eq!(node.asked().len(), if second { 5 } else { 0 }, "{verdict}");
+        let ended = end(&mut job);
+        let verdict = fs::read_to_string(self.verdict()).expect("a verdict");
+        let lines: Vec<&str> = verdict.lines().collect();
+        let [node, exit, job, said] = lines.as_slice() else { panic!("{verdict}") };
+        assert_eq!((*node, *job), ("node=n1", format!("job={id}").as_str()), "{verdict}");
+        assert_eq!(*exit, format!("exit={}", ended.code), "{}", ended.err);
         let sent = fs::read_to_string(stage.path("sent")).unwrap_or_default();
         let _ = fs::remove_file(stage.path("sent"));
-        match *code == 1 && !second {
-            true => assert!(sent.starts_with("-w n1 --begin=now+30minutes "), "{sent}"),
-            false => assert_eq!(sent, ""),
-        }
-        before = verdict;
+        assert_eq!(names(&stage.path("verdicts")), ["n1"]);
+        Left { exit: ended.code, said: said.to_string(), sent, is_drained: self.asked().len() == 5 }
     }
+
+    /// Half an hour goes by: the runs that are there began so much earlier.
+    fn half_an_hour_later(&self) {
+        for name in names(&self.stage.path("runs/n1")) {
+            let run = self.stage.path("runs/n1").join(&name);
+            let older = run.with_file_name(format!("1{}", name.trim_end_matches(".gz")));
+            write_earlier(&run, 1800, &older);
+            fs::remove_file(run).expect("removed");
+        }
+    }
+}
+
+#[test]
+fn job_measures_a_rejected_node_again_until_its_runs_confirm_it() {
+    let Some(node) = Node::new() else {
+        return skipped("job_measures_a_rejected_node_again", "this user has no name");
+    };
+    let stage = &node.stage;
+    let [(met, _), (missed, _), (astride, _)] = stage.specs();
+
+    let left = node.job(&met, 1);
+    assert!(left.exit == 0 && left.said.contains(": ACCEPT: ") && !left.is_drained, "{}", left.said);
+    assert_eq!(left.sent, "");
+    let files = names(&stage.path("runs/n1"));
+    assert!(files.len() == 1 && files[0].starts_with("n1-"), "{files:?}");
+    assert_eq!(read(&stage.path("runs/n1").join(&files[0])).header.host, "n1");
+    fs::remove_dir_all(stage.path("runs")).expect("removed");
+
+    // Every invented run has the same figures, so that each one misses the limit.
+    for id in 2.. {
+        let left = node.job(&missed, id);
+        if left.exit == 1 {
+            assert!(id > 3 && left.said.contains(": REJECT: ") && left.is_drained, "{id}: {}", left.said);
+            assert_eq!(left.sent, "");
+            break;
+        }
+        assert!(id < 9 && left.exit == 4 && !left.is_drained, "{id}: {}", left.said);
+        assert!(left.said.contains(": CANNOT TELL: "), "{}", left.said);
+        assert!(left.sent.starts_with("-w n1 --begin=now+30minutes "), "{}", left.sent);
+        node.half_an_hour_later();
+    }
+    // Of a node that was resumed the earlier runs still say the same.
+    node.half_an_hour_later();
+    let left = node.job(&missed, 10);
+    assert!(left.exit == 1 && left.is_drained, "{}", left.said);
+    let left = node.job(&astride, 11);
+    assert!(left.exit == 4 && !left.is_drained, "{}", left.said);
+    assert_eq!(left.sent, "", "what its own run leaves open, another one does not decide");
+
+    // Where no run can be kept, none confirms another.
+    fs::remove_dir_all(stage.path("runs")).expect("removed");
+    fs::write(stage.path("runs"), "").expect("written");
+    let left = node.job(&missed, 12);
+    assert!(left.exit == 4 && left.said.contains("CANNOT TELL") && !left.is_drained, "{}", left.said);
+    assert_eq!(left.sent, "");
     assert!(!names(stage.folder.path()).iter().any(|name| name.starts_with("tmp.")));
     let mode = fs::metadata(recipe("slurm/assay-drain")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o111, 0o111, "a health check is started");
@@ -217,8 +215,13 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A job on each of two nodes: the one under a quota is rejected, measured again and drained, the
-/// other one's verdict is open and it stays. Then ReFrame sends its test to the same Slurm.
+/// A job on each of two nodes. That under a quota is drained at once where its spec asks for all
+/// CPUs; where its spec asks for no finding of a quota, the job sends itself again half an hour
+/// later and the node is drained when its runs confirm each other. The other one's verdict is open
+/// and it stays. Then ReFrame sends its test to the same Slurm.
+///
+/// Nobody waits for half an hour here: the job that waits for it is started by `scontrol`, and the
+/// runs of before are copies of the node's own first one with earlier begins.
 #[test]
 #[ignore = "make fleet"]
 fn real_slurm_drains_the_rejected_node_alone() {
@@ -231,38 +234,61 @@ fn real_slurm_drains_the_rejected_node_alone() {
     let seconds = |begin: Instant| begin.elapsed().as_secs_f64();
     println!("Slurm with two idle nodes after {:.1} s", seconds(begin));
     let whole = "name = \"whole\"\n[machine]\nwhole = true\n";
+    let quota = "name = \"quota\"\n[findings]\nnone_of = [\"cpu-quota\"]\n";
     // No figure here has a cause that is known: whether it is low enough stays open.
     let open = "[[limit]]\nseries = \"syscall.getpid@one-cpu#latency\"\nmax = \"1 s\"\nverdict = [\"trusted_with_cause\"]\n";
-    fs::write(cluster.stage.path("whole.toml"), whole).expect("written");
-    fs::write(cluster.stage.path("open.toml"), format!("{whole}{open}")).expect("written");
+    for (name, text) in [("whole", whole), ("quota", quota), ("open", &format!("{whole}{open}"))] {
+        fs::write(cluster.stage.path(&format!("{name}.toml")), text).expect("written");
+    }
     let begin = Instant::now();
     cluster.submit("node1", "open.toml").expect(0);
     cluster.submit("node2", "whole.toml").expect(0);
     until(|| cluster.verdict("node1").is_some() && cluster.verdict("node2").is_some()).expect("two verdicts");
     println!("two jobs at once, {:.1} s", seconds(begin));
-    let twice = || cluster.verdict("node2").is_some_and(|verdict| !verdict.contains("\nsince=\n"));
-    until(twice).expect("the rejected one is measured again");
-    println!("and the rejected one again, {:.1} s", seconds(begin));
     let verdicts = ["node1", "node2"].map(|node| cluster.verdict(node).expect("a verdict"));
     println!("{}\n{}", verdicts[0], verdicts[1]);
     assert!(verdicts[0].contains("\nexit=4\n") && verdicts[1].contains("\nexit=1\n"), "{verdicts:?}");
-    let begin = Instant::now();
-    until(|| cluster.state("node2") == "drain").expect("node2 is drained");
-    let reason = cluster.says("scontrol", &["show", "node", "node2"]);
-    println!(
-        "drained {:.1} s after the verdict: {}",
-        seconds(begin),
-        reason.lines().find(|line| line.contains("Reason=")).unwrap_or_default().trim()
-    );
-    assert!(reason.contains("Reason=assay: REJECT: whole machine"), "{reason}");
+    let drained = |wanted: &str| {
+        let begin = Instant::now();
+        until(|| cluster.state("node2") == "drain").expect("node2 is drained");
+        let node = cluster.says("scontrol", &["show", "node", "node2"]);
+        let reason = node.lines().find(|line| line.contains("Reason=")).unwrap_or_default().trim();
+        println!("drained {:.1} s after the verdict: {reason}", seconds(begin));
+        assert!(reason.contains(wanted), "{reason}");
+    };
+    drained("Reason=assay: REJECT: whole machine");
     // A job for it waits; resumed it stays so, though the verdict is there.
     cluster.submit("node2", "whole.toml").expect(0);
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    std::thread::sleep(Duration::from_secs(5));
     assert_eq!(cluster.says("squeue", &["-h", "-o", "%t"]).trim(), "PD");
     assert_eq!(cluster.says("scancel", &["--user=root"]), "");
     cluster.says("scontrol", &["update", "nodename=node2", "state=resume"]);
-    std::thread::sleep(std::time::Duration::from_secs(6));
+    std::thread::sleep(Duration::from_secs(6));
     assert_eq!([cluster.state("node1"), cluster.state("node2")], ["idle", "idle"]);
+
+    cluster.submit("node2", "quota.toml").expect(0);
+    let says = |exit: &str| cluster.verdict("node2").is_some_and(|verdict| verdict.contains(exit));
+    until(|| says("\nexit=4\n")).expect("not yet confirmed");
+    println!("{}", cluster.verdict("node2").expect("a verdict"));
+    until(|| cluster.says("squeue", &["-h", "-o", "%n %t %r"]).trim() == "node2 PD BeginTime")
+        .expect("sent again for later");
+    // Some health checks.
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(cluster.state("node2"), "idle");
+    let own = cluster.stage.path("runs/node2");
+    let first = own.join(names(&own).into_iter().min().expect("a run"));
+    for half_hours in 1..=8 {
+        write_earlier(&first, 1800 * half_hours, &own.join(format!("before-{half_hours}.assay.jsonl")));
+    }
+    let waiting = cluster.says("squeue", &["-h", "-o", "%i"]);
+    let begin = Instant::now();
+    let job = format!("jobid={}", waiting.trim());
+    assert_eq!(cluster.says("scontrol", &["update", &job, "starttime=now"]), "");
+    until(|| says("\nexit=1\n")).expect("measured again");
+    println!("the waiting one, {:.1} s: {}", seconds(begin), cluster.verdict("node2").expect("a verdict"));
+    drained("Reason=assay: REJECT: ");
+    assert_eq!(cluster.says("squeue", &["-h"]), "", "it was confirmed: nothing more is sent");
+    assert_eq!(cluster.state("node1"), "idle");
 
     let site = "site_configuration = {'systems': [{'name': 'assay', 'hostnames': ['.*'], 'partitions': [{'name': 'all', \
                 'scheduler': 'squeue', 'launcher': 'local', 'environs': ['builtin'], 'access': ['-w node1']}]}], \

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Stage, program, recipe, yaml};
-use crate::runs::{end, run_files};
+use crate::runs::{end, run_file, run_files, write_earlier};
 
 /// Runs a pipeline's lines against each spec: the last decides, and the report of tests is there
 /// whatever it says.
@@ -88,22 +88,39 @@ fn maas_test_has_metadata_and_writes_its_status() {
 }
 
 #[test]
-fn nhc_line_fails_for_rejected_alone() {
+fn nhc_fails_for_confirmed_alone_and_says_that_assay_is_missing() {
     let text = fs::read_to_string(recipe("nhc/assay.conf")).expect("the recipe");
-    let line = text.lines().find_map(|line| line.strip_prefix("* || ")).expect("a check");
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("* || ")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
     let stage = Stage::pretending();
-    // NHC evaluates the line; its check wants the exit code that -r names.
-    let check = "check_cmd_status() { test \"$3 $4\" = '-r 0' && shift 4 && \"$@\"; }\n";
+    // NHC evaluates a line after the other; its check wants the exit code that -r names, and shows
+    // nothing of what is said.
+    let nhc = "log() { echo \"$*\"; }\n\
+               check_cmd_status() { test \"$3 $4\" = '-r 0' && shift 4 && \"$@\" >/dev/null 2>&1; }\nset -e\n";
     for (spec, code) in stage.specs() {
-        let line = line
-            .replace("/var/lib/assay", "runs")
-            .replace("/etc/assay/node.toml", &spec.display().to_string());
-        let judged = || end(stage.command("sh").args(["-c", &format!("{check}{line}")]));
-        // No run at all is none that was rejected.
+        let lines = lines.join("\n").replace("/var/lib/assay", "runs");
+        let lines = lines.replace("/etc/assay/node.toml", &spec.display().to_string());
+        let ended = |lines: &str| end(stage.command("sh").args(["-c", &format!("{nhc}{lines}")]));
+        let judged = |wanted: i32| {
+            let ended = ended(&lines);
+            assert_eq!((ended.code, ended.out.as_str()), (wanted, ""), "{}", ended.err);
+        };
+        // No run at all is none that was rejected, and one alone may be so by chance.
         fs::create_dir(stage.path("runs")).expect("a folder");
-        judged().expect(0);
+        judged(0);
         end(stage.command("assay").args(["run", "--quick", "--out", "runs"])).expect(0);
-        judged().expect(i32::from(code == 1));
+        judged(0);
+        let run = run_file(&stage.path("runs"));
+        for half_hours in 1..=8 {
+            let name = format!("runs/before-{half_hours}.assay.jsonl");
+            write_earlier(&run, 1800 * half_hours, &stage.path(&name));
+        }
+        judged(i32::from(code == 1));
+        let gone = ended(
+            &lines.replace("assay check", "no-such-assay check").replace("-v assay", "-v no-such-assay"),
+        );
+        gone.expect(0);
+        assert!(gone.out.starts_with("assay is not in "), "{}", gone.out);
         fs::remove_dir_all(stage.path("runs")).expect("removed");
     }
 }
