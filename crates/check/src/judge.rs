@@ -189,7 +189,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     demands.extend(spec.reading.map(|asked| readings(asked.at_least, subject)));
     demands.extend(spec.peers.iter().map(|_| not_slower(subject)));
     demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
-    demands.iter_mut().for_each(|demand| demand.confirm = confirmed(&demand.confirm, subject));
+    demands.iter_mut().for_each(|demand| demand.confirm = with_needs(&demand.confirm, subject));
     let is_other_machine =
         demands.iter().any(|demand| demand.group == MACHINE && demand.standing == Standing::Missed);
     let unusable = match nothing_valid(subject) {
@@ -229,7 +229,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
 }
 
 /// What would decide a demand, with all that it needs: another host, one that does nothing else.
-fn confirmed(confirm: &str, subject: &Subject) -> String {
+fn with_needs(confirm: &str, subject: &Subject) -> String {
     let Some(bench) = confirm.strip_prefix("assay run") else { return confirm.to_string() };
     let network = if bench.starts_with(" --only network.") { " --to HOST" } else { "" };
     let busy = subject.findings.iter().any(|finding| finding.rule == BACKGROUND_LOAD.as_str());
@@ -287,9 +287,6 @@ const LABELS: [(&str, &str); 7] = [
     ("whole", "whole machine"),
     ("threads_per_core", "threads of a core"),
 ];
-
-/// The group of demands of facts.
-const MACHINE: &str = "machine";
 
 fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
     let label = LABELS.iter().find(|(own, _)| *own == name).map(|(_, label)| label.to_string());
