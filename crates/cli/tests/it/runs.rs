@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use flate2::read::GzDecoder;
 use model::Run;
 use model::run_file;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -84,21 +87,31 @@ pub fn start(command: &mut Command) -> Running {
 impl Running {
     #[track_caller]
     pub fn end(mut self) -> Ended {
-        let cpu = loop {
-            // As long as nobody has waited for it, its times can be read.
-            let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-            if waitid(WaitId::Pid(Pid::from_child(&self.child)), ended).expect("a child").is_some() {
-                break cpu_time(self.child.id());
-            }
-            if self.begin.elapsed() > PATIENCE {
-                let _ = self.child.kill();
-                panic!("no end after {PATIENCE:?}: {}", self.text("err"));
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        };
+        self.wait_for_end();
+        // As long as nobody has waited for it, its times can be read.
+        let cpu = cpu_time(self.child.id());
         let status = self.child.wait().expect("it has ended");
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         Ended { code, out: self.text("out"), err: self.text("err"), cpu }
+    }
+
+    /// Sleeps until it has ended: who looks every few milliseconds takes CPU time from all others.
+    #[track_caller]
+    fn wait_for_end(&mut self) {
+        let child = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).expect("our child");
+        loop {
+            let left = PATIENCE.saturating_sub(self.begin.elapsed());
+            let left = Timespec::try_from(left).expect("some minutes");
+            match poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&left)) {
+                Ok(0) => {
+                    let _ = self.child.kill();
+                    panic!("no end after {PATIENCE:?}: {}", self.text("err"));
+                }
+                Ok(_) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => panic!("poll: {error}"),
+            }
+        }
     }
 
     pub fn text(&self, name: &str) -> String {

@@ -261,7 +261,10 @@ fn read_table(bytes: &[u8], told: &mut Told) {
             "NODE" => told.node(*id, "cpulist", cpus),
             "SOCKET" => cpus.iter().for_each(|cpu| told.topology(cpu, "physical_package_id", id)),
             // lscpu numbers cores anew over all sockets.
-            _ => cpus.iter().for_each(|cpu| told.topology(cpu, "core_cpus_list", cpus)),
+            _ => {
+                let list = cpus.to_string();
+                cpus.iter().for_each(|cpu| told.topology(cpu, "core_cpus_list", &list));
+            }
         }
     }
 }

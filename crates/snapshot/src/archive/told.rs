@@ -33,7 +33,7 @@ impl Told {
         }
         let text = text.to_string();
         self.told_bytes += path.len() + text.len() + FILE_BYTES;
-        self.files.insert(path.to_string(), Entry::Text(text.to_string()));
+        self.files.insert(path.to_string(), Entry::Text(text));
     }
 
     /// Whether it tells more than any machine has; it is then left out.
