@@ -22,22 +22,28 @@ pub const WITHIN_S: f64 = 7.0 * 86400.0;
 struct Missed {
     /// Its place among the newest run's.
     at: usize,
-    /// Runs that missed it, of different times.
-    looks: usize,
-    /// When the last of them began, s.
-    last_s: f64,
+    /// When the runs of different times began that missed it, s, the newest first.
+    begins_s: Vec<f64>,
+    /// Runs that missed it and began too soon after one of those.
+    too_near: usize,
     /// Enough runs missed it, or one met it.
     settled: bool,
 }
 
 impl Missed {
+    fn is_confirmed(&self) -> bool {
+        self.begins_s.len() == LOOKS
+    }
+
     fn hears(&mut self, demand: &Demand, started_s: f64) {
+        let last_s = self.begins_s.last().copied().unwrap_or(f64::INFINITY);
         match demand.standing {
             Standing::Met => self.settled = true,
-            Standing::Missed if self.last_s - started_s >= APART_S => {
-                (self.looks, self.last_s) = (self.looks + 1, started_s);
-                self.settled = self.looks == LOOKS;
+            Standing::Missed if last_s - started_s >= APART_S => {
+                self.begins_s.push(started_s);
+                self.settled = self.is_confirmed();
             }
+            Standing::Missed => self.too_near += 1,
             _ => {}
         }
     }
@@ -51,30 +57,27 @@ impl Missed {
 pub fn confirmed(newest: Outcome, earlier: impl Iterator<Item = Outcome>) -> Outcome {
     let started_s = newest.background.started_s;
     let is_open = |demand: &Demand| demand.standing == Standing::Missed && demand.group != MACHINE;
-    let mut missed: Vec<Missed> = newest
-        .demands
-        .iter()
-        .enumerate()
-        .filter(|(_, demand)| is_open(demand))
-        .map(|(at, _)| Missed { at, looks: 1, last_s: started_s.unwrap_or_default(), settled: false })
-        .collect();
+    let places = newest.demands.iter().enumerate().filter(|(_, demand)| is_open(demand)).map(|(at, _)| at);
+    let begins_s: Vec<f64> = vec![started_s.unwrap_or_default()];
+    let mut missed: Vec<Missed> =
+        places.map(|at| Missed { at, begins_s: begins_s.clone(), too_near: 0, settled: false }).collect();
     if newest.verdict != Verdict::Reject || missed.is_empty() {
         return newest;
     }
     if let Some(started_s) = started_s {
         for before in earlier {
-            let Some(age_s) = before.background.started_s.map(|own| started_s - own) else { continue };
-            if age_s > WITHIN_S {
+            let Some(before_s) = before.background.started_s else { continue };
+            if started_s - before_s > WITHIN_S {
                 break;
             }
-            if age_s <= 0.0 || before.verdict == Verdict::NotUsable {
+            if before_s >= started_s || before.verdict == Verdict::NotUsable {
                 continue;
             }
             for one in missed.iter_mut().filter(|one| !one.settled) {
                 let own = &newest.demands[one.at];
                 let same = |demand: &&Demand| (&demand.again, &demand.asked) == (&own.again, &own.asked);
                 if let Some(demand) = before.demands.iter().find(same) {
-                    one.hears(demand, started_s - age_s);
+                    one.hears(demand, before_s);
                 }
             }
             if missed.iter().all(|one| one.settled) {
@@ -85,36 +88,70 @@ pub fn confirmed(newest: Outcome, earlier: impl Iterator<Item = Outcome>) -> Out
     outcome(newest, &missed)
 }
 
-/// The newest run's outcome, without what too few runs missed.
+/// The newest run's outcome with what its earlier ones confirm, and without what they do not.
 fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
-    let open = || missed.iter().filter(|one| one.looks < LOOKS);
-    let Some(most) = open().map(|one| one.looks).max() else { return newest };
-    let again = format!("assay run --profile {}", newest.profile);
-    for one in open() {
+    let again = again(&newest);
+    for one in missed {
         let demand = &mut newest.demands[one.at];
-        let own = if demand.why.is_empty() { String::new() } else { format!("{}; ", demand.why) };
-        (demand.standing, demand.by) = (Standing::Undecided, None);
-        demand.why = format!("{own}missed in {} of {LOOKS} runs", one.looks);
-        demand.confirm.clone_from(&again);
+        let begins: Vec<String> = one.begins_s.iter().rev().map(|own| time(*own)).collect();
+        let mut told = format!("missed in {} of {LOOKS} runs: {}", begins.len(), begins.join(", "));
+        if one.too_near > 0 && !one.is_confirmed() {
+            told += &format!("; {} more began too soon after one of them", one.too_near);
+        }
+        demand.why = if demand.why.is_empty() { told } else { format!("{}; {told}", demand.why) };
+        demand.missed_in = Some(begins.len());
+        if !one.is_confirmed() {
+            demand.standing = Standing::Undecided;
+            demand.confirm.clone_from(&again);
+        }
     }
-    newest.sentences[0] = counted(&newest.demands);
+    let (confirmed, open): (Vec<&Missed>, Vec<&Missed>) = missed.iter().partition(|one| one.is_confirmed());
+    let first = counted(&newest.demands);
     if newest.count(Standing::Missed) == 0 {
         newest.verdict = Verdict::CannotTell;
-        let runs = match most {
-            1 => "in this run".to_string(),
-            count if open().all(|one| one.looks == count) => format!("in {count} runs so far"),
-            count => format!("in at most {count} runs so far"),
-        };
-        let sentence = format!(
-            "{} missed {runs}, and {LOOKS} of different times reject a host: measure again in half an hour.",
-            match open().count() {
-                1 => "1 was".to_string(),
-                count => format!("{count} were"),
-            }
+        let met = newest.count(Standing::Met);
+        let others = newest.count(Standing::Undecided) - open.len();
+        let looks = || open.iter().map(|one| one.begins_s.len());
+        let most = looks().max().unwrap_or_default();
+        let at_most = if looks().all(|own| own == most) { "" } else { "at most " };
+        let is = |count: usize| if count == 1 { "is" } else { "are" };
+        let last_s = newest.background.started_s.unwrap_or_default();
+        newest.sentences[0] = format!(
+            "{} of {} demands {} missed in {at_most}{most} of {LOOKS} runs, {met} {} met{}: measure again after {}.",
+            open.len(),
+            open.len() + met + others,
+            is(open.len()),
+            is(met),
+            if others == 0 { String::new() } else { format!(", {others} {} undecided", is(others)) },
+            time(last_s + APART_S),
         );
-        newest.sentences.insert(0, sentence);
+        let rule = format!(
+            "A host is rejected when {LOOKS} runs miss a demand, each begun {:.0} minutes or more after the one \
+             before, within a week, and none between meets it.",
+            APART_S / 60.0
+        );
+        newest.sentences.insert(1, rule);
+    } else if let Some(since_s) = confirmed.first().and_then(|one| one.begins_s.last()) {
+        newest.sentences[0] = format!("{first} Confirmed by {LOOKS} runs since {}.", time(*since_s));
+    } else {
+        newest.sentences[0] = first;
     }
     newest
+}
+
+/// `3 Nov 09:30 UTC`.
+fn time(seconds: f64) -> String {
+    let time = jiff::Timestamp::from_second(seconds as i64).unwrap_or_default();
+    time.strftime("%-d %b %H:%M UTC").to_string()
+}
+
+/// What measures once more, into the folder where the run lies.
+fn again(newest: &Outcome) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let folder = std::path::Path::new(&newest.file).parent().and_then(|own| own.to_str()).unwrap_or_default();
+    let is_run = newest.file.contains(".assay.jsonl") && !folder.is_empty() && folder.chars().all(is_plain);
+    let out = if is_run { format!(" --out {folder}") } else { String::new() };
+    format!("assay run --profile {}{out}", newest.profile)
 }
 
 #[cfg(test)]
@@ -163,6 +200,7 @@ mod tests {
         let started = jiff::Timestamp::from_second(NOW - ago_s).expect("a time").to_string();
         let subject = Subject {
             host: "db1".to_string(),
+            file: "runs/db1/1.assay.jsonl".to_string(),
             started,
             profile: "quick".to_string(),
             key_figures: vec![figure("dram-latency", "ns", latency), figure("core-clock", "GHz", clock)],
@@ -214,15 +252,32 @@ mod tests {
         assert_eq!(
             found.sentences[..2],
             [
-                "2 were missed in at most 2 runs so far, and 3 of different times reject a host: measure again in half an hour.",
-                "2 of 3 demands are undecided, 1 is met, none is missed."
+                "2 of 3 demands are missed in at most 2 of 3 runs, 1 is met: measure again after 21 Sep 14:38 UTC.",
+                "A host is rejected when 3 runs miss a demand, each begun 25 minutes or more after the one before, \
+                 within a week, and none between meets it."
             ]
         );
         let why: Vec<&str> = found.demands.iter().map(|demand| demand.why.as_str()).collect();
-        assert_eq!(why, ["", "missed in 2 of 3 runs", "missed in 1 of 3 runs"]);
+        assert_eq!(
+            why,
+            [
+                "",
+                "missed in 2 of 3 runs: 21 Sep 13:43 UTC, 21 Sep 14:13 UTC",
+                "missed in 1 of 3 runs: 21 Sep 14:13 UTC"
+            ]
+        );
+        assert_eq!(found.demands[1].confirm, "assay run --profile quick --out runs/db1");
+        // What began too soon is counted.
+        let found = of("-", &[(5 * MINUTE, "-")]);
+        assert!(found.demands[1].why.ends_with("; 1 more began too soon after one of them"));
         // Of what three runs confirm the rest stays open.
         let found = of("-C", &[(30 * MINUTE, "-"), (DAY, "-")]);
-        assert_eq!(found.sentences, ["1 of 3 demands is missed, 1 is met, 1 is undecided."]);
+        assert_eq!(
+            found.sentences,
+            [
+                "1 of 3 demands is missed, 1 is met, 1 is undecided. Confirmed by 3 runs since 20 Sep 14:13 UTC."
+            ]
+        );
     }
 
     #[test]

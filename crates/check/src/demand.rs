@@ -39,6 +39,8 @@ pub struct Demand {
     /// The series whose figure `value` is, where that may be used; empty of one read off a curve.
     #[serde(skip)]
     pub series: Option<String>,
+    /// Runs of different times that missed it, where such were asked for (`--confirmed`).
+    pub missed_in: Option<usize>,
     /// What the same demand of another run is known by.
     #[serde(skip)]
     pub again: String,
@@ -68,6 +70,7 @@ pub fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -
         confirm: String::new(),
         open: String::new(),
         series: None,
+        missed_in: None,
         again: key.to_string(),
     }
 }

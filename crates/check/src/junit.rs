@@ -64,6 +64,8 @@ fn suite<W: Write>(
         .create_element("testsuite")
         .with_attributes([
             ("name", allowed(name).as_str()),
+            // When the run began, to the second.
+            ("timestamp", outcome.started.get(..19).unwrap_or("1970-01-01T00:00:00")),
             ("tests", tests(outcome).to_string().as_str()),
             ("failures", outcome.count(Standing::Missed).to_string().as_str()),
             ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),

@@ -64,13 +64,13 @@ Examples:
   assay check runs/ --spec-dir specs/     each host by the spec whose [machine] it fits
   assay check runs/ --spec db.toml        many hosts: how many pass, and why others do not
   assay check runs/ --newest --spec db.toml --brief    of each host its newest run, a line each
-  assay check runs/ --confirmed --spec db.toml --brief  before a host is drained: no rejection by chance
+  assay check runs/ --confirmed --spec db.toml --brief  before a host is drained: three runs must agree
   assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
   assay check runs/ --spec db.toml --out fleet.csv    a row for each demand of each host
   assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
   assay check RUN --spec db.toml --nfd features.d/assay    labels of this Kubernetes node
   assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
-Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided; of several runs the first of 1, 3, 4, 0 \
+Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; of several runs the first of 1, 3, 4, 0 \
 that occurs")]
 pub struct Args {
     /// Run files, folders of them, or files of summaries
@@ -97,7 +97,8 @@ pub struct Args {
     /// Judge only the newest run of each host
     #[arg(long, conflicts_with = "lint")]
     newest: bool,
-    /// Reject only what the newest three runs of a host miss, half an hour apart
+    /// Reject a figure, finding or peer only where the newest run and two before it miss it, 25
+    /// minutes or more apart and within a week; facts of the machine at once
     #[arg(long, conflicts_with_all = ["init", "derive", "lint"])]
     confirmed: bool,
     /// Of a pipeline with two outcomes: what undecided counts as, pass or fail
@@ -291,12 +292,13 @@ fn text_of(report: &Report, args: &Args, terminal: bool) -> String {
         (_, true) => Shown::Quiet,
         _ => Shown::First,
     };
-    let older = if args.confirmed { "beside the newest" } else { "left out" };
     let style = output::style(terminal);
     let outcomes = &report.runs;
     let older = match report.left_out.len() {
+        // They were asked.
+        _ if args.confirmed => String::new(),
         0 => String::new(),
-        count => format!("{} {older}", output::counted(count, "older run")),
+        count => format!("{} left out", output::counted(count, "older run")),
     };
     match (args.brief, outcomes.as_slice()) {
         (true, all) => {

@@ -7,7 +7,7 @@ use crate::sections::screen::day;
 use crate::text::numbers::{bare, three};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
-use check::{Demand, Outcome, Standing, Verdict};
+use check::{Demand, LOOKS, Outcome, Standing, Verdict};
 
 mod exported;
 mod fleet;
@@ -207,14 +207,16 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
     };
     let (asked, measured) =
         (cell(&demand.asked, columns.asked), cell(&measured(demand, how), columns.measured));
+    let looks = format!("{} of {LOOKS} runs", demand.missed_in.unwrap_or_default());
     let (sign, word, tone) = match demand.standing {
         Standing::Met => ("✓", "met", Tone::Good),
         Standing::Missed => ("✗", "missed", Tone::Bad),
+        Standing::Undecided if style.width >= 80 && waits(demand) => ("?", looks.as_str(), Tone::Care),
         Standing::Undecided => ("?", "undecided", Tone::Care),
         Standing::NotAsked => ("–", "optional", Tone::Dim),
     };
     let by = match demand.by {
-        Some(by) if style.width >= 80 => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 && !waits(demand) => format!(" by {:.0} %", 100.0 * by),
         _ => String::new(),
     };
     let count = label.len().max(asked.len()).max(measured.len());
@@ -283,10 +285,18 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
     all
 }
 
+/// Whether it was missed, and too few runs confirm that.
+fn waits(demand: &Demand) -> bool {
+    demand.standing == Standing::Undecided && demand.missed_in.is_some()
+}
+
 /// The one command that decides what is open, with what it needs.
 fn deciding(outcome: &Outcome) -> Option<String> {
     let open: Vec<&Demand> =
         outcome.demands.iter().filter(|demand| demand.standing == Standing::Undecided).collect();
+    if let Some(waiting) = open.iter().find(|demand| waits(demand)) {
+        return Some(format!("Then, and not before: {}, and this check again.", waiting.confirm));
+    }
     let commands: Vec<&str> = open.iter().filter_map(|own| own.confirm.strip_prefix("assay run")).collect();
     let mut benches: Vec<&str> = Vec::new();
     for command in &commands {
@@ -310,9 +320,6 @@ fn deciding(outcome: &Outcome) -> Option<String> {
         true => ("stop other work (background-load), then ", " --wait-idle"),
         false => ("", ""),
     };
-    // What only further runs confirm takes a run like this one.
-    let again = format!(" --profile {}", outcome.profile);
-    let profile = if commands.iter().all(|command| *command == again) { &outcome.profile } else { "full" };
     (!commands.is_empty())
-        .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile {profile}{idle}"))
+        .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile full{idle}"))
 }

@@ -45,7 +45,7 @@ pub fn crowded(args: &Args, outcomes: &[Outcome]) -> Option<String> {
     let (name, file) = of_one.iter().find_map(|(name, path)| Some((name, path.as_ref()?)))?;
     (outcomes.len() != 1).then(|| {
         format!(
-            "{name} {}: such a file is of one run, and these are {}: name one run, or with --newest a folder of one host",
+            "{name} {}: such a file is of one run, and these are {}: name one run, or with --newest or --confirmed a folder of one host",
             file.display(),
             outcomes.len()
         )

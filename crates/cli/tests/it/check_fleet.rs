@@ -255,12 +255,15 @@ fn a_host_is_rejected_by_runs_that_confirm_each_other() {
     assert_eq!(verdicts(&json), expected.map(|(a, b)| (a.to_string(), b.to_string())));
     assert!(json["runs"][0]["started"].as_str().is_some_and(|own| own.contains("10:01")), "{json}");
     let (code, text, _) = hosts.check(&[&fleet], spec, &["--confirmed", "--brief"]);
+    assert!(text.starts_with("db1: REJECT: core clock; 1 of 2 demands is missed, 1 is met. Confirmed by 3 runs since 3 Nov 09:00 UTC."), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        code == 1 && lines[1].contains("CANNOT TELL") && lines[1].contains("1 was missed in 2 runs so far"),
+        code == 1
+            && lines[1].contains("CANNOT TELL")
+            && lines[1].contains("is missed in 2 of 3 runs, 1 is met: measure again after 3 Nov 10:25 UTC."),
         "{text}"
     );
-    assert!(lines[3].ends_with("(5 older runs beside the newest)"), "{text}");
+    assert!(lines[3] == "3 runs: REJECT: 1 accepted, 1 rejected, 1 undecided.", "{text}");
     // Run files say the same; what cannot be read is no witness, and the newest of nobody.
     let again = spec.replace("1 GHz", "9 GHz");
     let folder = hosts.place("runs");

@@ -117,6 +117,7 @@ const KUBECTL: &str = r#"
 case "$1" in
 get) printf 'node/%s\n' db1 db2.example db3 db4 db5 db6 ;;
 replace)
+    [ -z "$REFUSED" ] || exit 1
     cat >"$LOG/$$.yaml"
     node=$(sed -n 's/.*nodeName: //p' "$LOG/$$.yaml")
     look=1
@@ -163,12 +164,13 @@ fn nodes_that_are_not_decided_are_measured_again_until_they_are() {
         }
     }
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
-    let measure = |words: &[&str]| {
+    let measure_with = |words: &[&str], refused: &str| {
         let mut command = Command::new(contrib("kubernetes/measure"));
         command.arg(contrib("kubernetes/job-restricted.yaml")).arg(&spec).args(words).current_dir(&at);
         command.env("PATH", &path).env("LOG", &log).env("ASSAY", testkit::program()).env("ASSAY_AGAIN", "0");
-        command.output().expect("sh runs")
+        command.env("REFUSED", refused).output().expect("sh runs")
     };
+    let measure = |words: &[&str]| measure_with(words, "");
     let looks = |node: &str| (1..9).take_while(|look| log.join(format!("{node}-{look}")).exists()).count();
 
     let output = measure(&[]);
@@ -197,6 +199,14 @@ fn nodes_that_are_not_decided_are_measured_again_until_they_are() {
     let (before, output) = (looks("db3"), measure(&["db3"]));
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!((looks("db3"), looks("db1")), (before + 1, 1), "{}", said(&output));
+    // Of a node of which nothing was measured its earlier runs are no word of today.
+    let refused = measure_with(&["db1", "db2.example"], "yes");
+    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
+    assert!(
+        refused.stdout.is_empty() && said(&refused).contains("db1: nothing was measured"),
+        "{}",
+        said(&refused)
+    );
     fs::write(&spec, "[limits]\nno-such-figure = { min = 1 }\n").expect("a spec");
     assert_eq!((measure(&[]).status.code(), looks("db1")), (Some(2), 1), "a wrong spec measures nothing");
 }

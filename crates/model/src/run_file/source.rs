@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
@@ -30,12 +31,20 @@ pub struct Source {
     regular: bool,
 }
 
-/// Device and inode of all files that were opened here: none of them is written over.
-static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+/// Device, inode and birth, where the file system tells it, of a file. The inode of one that is
+/// gone is given to others.
+type Identity = (u64, u64, Option<SystemTime>);
+
+fn identity(file: &Metadata) -> Identity {
+    (file.dev(), file.ino(), file.created().ok())
+}
+
+/// All files that were opened here: none of them is written over.
+static READ: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
 
 /// Whether this process has read that file as what somebody named.
 pub fn was_read(file: &Metadata) -> bool {
-    READ.lock().is_ok_and(|read| read.contains(&(file.dev(), file.ino())))
+    READ.lock().is_ok_and(|read| read.contains(&identity(file)))
 }
 
 /// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are
@@ -55,7 +64,7 @@ pub fn open(path: &Path) -> anyhow::Result<Source> {
     let metadata = file.metadata().with_context(cannot)?;
     refuse(path, &metadata)?;
     if let Ok(mut read) = READ.lock() {
-        read.insert((metadata.dev(), metadata.ino()));
+        read.insert(identity(&metadata));
     }
     Ok(Source { file, path: path.to_path_buf(), regular: metadata.is_file() })
 }

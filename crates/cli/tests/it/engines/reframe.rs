@@ -62,7 +62,7 @@ fn real_reframe_exports_nothing_rejected() {
     let test = "real_reframe_exports_nothing_rejected";
     let stage = Stage::with("--only syscall.getpid,ipc.pipe --budget 15s --force");
     let begin = std::time::Instant::now();
-    let Some(ended) = reframe(test, &stage, &[], &[]) else { return };
+    let Some(ended) = reframe(test, &stage, &["--keep-stage-files"], &[]) else { return };
     let (result, why, figures) = reported(&stage);
     println!("ReFrame, local: {result} {why} after {:.1} s, {figures:?}", begin.elapsed().as_secs_f64());
     let found = glob(&stage.path("reframe"), "report.json");
