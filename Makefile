@@ -39,11 +39,11 @@ map: static
 	lab/fetch qemu10 6.1-cloud-amd64
 	lab/map
 
-# 5,000 changed run files and imports through every reader; kills at random moments amid files that
-# look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a commit); kills of a Flink
-# cluster's processes; and a report of a million visits in a gigabyte. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
+# 5,000 changed run files and imports through every reader; kills at random moments amid files that look like ours, for 20
+# minutes (docs/results/soak.md has the table of all soaks of a commit); kills of a Flink cluster's processes, and each row
+# that its queries give; and a report of a million visits in a gigabyte. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
 soak:
-	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills nexmark::whoever a_million_visits
+	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills nexmark::whoever nexmark::every_row a_million_visits
 	cargo test --release --locked -p import --lib -- --ignored --nocapture mutated::soak soak_of_wrappings
 
 # The recipes of contrib/ with the real engines: Ansible over ssh on nine hosts, Slurm with two nodes, ReFrame by itself and

@@ -16,6 +16,8 @@ const DISTINCT: usize = 3;
 const ANYWHERE: usize = 8;
 /// So many digits in a row may hold a text.
 const HEX: usize = 16;
+/// Letters and digits that encode nothing give shorter texts by chance, in a page of megabytes.
+const NO_CHANCE: usize = 24;
 const AROUND: usize = 30;
 
 /// One thing that is left.
@@ -110,6 +112,7 @@ impl<'v> Search<'v> {
             let texts = strings(&inside);
             texts
                 .iter()
+                .filter(|text| is_meant(text, &inside))
                 .for_each(|text| look_for_shapes(file, text, at, " in hexadecimal digits", &mut found));
             for (from, text) in runs_of_text(&inside) {
                 for (start, pattern) in self.hits(text) {
@@ -120,7 +123,9 @@ impl<'v> Search<'v> {
         }
         for (at, inside) in base64_inside(bytes) {
             for text in strings(&inside) {
-                look_for_shapes(file, &text, at, " in base64", &mut found);
+                if is_meant(&text, &inside) {
+                    look_for_shapes(file, &text, at, " in base64", &mut found);
+                }
                 let any = self.text.find_overlapping_iter(text.as_bytes());
                 found.extend(any.filter_map(|one| {
                     let pattern = &self.patterns[one.pattern().as_usize()];
@@ -255,6 +260,11 @@ fn runs(bytes: &[u8], least: usize, own: impl Fn(u8) -> bool) -> Vec<(usize, &[u
     found
 }
 
+/// Whether somebody encoded a text: it is long, or all that is there but for its ends.
+fn is_meant(text: &str, decoded: &[u8]) -> bool {
+    text.len() >= NO_CHANCE || text.len() + 3 >= decoded.len()
+}
+
 /// Texts of eight letters and more in bytes.
 fn strings(bytes: &[u8]) -> Vec<String> {
     let runs = runs(bytes, ANYWHERE, |byte| (0x20..0x7f).contains(&byte));
@@ -307,5 +317,10 @@ mod tests {
         assert!(search.of("a file", b"databases on /dev/sda, 0078797a00112233445566").is_empty());
         assert!(!search.of("a file", b"mydatabase7").is_empty());
         assert!(!search.of("a file", b"at db9:/x").is_empty());
+        // Random bytes with something like a mail address in them, as long names of a page give; a
+        // whole short text is none.
+        let random = [&[0x91; 12][..], b"x+eQE@m.zT", &[0x9c; 14]].concat();
+        assert!(search.of("a file", STANDARD.encode(random).as_bytes()).is_empty());
+        assert!(!search.of("a file", STANDARD.encode("ann@acme.example").as_bytes()).is_empty());
     }
 }

@@ -162,6 +162,7 @@ fn a_visit_keeps_its_places_and_its_progress() {
     let rates = kept.progress.iter().flat_map(|progress| &progress.rates);
     assert!(rates.clone().count() >= 4 * 5 && rates.clone().all(|rate| *rate > 0.0));
     // Planted: where it says that it lies is made up.
+    case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
     case.inputs.insert(planted::PLANT_PLACES.to_string(), "slow:25%@3".to_string());
     let mut places = Vec::new();
     let work = |sampler: &mut Sampler| {
@@ -183,6 +184,7 @@ fn a_flipped_bit_names_its_core() {
     for mut case in [cases.first(), cases.last()].into_iter().flatten().cloned() {
         let copy = case.placement.seats.len() - 1;
         case.inputs.insert(FLIPPED.to_string(), copy.to_string());
+        case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
         let (_, reason) = rehearsal::visit(&case);
         let Some(Reason::WrongAnswer(text)) = reason else { panic!("{reason:?}") };
         let cpu = &case.placement.seats[copy].cpus;

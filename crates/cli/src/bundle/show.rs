@@ -95,6 +95,9 @@ pub fn searched(
     left: usize,
 ) -> anyhow::Result<()> {
     let said = match left {
+        0 if map.is_none() => {
+            "no address is left; names were not searched for, without --map FILE".to_string()
+        }
         0 => "nothing is left that names somebody".to_string(),
         1 => "1 place names somebody".to_string(),
         count => format!("{count} places name somebody"),
@@ -102,7 +105,7 @@ pub fn searched(
     let mut text = format!("{}: {said}\n", bundle.display());
     let mapping = match map {
         Some(map) => map.display().to_string(),
-        None => "none: only shapes and this host's own names were searched (--map FILE)".to_string(),
+        None => "none: only shapes and this host's own names were searched".to_string(),
     };
     let not: String = match searched.ordinary.is_empty() {
         true => "-".to_string(),
