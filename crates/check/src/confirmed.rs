@@ -8,6 +8,7 @@
 use super::demand::Demand;
 use super::judge::{MACHINE, Outcome, Verdict, counted};
 use super::limit::Standing;
+use super::nfd::time;
 
 /// Runs in which a figure must be missed.
 pub const LOOKS: usize = 3;
@@ -93,7 +94,7 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
     let again = again(&newest);
     for one in missed {
         let demand = &mut newest.demands[one.at];
-        let begins: Vec<String> = one.begins_s.iter().rev().map(|own| time(*own)).collect();
+        let begins: Vec<String> = one.begins_s.iter().rev().map(|own| when(*own)).collect();
         let mut told = format!("missed in {} of {LOOKS} runs: {}", begins.len(), begins.join(", "));
         if one.too_near > 0 && !one.is_confirmed() {
             told += &format!("; {} more began too soon after one of them", one.too_near);
@@ -105,44 +106,49 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
             demand.confirm.clone_from(&again);
         }
     }
-    let (confirmed, open): (Vec<&Missed>, Vec<&Missed>) = missed.iter().partition(|one| one.is_confirmed());
-    let first = counted(&newest.demands);
-    if newest.count(Standing::Missed) == 0 {
-        newest.verdict = Verdict::CannotTell;
-        let met = newest.count(Standing::Met);
-        let others = newest.count(Standing::Undecided) - open.len();
-        let looks = || open.iter().map(|one| one.begins_s.len());
-        let most = looks().max().unwrap_or_default();
-        let at_most = if looks().all(|own| own == most) { "" } else { "at most " };
-        let is = |count: usize| if count == 1 { "is" } else { "are" };
-        let last_s = newest.background.started_s.unwrap_or_default();
-        newest.sentences[0] = format!(
-            "{} of {} demands {} missed in {at_most}{most} of {LOOKS} runs, {met} {} met{}: measure again after {}.",
-            open.len(),
-            open.len() + met + others,
-            is(open.len()),
-            is(met),
-            if others == 0 { String::new() } else { format!(", {others} {} undecided", is(others)) },
-            time(last_s + APART_S),
-        );
-        let rule = format!(
-            "A host is rejected when {LOOKS} runs miss a demand, each begun {:.0} minutes or more after the one \
-             before, within a week, and none between meets it.",
-            APART_S / 60.0
-        );
-        newest.sentences.insert(1, rule);
-    } else if let Some(since_s) = confirmed.first().and_then(|one| one.begins_s.last()) {
-        newest.sentences[0] = format!("{first} Confirmed by {LOOKS} runs since {}.", time(*since_s));
-    } else {
-        newest.sentences[0] = first;
+    let first_s = missed.iter().find(|one| one.is_confirmed()).and_then(|one| one.begins_s.last());
+    let counts = counted(&newest.demands);
+    match first_s {
+        Some(first_s) => {
+            newest.sentences[0] = format!("{counts} Confirmed by {LOOKS} runs since {}.", when(*first_s));
+        }
+        None if newest.count(Standing::Missed) > 0 => newest.sentences[0] = counts,
+        None => {
+            newest.verdict = Verdict::CannotTell;
+            newest.sentences.splice(..1, waiting(&newest, missed));
+        }
     }
     newest
 }
 
+/// What nothing of that is confirmed says: how often it was missed, when to measure again, and why.
+fn waiting(newest: &Outcome, missed: &[Missed]) -> [String; 2] {
+    let met = newest.count(Standing::Met);
+    let others = newest.count(Standing::Undecided) - missed.len();
+    let looks = || missed.iter().map(|one| one.begins_s.len());
+    let most = looks().max().unwrap_or_default();
+    let at_most = if looks().all(|own| own == most) { "" } else { "at most " };
+    let is = |count: usize| if count == 1 { "is" } else { "are" };
+    let first = format!(
+        "{} of {} demands {} missed in {at_most}{most} of {LOOKS} runs, {met} {} met{}: measure again after {}.",
+        missed.len(),
+        missed.len() + met + others,
+        is(missed.len()),
+        is(met),
+        if others == 0 { String::new() } else { format!(", {others} {} undecided", is(others)) },
+        when(newest.background.started_s.unwrap_or_default() + APART_S),
+    );
+    let rule = format!(
+        "A host is rejected when {LOOKS} runs miss a demand, each begun {:.0} minutes or more after the one \
+         before, within a week, and none between meets it.",
+        APART_S / 60.0
+    );
+    [first, rule]
+}
+
 /// `3 Nov 09:30 UTC`.
-fn time(seconds: f64) -> String {
-    let time = jiff::Timestamp::from_second(seconds as i64).unwrap_or_default();
-    time.strftime("%-d %b %H:%M UTC").to_string()
+fn when(seconds: f64) -> String {
+    time(seconds).strftime("%-d %b %H:%M UTC").to_string()
 }
 
 /// What measures once more, into the folder where the run lies.
@@ -188,8 +194,9 @@ mod tests {
         (name, own)
     }
 
-    /// A run so many seconds ago; its latency is good, bad or neither by the letter, its clock is
-    /// bad where a C follows.
+    /// A run that began so many seconds ago. `+` is a latency that meets its limit, `-` one that
+    /// misses it, `?` one whose interval lies on both sides; C is a clock that misses its limit, F
+    /// a fact that does.
     fn run(ago_s: i64, kind: &str) -> Outcome {
         let latency = match kind.as_bytes()[0] {
             b'+' => [80.0, 90.0],

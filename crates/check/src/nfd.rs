@@ -17,7 +17,6 @@ const LONGEST: usize = 63;
 /// ages: what stands below the expiry time is dropped by then.
 pub fn nfd(outcome: &Outcome, now_s: f64) -> String {
     let own = &outcome.background;
-    let time = |seconds: f64| Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::UNIX_EPOCH);
     let expiry = time(own.started_s.unwrap_or(now_s) + own.max_age_s.unwrap_or(DEFAULT_AGE_S));
     let (accepted, verdict) = match outcome.verdict {
         Verdict::Accept => ("true", "accept"),
@@ -44,6 +43,11 @@ fn value(text: &str) -> String {
     let end = |c: char| !c.is_ascii_alphanumeric();
     let all = all.trim_start_matches(end);
     all[..all.len().min(LONGEST)].trim_end_matches(end).to_string()
+}
+
+/// A time of so many seconds after 1970.
+pub(super) fn time(seconds: f64) -> Timestamp {
+    Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl<'a> Pattern<'a> {
     /// Whether a series with this key is one of them. One that was measured beside other work or
     /// under changed kernel settings is not.
     pub fn matches(&self, key: &str) -> bool {
-        // A key begins with its benchmark: most are told apart without being taken to parts.
+        // A key begins with its benchmark, which decides most without a look at its other parts.
         if !key.starts_with(self.bench) {
             return false;
         }

@@ -260,8 +260,8 @@ pub fn unsealed(file: &Path) -> String {
     text.lines().map(unsealed).collect()
 }
 
-/// Writes a run as one that began so many seconds earlier. Nothing else differs: it stands for a
-/// run of an earlier time where a test cannot wait that long.
+/// Writes a run as one that began so many seconds earlier, for tests that cannot wait so long.
+/// Nothing else differs.
 #[track_caller]
 pub fn write_earlier(run: &Path, seconds: i64, to: &Path) {
     let text = unsealed(run);
