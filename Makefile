@@ -16,7 +16,7 @@ bench:
 	cargo build --release --locked
 	cargo bench --locked -p prove --bench peers
 
-# The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of nine
+# The tables of docs/results: coverage, false positives, detection; and ten minutes of fuzzing for each of nine
 # readers and parsers (an hour and a half; fuzz/run needs a C++ compiler).
 prove:
 	cargo build --release --locked

@@ -226,7 +226,7 @@ mod tests {
 
     const RUNS: u32 = 5_000;
 
-    /// METHODOLOGY.md states these bounds under "At a limit".
+    /// docs/method/demands.md states these bounds.
     #[test]
     fn a_value_at_its_limit_is_hardly_ever_missed_or_met() {
         let mut rng = Rng::with_seed(2026);

@@ -32,7 +32,7 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "How sure it is",
-        "METHODOLOGY.md, Odd rows: how often a pinned test is found and how often equal machines are accused. It names the row, not the placement: \
+        "docs/results/comparing.md: how often a pinned test is found and how often equal machines are accused. It names the row, not the placement: \
          that tells the command.",
     ),
 ];

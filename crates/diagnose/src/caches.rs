@@ -137,7 +137,7 @@ const DIFFERS: Rule = Rule {
             a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
             word are wrong by that factor, and so are figures called L3 or memory by it.",
     method: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
-             (METHODOLOGY.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
+             (docs/method/cache-ladder.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
              times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
              largest block answers within 55 ns, faster than any memory. A warning from twice on.",
     calm: "L3 as large as reported",

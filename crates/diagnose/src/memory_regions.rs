@@ -26,7 +26,7 @@ const DIFFER: Rule = Rule {
              round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
              interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
              that goes with translation or distance is theirs. Smaller differences have no cause. Huge pages are also compared one by one: 5 % that \
-             take 1.2 times as long lie farther, wherever they are. METHODOLOGY.md has the error rates.",
+             take 1.2 times as long lie farther, wherever they are. docs/method/slow-memory.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -120,7 +120,7 @@ const NEIGHBOUR: Rule = Rule {
     method: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
              sixteen half seconds or more. A look is slow where the median of five (with those next to it) lies above the quietest \
              15 % of half seconds by three standard errors and by 12 %. Named where 20 % of the time or more is slow and loads take \
-             1.2 times as long or more in it; below 10 % nobody is there. METHODOLOGY.md has the error rates.",
+             1.2 times as long or more in it; below 10 % nobody is there. docs/method/slow-memory.md has the error rates.",
     calm: "no neighbour slowed memory",
     looked_at: "memory regions",
     source: file!(),

@@ -23,7 +23,7 @@ const SPEEDS: Rule = Rule {
              Gaussian and one skewed distribution, a valley, ratio above 1.05, 5 % and two chunks on each side; and three \
              quarters of the chunks of each side on it again in the odd and in the even rounds. Uniform is called only what is at most as blind as was \
              asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
-             sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. METHODOLOGY.md has the measured error rates.",
+             sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. docs/method/memory-maps.md has the measured error rates.",
     calm: "memory has one speed",
     looked_at: "memory map",
     source: file!(),

@@ -24,7 +24,7 @@ const DRIFT: Rule = Rule {
              little are expected by chance: the finding needs a change of 5 % with a p that holds for all headline series of \
              the run (Bonferroni), or more headline series (two at least) than \
              chance gives once in a hundred runs where it moves one series in fifty. \
-             METHODOLOGY.md has the measured error rates.",
+             docs/method/verdicts.md has the measured error rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -48,7 +48,7 @@ const MODES: Rule = Rule {
     method: "Six conditions together on the logarithms of the process medians: separation D > 3, BIC gain against one \
              Gaussian and against one skewed distribution, ratio above 1.03, at least 10 % and three values on each \
              side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
-             unless a cause goes with them. METHODOLOGY.md has the measured error rates.",
+             unless a cause goes with them. docs/method/verdicts.md has the measured error rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -171,7 +171,7 @@ fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     Some((Covariates::words(name), count))
 }
 
-/// Share of clean series that are called moving, METHODOLOGY.md has the measured ones.
+/// Share of clean series that are called moving, docs/method/verdicts.md has the measured ones.
 const MOVES_BY_CHANCE: f64 = 0.02;
 
 /// The least number of so many series, two at least, that chance moves in less than one run of a

@@ -18,7 +18,7 @@ const EFFECT: Rule = Rule {
             that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
             here: that is a result. The best cell is named with all that cannot be told apart from it.",
     method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
-             at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter is asked of all visits together, before any cell: the values of each \
+             at once on logarithms (docs/method/sweeps.md). Whether they matter is asked of all visits together, before any cell: the values of each \
              knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
              at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
              that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \

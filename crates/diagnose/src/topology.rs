@@ -167,7 +167,7 @@ const NOT_SHARED: Rule = Rule {
             scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
             sizes by last-level cache are wrong. The other way round it would keep them apart.",
     method: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
-             METHODOLOGY.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
+             docs/method/topology.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
              more, lines inside taking 20 ns and more (below, they are threads of a core), lines between them 80 ns and \
              more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
              ten) while another CPU of the claimed cache reads as much.",
@@ -279,7 +279,7 @@ const HIDDEN_SMT: Rule = Rule {
              times and more when both compute in registers: beyond four standard errors of the median of visits, by 1.2 \
              times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
              two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
-             that has one core's time for both, slows them just so. METHODOLOGY.md has the error rates.",
+             that has one core's time for both, slows them just so. docs/method/topology.md has the error rates.",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -437,7 +437,7 @@ const FLOATING: Rule = Rule {
             can be true.",
     method: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
              three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
-             makes none near. Needs four CPUs; METHODOLOGY.md has the error rates.",
+             makes none near. Needs four CPUs; docs/method/topology.md has the error rates.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),

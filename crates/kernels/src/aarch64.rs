@@ -192,7 +192,7 @@ pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
 }
 
 /// Lets what follows begin a cache line, so that a loop of system calls lies alike in every build:
-/// METHODOLOGY.md, "The clock", has what it cost where it did not.
+/// docs/method/measuring.md#the-clock has what it cost where it did not.
 #[inline(always)]
 pub fn begin_line() {
     // SAFETY: these are instructions that do nothing.

@@ -20,7 +20,7 @@ pub const PEERS_TENTH_LEAST: f64 = 0.99;
 /// ... and that are 5 % slow.
 pub const PEERS_TWENTIETH_LEAST: f64 = 0.95;
 
-/// The bounds by name, as METHODOLOGY.md lists them.
+/// The bounds by name, as docs/results states them.
 pub const BOUNDS: &[(&str, f64)] = &[
     ("PEERS_FALSE_MOST", PEERS_FALSE_MOST),
     ("PEERS_TENTH_LEAST", PEERS_TENTH_LEAST),
@@ -143,8 +143,8 @@ mod tests {
 
     /// Whoever changes a bound changes what is promised.
     #[test]
-    fn the_methodology_states_these_bounds() {
-        crate::methodology_states(BOUNDS);
+    fn the_texts_state_these_bounds() {
+        crate::texts_state(BOUNDS);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub const STEPS_TENTH_LEAST: f64 = 0.9;
 /// ... and of 5 %, from twenty runs on.
 pub const STEPS_TWENTIETH_LEAST: f64 = 0.9;
 
-/// The bounds by name, as METHODOLOGY.md lists them.
+/// The bounds by name, as docs/results states them.
 pub const BOUNDS: &[(&str, f64)] = &[
     ("STEPS_FALSE_MOST", STEPS_FALSE_MOST),
     ("STEPS_SPIKES_MOST", STEPS_SPIKES_MOST),
@@ -125,8 +125,8 @@ mod tests {
 
     /// Whoever changes a bound changes what is promised.
     #[test]
-    fn the_methodology_states_these_bounds() {
-        crate::methodology_states(BOUNDS);
+    fn the_texts_state_these_bounds() {
+        crate::texts_state(BOUNDS);
     }
 
     #[test]

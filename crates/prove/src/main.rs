@@ -1,11 +1,11 @@
-//! `make prove`: runs the experiments behind METHODOLOGY.md and docs/results, and writes their
-//! tables into them.
+//! `make prove`: runs the experiments behind docs/method, and writes their tables into
+//! docs/results.
 //!
 //! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
 //! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
 //! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
 //! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes
-//! `--kills N` (200 unless told). A section's table stands in one of them between
+//! `--kills N` (200 unless told). A section's table stands in one file of docs/results between
 //! `<!-- prove:NAME -->` and `<!-- /prove -->`, with the commit and the day on which it was
 //! measured.
 
@@ -30,6 +30,7 @@ mod sweep;
 mod topology;
 mod trend;
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +44,6 @@ pub struct Section {
     pub run: fn() -> String,
 }
 
-/// In the order of METHODOLOGY.md.
 const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     match left_out.is_empty() {
         true => ExitCode::SUCCESS,
         false => {
-            eprintln!("{} have no place for: {}", TEXTS.join(" and "), left_out.join(", "));
+            eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
             ExitCode::FAILURE
         }
     }
@@ -122,21 +122,25 @@ pub fn option(name: &str) -> Option<String> {
     arguments.next().and_then(|_| arguments.next())
 }
 
-/// Texts that have places for tables.
-const TEXTS: [&str; 2] = ["METHODOLOGY.md", "docs/results/fleets.md"];
+/// The folder of the tables.
+const RESULTS: &str = "docs/results";
 
-/// Writes a table into the text that has its place; whether there is one.
+/// The files of [`RESULTS`], with their texts.
+fn results() -> Vec<(PathBuf, String)> {
+    let files = std::fs::read_dir(testkit::root().join(RESULTS)).into_iter().flatten().flatten();
+    files.filter_map(|file| Some((file.path(), std::fs::read_to_string(file.path()).ok()?))).collect()
+}
+
+/// Writes a table into the file that has its place; whether there is one.
 fn written(name: &str, table: &str, commit: &str, seconds: f64) -> bool {
     let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
-    let into = |text: &str| {
-        let path = testkit::root().join(text);
-        let text = std::fs::read_to_string(&path).ok()?;
+    let into = |(path, text): (PathBuf, String)| {
         let (before, rest) = text.split_once(&begin)?;
         let (_, after) = rest.split_once(end)?;
         let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
-        std::fs::write(&path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
+        std::fs::write(path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
     };
-    TEXTS.iter().any(|text| into(text).is_some())
+    results().into_iter().any(|file| into(file).is_some())
 }
 
 /// The commit that is checked out, marked where the sources differ from it.

@@ -1,4 +1,4 @@
-//! The tables of METHODOLOGY.md's statistical part: coverage, false alarms, power, what stopping
+//! The tables of docs/results/statistics.md: coverage, false alarms, power, what stopping
 //! early costs.
 
 use fastrand::Rng;

@@ -10,7 +10,7 @@ use crate::plan::QUICK_CORE_WINDOWS;
 
 type Sections = Vec<(&'static str, String)>;
 
-/// `assay explain harness`, as METHODOLOGY.md has it in "Measuring".
+/// `assay explain harness`, as docs/method/measuring.md has it.
 pub fn harness() -> Sections {
     let Windows { count, warm_up, .. } = Depth::Quick.windows();
     let deeper = [Depth::Standard, Depth::Full].map(|depth| depth.windows().count.to_string()).join(" or ");

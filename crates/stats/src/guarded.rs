@@ -58,8 +58,8 @@ pub fn explained() -> Vec<(&'static str, String)> {
         ),
         (
             "What is behind it",
-            "Its coverage was simulated for skewed, heavy-tailed, two-valued and autocorrelated noise: METHODOLOGY.md, \"What is \
-             counted\" and \"Few processes\". A figure bound by the core is given at one core clock of the run, and its \
+            "Its coverage was simulated for skewed, heavy-tailed, two-valued and autocorrelated noise: \
+             docs/method/statistics.md. A figure bound by the core is given at one core clock of the run, and its \
              interval holds what that step adds."
                 .to_string(),
         ),

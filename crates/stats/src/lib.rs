@@ -8,7 +8,7 @@
 //! with it, [`outliers`] what disturbed it, [`verdict`] whether to trust it; [`analysis`] puts
 //! these together. While measuring, [`stop`] says when it is enough. The other modules are methods,
 //! one subject each. What is claimed of them is measured by `prove` on [`noise`] whose truth is
-//! known, and written down in METHODOLOGY.md.
+//! known, and written down in docs/method.
 //!
 //! Values that are not finite are left out everywhere, nothing panics, and `None` means that too
 //! little is known.

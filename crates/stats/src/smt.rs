@@ -137,7 +137,7 @@ pub const EXPLAINED: &[(&str, &str)] = &[
         "The kernel counts in 10 ms, and many kernels only look at each tick who runs. A window of 20 ms is then mostly noise, which would \
          make bounds too tight. So windows are joined to longer and longer ones, the bounds of each length widened by what noise can do, \
          and the tightest taken; changes faster than some 100 ms stay unknown and the bounds say so. Shares of the whole time are off by about \
-         sqrt(b (1 - b) 0.01 s / time). The interval holds the truth in more than 95 % of cases (METHODOLOGY.md, SMT capacity).",
+         sqrt(b (1 - b) 0.01 s / time). The interval holds the truth in more than 95 % of cases (docs/method/smt.md).",
     ),
     (
         "Assumptions",

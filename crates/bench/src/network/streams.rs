@@ -1,6 +1,6 @@
 //! Bytes over TCP. One process serves all connections of a direction that share a CPU, as an event
 //! loop of a server does: with a process for each, four of them carried a third less than iperf3's
-//! one process does (METHODOLOGY.md).
+//! one process does (docs/method/network.md).
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -46,7 +46,7 @@ const READ_BYTES: usize = 128 << 10;
 /// Where the next read begins, of so much. Over loopback one asks for what is left of a block, as
 /// of a message that is wanted whole: one connection carried a third more than with reads of all
 /// that there is. Between virtual cards it carried a sixth less, so elsewhere a read takes all
-/// (METHODOLOGY.md).
+/// (docs/method/network.md).
 fn place(blocks: bool, bytes: u64) -> usize {
     if blocks { (bytes % READ_BYTES as u64) as usize } else { 0 }
 }

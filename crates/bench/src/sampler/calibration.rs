@@ -14,7 +14,7 @@ const LONG_ENOUGH: f64 = 0.9;
 const GROWTH: u64 = 8;
 const AIM: f64 = 1.05;
 
-/// `assay explain calibration`, as METHODOLOGY.md has it in "Measuring".
+/// `assay explain calibration`, as docs/method/measuring.md has it.
 pub fn explained() -> Vec<(&'static str, String)> {
     let ms = |depth: Depth| depth.windows().window_ns / 1e6;
     let [quick, standard, full] = Depth::ALL.map(ms);

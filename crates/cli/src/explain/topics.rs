@@ -30,34 +30,44 @@ fn fixed(sections: &[(&'static str, &'static str)]) -> Sections {
     sections.iter().map(|(title, text)| (*title, text.to_string())).collect()
 }
 
-/// What METHODOLOGY.md has chapters of.
-const CHAPTERS: [&str; 17] = [
+/// The chapters of docs/method, in the order of its index.
+const CHAPTERS: [&str; 27] = [
     "Measuring",
-    "Memory",
-    "The operating system",
-    "Network",
-    "Placement",
+    "How long to measure",
+    "The core clock",
     "Statistics",
-    "Read off the curves",
+    "Verdicts of figures",
+    "Demands and their limits",
+    "Faults and the rules that find them",
+    "Comparing",
+    "Peers and trends",
+    "Sweeps",
+    "Sweep regions and advice",
+    "Beside other tools",
+    "Memory",
+    "Caches from curves",
+    "Memory maps",
+    "Why memory is slow",
+    "The operating system",
+    "Disks",
+    "Network",
+    "What limits a transfer",
+    "Placement",
+    "Topology from measurements",
+    "UnixBench",
     "SMT capacity",
-    "Who limits a transfer",
-    "Why memory is slow here",
     "Pauses of CPUs",
     "The rate suite",
-    "hackbench and wake-ups",
-    "Sweeps",
-    "Beside other people's tools",
-    "Faults and the rules that find them",
-    "Parsers under fire",
+    "Parsers under fuzzing",
 ];
 
 fn methodology() -> Sections {
     vec![
         (
             "What it is",
-            "METHODOLOGY.md, in the source beside README.md, says how each figure is measured, how samples become a figure with an \
-             interval and a verdict, and how results are compared. What it claims of a method was measured on noise whose truth is \
-             known; each table names the commit and the date."
+            "docs/method, in the source, says how each figure is measured, how samples become a figure with an interval and a \
+             verdict, and how results are compared. What it claims of a method was measured on noise whose truth is known: \
+             docs/results has the tables, each with its commit and date."
                 .to_string(),
         ),
         ("Its chapters", format!("{}.", CHAPTERS.join(", "))),
@@ -76,7 +86,7 @@ pub const TOPICS: &[Topic] = &[
         also: &["method", "methods"],
         title: "how figures are measured, judged and compared",
         sections: methodology,
-        source: "METHODOLOGY.md",
+        source: "docs/method/README.md",
     },
     Topic {
         id: HARNESS,
@@ -285,10 +295,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_methodology_has_these_chapters() {
-        let file = testkit::root().join("METHODOLOGY.md");
-        let text = std::fs::read_to_string(file).expect("the methodology");
-        let chapters: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    fn the_methods_have_these_chapters() {
+        let file = testkit::root().join("docs/method/README.md");
+        let index = std::fs::read_to_string(file).expect("the index of the methods");
+        let titles = index.lines().filter_map(|line| line.strip_prefix("- [")?.split_once("]("));
+        let chapters: Vec<&str> = titles.map(|(title, _)| title).collect();
         assert_eq!(chapters, CHAPTERS);
     }
 }

@@ -1,6 +1,5 @@
 //! What `assay explain` says on a server that has the program and nothing else.
 
-use std::path::Path;
 use std::process::Command;
 
 /// What it prints on such a server: another folder, no environment but this width.
@@ -55,7 +54,7 @@ fn topics_states_and_placements_are_found_by_their_words() {
         ("invalid", "No visit of this version ends so"),
         ("interrupted", "the same command goes on from there"),
         ("one-per-core", "SMT siblings stay idle"),
-        ("methodology", "METHODOLOGY.md"),
+        ("methodology", "docs/method"),
     ];
     for (word, part) in topics {
         for columns in ["80", "50"] {
@@ -75,7 +74,6 @@ fn topics_states_and_placements_are_found_by_their_words() {
     assert!(skipped.contains("Verdict skipped") && skipped.contains("the case was not run"), "{skipped}");
 }
 
-/// Topics that METHODOLOGY.md has, too: the program's text is the only one.
 /// Whoever reads a word on a first screen can ask what it means.
 #[test]
 fn words_of_first_screens_are_explained() {
@@ -99,19 +97,16 @@ fn words_of_first_screens_are_explained() {
 }
 
 #[test]
-fn the_methodology_has_the_same_texts() {
-    let book = std::fs::read_to_string(testkit::root().join(Path::new("METHODOLOGY.md"))).expect("the book");
-    let book = words_of(&book.replace("**", ""));
+fn the_chapter_on_measuring_has_the_same_texts() {
+    let chapter = std::fs::read_to_string(testkit::root().join("docs/method/measuring.md"));
+    let chapter = words_of(&chapter.expect("the chapter").replace("**", ""));
     for word in ["harness", "calibration"] {
         let text = explained(&[word], "100").1;
         let sections = text.split("\n\n").skip(1).filter(|section| section.contains("\n  "));
         for section in sections {
             let (title, text) = section.split_once('\n').expect("a title and a text");
             let section = words_of(&format!("{title}. {text}"));
-            assert!(
-                book.contains(&section),
-                "METHODOLOGY.md, \"Measuring\", has another text than:\n{section}"
-            );
+            assert!(chapter.contains(&section), "docs/method/measuring.md has another text than:\n{section}");
         }
     }
 }

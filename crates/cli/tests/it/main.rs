@@ -49,6 +49,7 @@ mod soak;
 mod studies;
 mod sweep;
 mod synthetic;
+mod texts;
 mod tidy;
 mod trend;
 mod undisturbed;

@@ -27,7 +27,7 @@ pub const BOTTLENECK: Rule = Rule {
              had not come to what it carries. Nothing moves it: the link, where 93 % of its known speed are taken \
              (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
              rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
-             (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: METHODOLOGY.md.",
+             (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: docs/method/bottleneck.md.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),

@@ -26,8 +26,8 @@ const UNIMODAL: [Noise; 4] = [
 
 /// Whoever changes a bound changes what is promised.
 #[test]
-fn the_methodology_states_these_bounds() {
-    crate::methodology_states(BOUNDS);
+fn the_texts_state_these_bounds() {
+    crate::texts_state(BOUNDS);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::curve::{at, expanded};
 use super::{Curve, Point};
 
 /// Fewer passes of either machine give no interval of a crossing: that of three held the truth in
-/// 88 % (METHODOLOGY.md).
+/// 88 % (docs/method/smt.md).
 const PASSES_FOR_INTERVAL: usize = 5;
 /// Least share of resampled pairs of curves that cross there; else they may not cross at all.
 const CROSSES_LEAST: f64 = 0.95;
