@@ -16,6 +16,7 @@ use session::explained::STATES;
 mod code;
 mod items;
 mod labels;
+mod search;
 mod topics;
 
 use topics::{HARNESS, TOPICS, Topic};
@@ -24,8 +25,8 @@ use topics::{HARNESS, TOPICS, Topic};
 #[derive(clap::Args)]
 pub struct Args {
     /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict
-    /// (imprecise), a grade (rough), a state of a visit (timed-out), a topic (harness) or a word of
-    /// a first screen ("left out"); without it: what there is
+    /// (imprecise), a grade (rough), a placement (same-cpu), a topic (harness), a word of a screen
+    /// ("left out") or of a symptom ("slow disk"); without it: all names
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Source of a benchmark with the loops that it times, or of the harness
@@ -44,18 +45,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.code {
         return source_of(wanted);
     }
-    let text = bench::find(wanted)
-        .map(|bench| benchmark(bench, width))
-        .or_else(|| meanings(wanted, width))
-        .or_else(|| topic(wanted, width))
-        .or_else(|| group(wanted))
-        .or_else(|| last_part(wanted, width))
-        .or_else(|| key_figure(wanted, width))
-        .or_else(|| rules_of(wanted, width));
-    // A word may name a benchmark and stand on a screen, too.
-    let labels = labels::meanings(wanted).into_iter().map(|(title, about)| section(&title, about, width));
-    let parts: Vec<String> = text.into_iter().chain(labels).collect();
-    let text = (!parts.is_empty()).then(|| parts.join("\n"));
+    // People write `context switch` for `sched.context-switch`.
+    let text = named(wanted, width)
+        .or_else(|| named(&wanted.replace(' ', "-"), width))
+        .or_else(|| about(wanted, width));
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -64,10 +57,35 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => {
             let names = names();
             let meant = did_you_mean(wanted, names.iter().map(String::as_str));
-            output::tell(&format!("assay: nothing is called {id:?}{meant}; `assay explain` lists all names"));
+            output::tell(&format!(
+                "assay: nothing is called {id:?}{meant}, and no explanation has all of its words; `assay explain` lists all names"
+            ));
             Ok(ExitCode::from(2))
         }
     }
+}
+
+/// All that a name stands for: it may name a benchmark and stand on a screen, too.
+fn named(wanted: &str, width: usize) -> Option<String> {
+    let text = bench::find(wanted)
+        .map(|bench| benchmark(bench, width))
+        .or_else(|| meanings(wanted, width))
+        .or_else(|| topic(wanted, width))
+        .or_else(|| group(wanted))
+        .or_else(|| last_part(wanted, width))
+        .or_else(|| key_figure(wanted, width))
+        .or_else(|| rules_of(wanted, width));
+    let labels = labels::meanings(wanted).into_iter().map(|(title, about)| section(&title, about, width));
+    let parts: Vec<String> = text.into_iter().chain(labels).collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}
+
+/// The names whose explanations have the words of a question.
+fn about(question: &str, width: usize) -> Option<String> {
+    let found = search::found(question);
+    let lines: String = found.iter().map(|(id, title)| indented(&format!("{id}: {title}"), width)).collect();
+    (!found.is_empty())
+        .then(|| format!("Explanations about {question:?}; assay explain NAME shows one\n{lines}"))
 }
 
 /// Prints code as it is: nothing in it is wrapped.
@@ -94,6 +112,7 @@ fn names() -> Vec<String> {
     let fixed =
         benches.chain(rules().map(|rule| rule.id.as_str())).chain(placements).chain(states).chain(topics);
     let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
+    let fixed = fixed.chain(search::symptoms());
     fixed.map(str::to_string).chain(VERDICTS.iter().map(|(kind, _)| word(*kind))).chain(grades).collect()
 }
 
