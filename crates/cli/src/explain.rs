@@ -1,6 +1,7 @@
 //! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very
 //! row that does it.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -45,10 +46,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.code {
         return source_of(wanted);
     }
-    // People write `context switch` for `sched.context-switch`.
-    let text = named(wanted, width)
-        .or_else(|| named(&wanted.replace(' ', "-"), width))
-        .or_else(|| about(wanted, width));
+    // People write `context switch` for `sched.context-switch`; what has a dot or a hyphen is meant as a name.
+    let words = || if wanted.contains(['.', '-']) { None } else { about(wanted, width) };
+    let text = named(wanted, width).or_else(|| named(&wanted.replace(' ', "-"), width)).or_else(words);
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -57,16 +57,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => {
             let names = names();
             let meant = did_you_mean(wanted, names.iter().map(String::as_str));
-            output::tell(&format!(
-                "assay: nothing is called {id:?}{meant}, and no explanation has all of its words; `assay explain` lists all names"
-            ));
+            output::tell(&format!("assay: nothing is called {id:?}{meant}; `assay explain` lists all names"));
             Ok(ExitCode::from(2))
         }
     }
 }
 
 /// All that a name stands for: it may name a benchmark and stand on a screen, too.
-fn named(wanted: &str, width: usize) -> Option<String> {
+pub fn named(wanted: &str, width: usize) -> Option<String> {
     let text = bench::find(wanted)
         .map(|bench| benchmark(bench, width))
         .or_else(|| meanings(wanted, width))
@@ -101,6 +99,20 @@ fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
     };
     output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The words for placements, how well a figure is known, states of a visit, and topics.
+pub fn words() -> Vec<String> {
+    let placements = bench::placement::EXPLAINED.iter().map(|(name, _)| name.to_string());
+    let verdicts = VERDICTS.iter().map(|(kind, _)| kind.words().to_string());
+    let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
+    let states = STATES.iter().map(|state| state.words[0].to_string());
+    let topics = TOPICS.iter().map(|topic| topic.id.to_string());
+    let mut words: Vec<String> =
+        placements.chain(verdicts).chain(grades).chain(states).chain(topics).collect();
+    let mut seen = HashSet::new();
+    words.retain(|word| seen.insert(word.clone()));
+    words
 }
 
 /// All that can be explained.
