@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine; `static`, `install` and `release` hand out; the others make long evidence.
-.PHONY: run test bench prove lab map soak fleet static install uninstall release
+.PHONY: run test pages bench prove lab map soak fleet static install uninstall release
 
 # Builds, evaluates this server in 90 s, leaves run file, report.html and report.json in assay-out/.
 run:
@@ -9,6 +9,10 @@ run:
 # Installs what the tests need (where it can) and runs them all; says which took longest. Clippy reads the code as it is built.
 test:
 	tests/run
+
+# The reference pages of the book, from the program.
+pages:
+	cargo run --locked -- man --markdown docs/book/reference
 
 # Side by side with peer tools on this machine.
 bench:

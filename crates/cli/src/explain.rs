@@ -1,6 +1,7 @@
 //! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very
 //! row that does it.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use session::explained::STATES;
 mod code;
 mod items;
 mod labels;
+mod search;
 mod topics;
 
 use topics::{HARNESS, TOPICS, Topic};
@@ -24,8 +26,8 @@ use topics::{HARNESS, TOPICS, Topic};
 #[derive(clap::Args)]
 pub struct Args {
     /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict
-    /// (imprecise), a grade (rough), a state of a visit (timed-out), a topic (harness) or a word of
-    /// a first screen ("left out"); without it: what there is
+    /// (imprecise), a grade (rough), a placement (same-cpu), a topic (harness), a word of a screen
+    /// ("left out") or of a symptom ("slow disk"); without it: all names
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Source of a benchmark with the loops that it times, or of the harness
@@ -44,18 +46,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.code {
         return source_of(wanted);
     }
-    let text = bench::find(wanted)
-        .map(|bench| benchmark(bench, width))
-        .or_else(|| meanings(wanted, width))
-        .or_else(|| topic(wanted, width))
-        .or_else(|| group(wanted))
-        .or_else(|| last_part(wanted, width))
-        .or_else(|| key_figure(wanted, width))
-        .or_else(|| rules_of(wanted, width));
-    // A word may name a benchmark and stand on a screen, too.
-    let labels = labels::meanings(wanted).into_iter().map(|(title, about)| section(&title, about, width));
-    let parts: Vec<String> = text.into_iter().chain(labels).collect();
-    let text = (!parts.is_empty()).then(|| parts.join("\n"));
+    // People write `context switch` for `sched.context-switch`; what has a dot or a hyphen is meant as a name.
+    let words = || if wanted.contains(['.', '-']) { None } else { about(wanted, width) };
+    let text = named(wanted, width).or_else(|| named(&wanted.replace(' ', "-"), width)).or_else(words);
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -68,6 +61,29 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(2))
         }
     }
+}
+
+/// All that a name stands for: it may name a benchmark and stand on a screen, too.
+pub fn named(wanted: &str, width: usize) -> Option<String> {
+    let text = bench::find(wanted)
+        .map(|bench| benchmark(bench, width))
+        .or_else(|| meanings(wanted, width))
+        .or_else(|| topic(wanted, width))
+        .or_else(|| group(wanted))
+        .or_else(|| last_part(wanted, width))
+        .or_else(|| key_figure(wanted, width))
+        .or_else(|| rules_of(wanted, width));
+    let labels = labels::meanings(wanted).into_iter().map(|(title, about)| section(&title, about, width));
+    let parts: Vec<String> = text.into_iter().chain(labels).collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}
+
+/// The names whose explanations have the words of a question.
+fn about(question: &str, width: usize) -> Option<String> {
+    let found = search::found(question);
+    let lines: String = found.iter().map(|(id, title)| indented(&format!("{id}: {title}"), width)).collect();
+    (!found.is_empty())
+        .then(|| format!("Explanations about {question:?}; assay explain NAME shows one\n{lines}"))
 }
 
 /// Prints code as it is: nothing in it is wrapped.
@@ -85,6 +101,20 @@ fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The words for placements, how well a figure is known, states of a visit, and topics.
+pub fn words() -> Vec<String> {
+    let placements = bench::placement::EXPLAINED.iter().map(|(name, _)| name.to_string());
+    let verdicts = VERDICTS.iter().map(|(kind, _)| kind.words().to_string());
+    let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
+    let states = STATES.iter().map(|state| state.words[0].to_string());
+    let topics = TOPICS.iter().map(|topic| topic.id.to_string());
+    let mut words: Vec<String> =
+        placements.chain(verdicts).chain(grades).chain(states).chain(topics).collect();
+    let mut seen = HashSet::new();
+    words.retain(|word| seen.insert(word.clone()));
+    words
+}
+
 /// All that can be explained.
 fn names() -> Vec<String> {
     let benches = session::plan::shown().flat_map(|bench| [bench.id.as_str(), bench.group()]);
@@ -94,6 +124,7 @@ fn names() -> Vec<String> {
     let fixed =
         benches.chain(rules().map(|rule| rule.id.as_str())).chain(placements).chain(states).chain(topics);
     let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
+    let fixed = fixed.chain(search::symptoms());
     fixed.map(str::to_string).chain(VERDICTS.iter().map(|(kind, _)| word(*kind))).chain(grades).collect()
 }
 

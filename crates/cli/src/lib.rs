@@ -33,6 +33,7 @@ mod naming;
 mod network;
 mod nexmark;
 mod output;
+mod pages;
 mod peers;
 mod planted;
 mod progress;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use schemars::schema_for;
+use schemars::{Schema, schema_for};
 
 use super::{bundle, check, dry_run, list, machine, output, utilization};
 use model::Line;
@@ -10,34 +10,46 @@ use model::run_file::SummaryLine;
 use report::json::Output;
 use report::{comparison, imported, peers, trending};
 
+/// A format with what its schema describes.
+pub struct Format {
+    pub name: &'static str,
+    pub about: &'static str,
+    schema: fn() -> Schema,
+}
+
+const fn format(name: &'static str, about: &'static str, schema: fn() -> Schema) -> Format {
+    Format { name, about, schema }
+}
+
+pub const FORMATS: &[Format] = &[
+    format("results", "report.json, `assay run --json`", || schema_for!(Output)),
+    format("run-file", "a line of a run file", || schema_for!(Line)),
+    format("summary", "a line of `assay summary`", || schema_for!(SummaryLine)),
+    format("machine", "`assay machine --json`", || schema_for!(machine::Report)),
+    format("list", "`assay list --json`", || schema_for!(Vec<list::Listed>)),
+    format("dry-run", "`assay run --dry-run --json`", || schema_for!(dry_run::DryRun)),
+    format("import", "`assay import --json`", || schema_for!(imported::Output)),
+    format("compare", "`assay compare --json`", || schema_for!(comparison::Output)),
+    format("check", "`assay check --json`", || schema_for!(check::Report)),
+    format("maas", "`assay check --maas`", || schema_for!(::check::MaasResult)),
+    format("peers", "`assay peers --json`", || schema_for!(peers::Output)),
+    format("trend", "`assay trend --json`", || schema_for!(trending::Output)),
+    format("bundle", "MANIFEST.json of a bundle", || schema_for!(bundle::Manifest)),
+    format("utilization", "`assay utilization --json`", || schema_for!(utilization::Report)),
+];
+
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
-    /// import, compare, check, maas (check --maas), peers, trend, summary (a line of it), bundle
-    /// (its MANIFEST.json) or utilization
+    /// Whose schema: report.json (results), a line of a run file, or what a verb prints with --json
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "check", "maas", "peers", "trend", "summary", "bundle", "utilization"])]
+          value_parser = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>())]
     format: String,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let schema = match args.format.as_str() {
-        "run-file" => schema_for!(Line),
-        "machine" => schema_for!(machine::Report),
-        "list" => schema_for!(Vec<list::Listed>),
-        "compare" => schema_for!(comparison::Output),
-        "check" => schema_for!(check::Report),
-        "maas" => schema_for!(::check::MaasResult),
-        "peers" => schema_for!(peers::Output),
-        "trend" => schema_for!(trending::Output),
-        "summary" => schema_for!(SummaryLine),
-        "bundle" => schema_for!(bundle::Manifest),
-        "import" => schema_for!(imported::Output),
-        "utilization" => schema_for!(utilization::Report),
-        "dry-run" => schema_for!(dry_run::DryRun),
-        _ => schema_for!(Output),
-    };
-    output::print_json(&schema)?;
+    if let Some(format) = FORMATS.iter().find(|format| format.name == args.format) {
+        output::print_json(&(format.schema)())?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use clap_mangen::roff::Roff;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Cli, files, output};
+use super::{Cli, files, output, pages};
 
 /// Print completions for a shell
 #[derive(clap::Args)]
@@ -35,6 +35,9 @@ pub struct ManArgs {
     /// Write all pages into this folder: the program's and one for each verb
     #[arg(long, value_name = "DIR", conflicts_with = "verb")]
     out: Option<PathBuf>,
+    /// Write the reference pages of the book into this folder, as Markdown
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["verb", "out"])]
+    markdown: Option<PathBuf>,
 }
 
 pub fn completions(args: CompletionArgs) -> anyhow::Result<ExitCode> {
@@ -45,6 +48,10 @@ pub fn completions(args: CompletionArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
+    if let Some(folder) = &args.markdown {
+        pages::write(folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     if let Some(folder) = &args.out {

@@ -11,7 +11,7 @@ pub const HARNESS: &str = "harness";
 pub struct Topic {
     pub id: &'static str,
     /// Other words that find it.
-    also: &'static [&'static str],
+    pub also: &'static [&'static str],
     pub title: &'static str,
     /// Title and text of each section; numbers in them are those of the code.
     pub sections: fn() -> Sections,

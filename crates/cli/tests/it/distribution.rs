@@ -21,18 +21,17 @@ fn done(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The first words in code of each cell of README's table of ways to install, row by row.
+/// The first words in code of each cell of the book's table of ways to install, row by row.
 fn ways() -> Vec<Vec<String>> {
-    let readme = std::fs::read_to_string(testkit::root().join("README.md")).expect("README.md");
-    let section = readme.split("\n## Installing\n").nth(1).expect("a section on installing");
-    let section = section.split("\n## ").next().unwrap_or(section);
-    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let page = testkit::root().join("docs/book/installing.md");
+    let page = std::fs::read_to_string(page).expect("the page on installing");
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
     let code = |cell: &str| cell.split('`').nth(1).unwrap_or_default().to_string();
     rows.map(|row| row.trim_matches('|').split('|').skip(1).map(code).collect()).collect()
 }
 
 #[test]
-fn what_the_readme_installs_runs_and_goes() {
+fn what_the_book_installs_runs_and_goes() {
     if fleet_tool(TEST, "nfpm").is_none() {
         return;
     }
@@ -74,7 +73,7 @@ fn all_ways(packages: &Path, program: &Path, needs_libraries: bool) {
         image if image.contains("oci-archive:") => from_image(packages, image, needs_libraries),
         install => in_a_root(packages, program, install, &way[1]),
     });
-    assert_eq!(tried.count(), 6, "ways of README: {ways:?}");
+    assert_eq!(tried.count(), 6, "ways of installing.md: {ways:?}");
 }
 
 /// Installs, runs and removes in a root of its own.

@@ -96,6 +96,23 @@ fn words_of_first_screens_are_explained() {
     }
 }
 
+/// A symptom leads to what explains it, in whatever words it is asked for.
+#[test]
+fn words_of_symptoms_are_answered() {
+    for (word, said) in [
+        ("context switch", "sched.context-switch: "),
+        ("page fault", "vm.page-fault: "),
+        ("free placement", "free-placement: "),
+        ("slow disk", "  disk."),
+        ("hyperthreading", "  smt.load: "),
+        ("swap", "  swapping: "),
+    ] {
+        let (code, text) = explained(&[word], "100");
+        assert!(code == 0 && text.contains(said), "{word}: {text}");
+    }
+    assert_eq!(explained(&["xyzzy"], "100").0, 2);
+}
+
 #[test]
 fn the_chapter_on_measuring_has_the_same_texts() {
     let chapter = std::fs::read_to_string(testkit::root().join("docs/method/measuring.md"));

@@ -1,5 +1,5 @@
-//! docs/fleets.md does what it says: its shell lines and its SQL run, in their order, on a fleet of
-//! run files, and what DuckDB finds is what `assay peers` finds.
+//! docs/book/fleets.md does what it says: its shell lines and its SQL run, in their order, on a fleet
+//! of run files, and what DuckDB finds is what `assay peers` finds.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,7 +74,7 @@ fn asked(sql: &str, folder: &Path) -> Option<Vec<(String, Vec<Value>)>> {
 
 #[test]
 fn the_page_on_fleets_does_what_it_says() {
-    let page = fs::read_to_string(testkit::root().join("docs/fleets.md")).expect("the page");
+    let page = fs::read_to_string(testkit::root().join("docs/book/fleets.md")).expect("the page");
     assert!(page.lines().count() <= 120, "a page that is read in a few minutes");
     let mut made = Made::new();
     let now = jiff::Timestamp::now();

@@ -3,6 +3,7 @@
 
 mod accepted;
 mod archive;
+mod book;
 mod browser;
 mod bundle;
 mod check;
