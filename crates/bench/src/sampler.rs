@@ -162,7 +162,7 @@ impl<'a> Sampler<'a> {
         self.time_loop(point, &mut body)
     }
 
-    /// The loop is called, and not inlined between the readings: docs/method/measuring.md#the-clock.
+    /// The loop is called, not inlined between the readings: docs/method/measuring.md#the-clock.
     #[inline(never)]
     fn time_loop(&mut self, point: Point, body: &mut dyn FnMut(u64)) -> anyhow::Result<f64> {
         let clock = self.clock;

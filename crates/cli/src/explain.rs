@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.code {
         return source_of(wanted);
     }
-    // People write `context switch` for `sched.context-switch`; what has a dot or a hyphen is meant as a name.
+    // People write `context switch` for `sched.context-switch`; a dot or a hyphen makes it a name.
     let words = || if wanted.contains(['.', '-']) { None } else { about(wanted, width) };
     let text = named(wanted, width).or_else(|| named(&wanted.replace(' ', "-"), width)).or_else(words);
     match text {

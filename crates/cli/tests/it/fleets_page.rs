@@ -1,5 +1,5 @@
-//! docs/book/fleets.md does what it says: its shell lines and its SQL run, in their order, on a fleet
-//! of run files, and what DuckDB finds is what `assay peers` finds.
+//! docs/book/fleets.md does what it says: its shell lines and its SQL run, in their order, on a
+//! fleet of run files, and what DuckDB finds is what `assay peers` finds.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -13,10 +13,9 @@ const CHAPTER_COLUMNS: usize = 110;
 
 /// Committed files whose names end like this, by their paths from the root; without git, none.
 fn committed(test: &str, ends: &[&str]) -> Option<BTreeMap<PathBuf, String>> {
-    let root = testkit::root();
     let git = Command::new("git")
         .args(["-c", "safe.directory=*", "ls-files", "-z"])
-        .current_dir(&root)
+        .current_dir(testkit::root())
         .output()
         .ok()
         .filter(|output| output.status.success());
@@ -27,7 +26,8 @@ fn committed(test: &str, ends: &[&str]) -> Option<BTreeMap<PathBuf, String>> {
     let names = String::from_utf8(git.stdout).expect("names of files are text");
     // What other tools printed is no text of this repository.
     let own = |name: &&str| ends.iter().any(|end| name.ends_with(end)) && !name.starts_with("tests/");
-    let read = |name: &str| Some((PathBuf::from(name), std::fs::read_to_string(root.join(name)).ok()?));
+    let read =
+        |name: &str| Some((PathBuf::from(name), std::fs::read_to_string(testkit::root().join(name)).ok()?));
     Some(names.split('\0').filter(own).filter_map(read).collect())
 }
 
