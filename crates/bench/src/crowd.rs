@@ -6,30 +6,18 @@ use anyhow::Context;
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, check_answer};
 use crate::placement::Distance;
+use crate::row::{per_second, value};
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
+use model::{Better, Case, CpuSet, Metric, Params, Placement};
 use sys::clock::Clock;
+use sys::crew::{Body, Team, wall_ns};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
 
 /// Operations a second, all tasks together.
-pub const RATE: Metric = Metric::new(
-    ids::metric::RATE,
-    "all tasks together",
-    "1/s",
-    Better::Higher,
-    Form::WorkPerTime { scale: 1e9 },
-)
-.aside();
+pub const RATE: Metric = per_second(ids::metric::RATE, "all tasks together").aside();
 /// Of the task that had least: 1 is a fair share.
-pub const LEAST_SHARE: Metric = Metric::new(
-    ids::metric::LEAST_SHARE,
-    "least task's part of a fair share",
-    "",
-    Better::Higher,
-    Form::Value,
-)
-.aside();
+pub const LEAST_SHARE: Metric =
+    value(ids::metric::LEAST_SHARE, "least task's part of a fair share", "", Better::Higher);
 
 /// One task alone; two at each distance, the nearest ones in every profile; two wherever the
 /// scheduler puts them; and, where there are more, one on each CPU.
@@ -128,8 +116,7 @@ impl Crowd {
             check_answer(self.total() == counted, || {
                 format!("the tasks have added {} in all, and the word holds {counted}", self.total())
             })?;
-            let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-            Ok(laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start)
+            Ok(wall_ns(&laps))
         })?;
         let own = || self.done.iter().zip(&before).map(|(after, before)| after - before);
         let (all, least) = (own().sum::<u64>(), own().min().unwrap_or(0));

@@ -1,11 +1,11 @@
 //! Atomic operations, alone and among others.
 
 use super::crowd::{self, Crowd, LEAST_SHARE, RATE};
-use super::{Benchmark, LATENCY_NS, Param, Range, Sampler, point};
+use super::{Benchmark, LATENCY_NS, Param, Sampler, point};
 use kernels::atomics;
 use model::vocabulary::kernel as ids;
 use model::{Case, Params};
-use sys::team::Body;
+use sys::crew::Body;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOCK_ATOMIC,
@@ -23,11 +23,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               often than others.",
     source: file!(),
     metrics: &[LATENCY_NS, RATE, LEAST_SHARE],
-    params: &[Param {
-        name: ids::param::OP,
-        about: "fetch-and-add, or load and compare-and-swap until it succeeds",
-        range: Range::Choice(&OPS),
-    }],
+    params: &[Param::choice(
+        ids::param::OP,
+        "fetch-and-add, or load and compare-and-swap until it succeeds",
+        &OPS,
+    )],
     cases: |bench, scope| crowd::cases(bench, scope, OPS.len()),
     points,
     run,

@@ -7,12 +7,13 @@ use anyhow::Context;
 use super::crowd::{self, COUNT, Crowd, LEAST_SHARE, RATE};
 use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::{Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Point, Sampler, Scope, check_answer};
+use crate::row::note;
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params};
+use model::{Case, CpuSet, Params};
 use sys::affinity;
+use sys::crew::{Body, Team, wall_ns};
 use sys::mutex::Mutex;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -33,14 +34,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            Metric::new(
-                ids::metric::HANDED_OVER,
-                "turns after another task's",
-                "",
-                Better::Neither,
-                Form::Value,
-            )
-            .aside(),
+            note(ids::metric::HANDED_OVER, "turns after another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -182,15 +176,13 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         check_answer(wrong == 0 && reached == expected, || {
             format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
         })?;
-        let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-        let ns = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
         let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
             for class in 0..notes.len() {
                 seen.add(class, words.word(LOOKS + class).load(Ordering::Acquire));
             }
             seen.take()
         });
-        Ok((ns, shares))
+        Ok((wall_ns(&laps), shares))
     })?;
     Ok(())
 }
