@@ -92,7 +92,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Messages under load, with their latency",
         about: "The tasks of sched.hackbench with a clock reading in every message: the latency of a message is from right \
                 before the sender writes it until its receiver has read it, so the time in a full buffer is part of it. All latencies of a run \
-                are counted in buckets of 3 %.",
+                are counted in buckets of 0.8 %.",
         reading: "One wall time hides response: two settings with equal times may differ tenfold in what the slowest of a \
                   hundred messages wait. A median of hundreds of us means full buffers: the senders run long before a \
                   receiver does. Lower is better for whoever waits for answers; throughput is the time beside it.",
@@ -204,7 +204,7 @@ fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
     };
     let word = |name: ParamId| params.get(name).and_then(Value::text).unwrap_or_default();
     let bytes = number(ids::param::BYTES)?;
-    ensure!(!stamped || bytes >= crew::STAMP, "a message with its time has at least {} bytes", crew::STAMP);
+    ensure!(!stamped || bytes >= board::STAMP, "a message with its time has at least {} bytes", board::STAMP);
     Ok(Setup {
         groups: number(ids::param::GROUPS)?,
         fds: number(ids::param::FDS)?,

@@ -28,6 +28,9 @@ pub const MESSAGES: usize = 4;
 pub const SPOILT: usize = 5;
 const NUMBER: usize = 6;
 
+/// Bytes at a message's beginning that hold when it was sent.
+pub const STAMP: usize = 8;
+
 impl Board {
     pub fn new(tasks: usize) -> anyhow::Result<Board> {
         Ok(Board { lines: Lines::new(FIRST_TASK + tasks)?, tasks, latencies: Slots::new(1, 1)? })

@@ -13,7 +13,9 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::futex;
 
-use super::board::{Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, USER_NS, VOLUNTARY};
+use super::board::{
+    Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, STAMP, USER_NS, VOLUNTARY,
+};
 use super::room::Room;
 use super::transport::{Ends, ends};
 use crate::buckets::Buckets;
@@ -465,9 +467,7 @@ impl Stage {
         let whole = if self.stamped { &data[STAMP..] } else { &data[..] };
         let spoilt = whole.iter().any(|byte| *byte != FILL);
         self.board.of(index, SPOILT).store(u64::from(spoilt), Ordering::Relaxed);
-        if let Some(latencies) = latencies {
-            self.board.add(&latencies);
-        }
+        latencies.iter().for_each(|own| self.board.add(own));
         Ok(())
     }
 
@@ -492,8 +492,6 @@ impl Stage {
     }
 }
 
-/// Bytes at a message's beginning that hold when it was sent.
-pub const STAMP: usize = 8;
 /// What messages are full of.
 const FILL: u8 = 0xa5;
 

@@ -177,7 +177,8 @@ struct Board {
     laps: Slots<Lap>,
 }
 
-// Lines of the board: numbers of rounds, how many members have passed a stage, what a round is about.
+// Lines of the board: numbers of rounds, how many members have passed a stage, what a round is
+// about.
 const CALLED: usize = 0;
 const GO: usize = 1;
 const READY: usize = 2;
