@@ -1,6 +1,7 @@
 //! Arithmetic: what an addition, a multiplication and a division cost, waited for and not.
 
-use super::{Benchmark, Candidate, Param, Point, Range, Sampler, Scope, View, check_answer};
+use super::{Benchmark, Candidate, Param, Point, Sampler, Scope, View, check_answer};
+use crate::row::latency_ns;
 use kernels::Arithmetic;
 use model::vocabulary::cpu as ids;
 use model::{Better, Case, Form, Metric, Params};
@@ -26,13 +27,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               both figures.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::TIME,
-            "time of an operation",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        ),
+        latency_ns(ids::metric::TIME, "time of an operation"),
         Metric::new(
             ids::metric::CYCLES,
             "cycles of an operation",
@@ -43,16 +38,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param {
-            name: ids::param::OPERATION,
-            about: "what is computed, on which numbers",
-            range: Range::Choice(&NAMES),
-        },
-        Param {
-            name: ids::param::TIMING,
-            about: "each waiting for the one before (latency), or not (throughput)",
-            range: Range::Choice(&["latency", "throughput"]),
-        },
+        Param::choice(ids::param::OPERATION, "what is computed, on which numbers", &NAMES),
+        Param::choice(
+            ids::param::TIMING,
+            "each waiting for the one before (latency), or not (throughput)",
+            &["latency", "throughput"],
+        ),
     ],
     view: &View::Wide,
     cases,

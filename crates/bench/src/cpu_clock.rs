@@ -1,9 +1,10 @@
 //! The core's real clock.
 
-use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer};
+use crate::row::ghz;
 use kernels::{self, CHAIN_UNROLL};
+use model::Case;
 use model::vocabulary::cpu as ids;
-use model::{Better, Case, Form, Metric};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CLOCK,
@@ -18,30 +19,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               one, never on the time-stamp counter, which runs at its own constant rate.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::CLOCK,
-            "core clock",
-            "GHz",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        ),
-        Metric::new(
-            ids::metric::CLOCK_BY_MULTIPLY,
-            "core clock by multiplications",
-            "GHz",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        )
-        .aside(),
+        ghz(ids::metric::CLOCK, "core clock"),
+        ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock by multiplications").aside(),
     ],
     params: &[],
-    view: &View::Table,
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
     cases,
-    points: single_point,
     run,
+    ..Benchmark::PINNED
 }];
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

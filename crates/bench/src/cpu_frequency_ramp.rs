@@ -1,16 +1,16 @@
 //! The core clock from idle to loaded: what idle states and turbo do to the first milliseconds
 //! after a wake-up.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, median, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer, median, point};
+use crate::row::{ghz, log_curve, note};
 use kernels::{CHAIN_UNROLL, add_chain, add_chain_answer};
 use model::vocabulary::MetricId;
 use model::vocabulary::cpu as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Params};
 use sys::clock::Clock;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -27,40 +27,22 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               sets the clock, and idles the core only if its other guests let it.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::CLOCK,
-            "core clock",
-            "GHz",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        ),
-        value(ids::metric::FIRST_CLOCK, "clock at the first step", "GHz"),
-        value(ids::metric::STEADY_CLOCK, "clock when steady", "GHz"),
-        value(ids::metric::SETTLING, "time until within 2 % of steady", "ms"),
+        ghz(ids::metric::CLOCK, "core clock"),
+        note(ids::metric::FIRST_CLOCK, "clock at the first step", "GHz"),
+        note(ids::metric::STEADY_CLOCK, "clock when steady", "GHz"),
+        note(ids::metric::SETTLING, "time until within 2 % of steady", "ms"),
     ],
     params: &[
-        Param {
-            name: ids::param::IDLE_MS,
-            about: "sleep before, ms",
-            range: Range::Int { min: 1, max: 10_000 },
-        },
-        Param {
-            name: ids::param::AT_US,
-            about: "end of a step, us since the wake-up",
-            range: Range::Int { min: 1, max: 1 << 30 },
-        },
+        Param::int(ids::param::IDLE_MS, "sleep before, ms", 1..=10_000),
+        Param::int(ids::param::AT_US, "end of a step, us since the wake-up", 1..=1 << 30),
     ],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::AT_US.as_str()), log: true },
+    view: &log_curve(ids::param::AT_US),
     from: Depth::Standard,
     cases,
     points,
     run,
     ..Benchmark::PINNED
 }];
-
-const fn value(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
-}
 
 /// Shorter and longer than the target residency of usual deep idle states (0.1 to 2 ms), and long
 /// enough for a governor to let the clock fall.
@@ -222,6 +204,7 @@ impl Ramp {
 mod tests {
     use super::super::rehearsal;
     use super::*;
+    use model::Form;
 
     /// Ends of pieces of a core that runs at `slow` GHz until `until_us`, then at `fast`.
     fn ends(slow: f64, until_us: f64, fast: f64) -> Vec<f64> {

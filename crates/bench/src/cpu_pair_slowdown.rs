@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::tournament::{self, Pair};
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer};
+use crate::row::{latency_ns, matrix};
 use kernels::Arithmetic;
 use model::vocabulary::cpu as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Params};
 use sys::clock::Clock;
-use sys::partner::{Partner, Wait};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::crew::{Lines, Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PAIR_SLOWDOWN,
@@ -40,23 +40,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             // The work of its windows is the time alone, so both times are kept.
             Form::TimePerWork { scale: 1.0 },
         ),
-        Metric::new(
-            ids::metric::ALONE,
-            "time of an addition, alone",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        )
-        .aside(),
+        latency_ns(ids::metric::ALONE, "time of an addition, alone").aside(),
     ],
     params: &[
-        Param { name: ids::param::FROM, about: "CPU whose time it is", range: CPU },
-        Param { name: ids::param::TO, about: "CPU that computes beside it", range: CPU },
+        Param::cpu(ids::param::FROM, "CPU whose time it is"),
+        Param::cpu(ids::param::TO, "CPU that computes beside it"),
     ],
-    view: &View::Matrix {
-        row: std::borrow::Cow::Borrowed(ids::param::FROM.as_str()),
-        column: std::borrow::Cow::Borrowed(ids::param::TO.as_str()),
-    },
+    view: &matrix(ids::param::FROM, ids::param::TO),
     from: Depth::Standard,
     cases,
     points,
@@ -64,7 +54,6 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-const CPU: Range = Range::Int { min: 0, max: 1 << 20 };
 const WORK: Arithmetic = Arithmetic::Int64Add;
 
 /// Up to this many CPUs all pairs are measured.
@@ -165,12 +154,12 @@ struct Crew {
     tasks: BTreeMap<u32, Partner>,
     /// How many have arrived and how many have ended, a line each; then a line with each CPU's
     /// time.
-    words: SharedWords,
+    lines: Lines,
 }
 
 const ARRIVED: usize = 0;
-const ENDED: usize = WORDS_PER_LINE;
-const TIMES: usize = 2 * WORDS_PER_LINE;
+const ENDED: usize = 1;
+const TIMES: usize = 2;
 
 /// An order is the rounds to compute, and in the highest bits how many compute at once.
 const ROUNDS_BITS: u32 = 48;
@@ -186,19 +175,19 @@ const LOOK: u64 = 64;
 impl Crew {
     fn start(pairs: &[Pair], clock: Clock) -> anyhow::Result<Crew> {
         let cpus: CpuSet = pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
-        let words = SharedWords::new(TIMES + (cpus.last().unwrap_or(0) as usize + 1) * WORDS_PER_LINE)?;
+        let lines = Lines::new(TIMES + cpus.last().unwrap_or(0) as usize + 1)?;
         let mut tasks = BTreeMap::new();
         for cpu in cpus.iter() {
-            let words = &words;
+            let lines = &lines;
             let build = || {
                 Ok(move |order: u64| {
                     let (rounds, crowd) = (order & ((1 << ROUNDS_BITS) - 1), order >> ROUNDS_BITS);
-                    Ok(compute(words, words.word(place(cpu)), (rounds, crowd), clock))
+                    Ok(compute(lines, &lines[TIMES + cpu as usize], (rounds, crowd), clock))
                 })
             };
             tasks.insert(cpu, Partner::start(&CpuSet::one(cpu), Wait::Sleep, build)?);
         }
-        Ok(Crew { tasks, words })
+        Ok(Crew { tasks, lines })
     }
 
     /// The rounds that take about a window on a CPU.
@@ -215,8 +204,8 @@ impl Crew {
 
     /// Lets these CPUs compute at once; how long each took, ns.
     fn compute(&mut self, cpus: &[u32], rounds: u64) -> anyhow::Result<Vec<f64>> {
-        self.words.word(ARRIVED).store(0, Ordering::Relaxed);
-        self.words.word(ENDED).store(0, Ordering::Release);
+        self.lines[ARRIVED].store(0, Ordering::Relaxed);
+        self.lines[ENDED].store(0, Ordering::Release);
         for cpu in cpus {
             self.task(*cpu)?.tell((cpus.len() as u64) << ROUNDS_BITS | rounds);
         }
@@ -227,7 +216,7 @@ impl Crew {
             check_answer(answer == RIGHT, || {
                 format!("CPU {cpu} added up {rounds} rounds, and its sums are wrong")
             })?;
-            times.push(f64::from_bits(self.words.word(place(*cpu)).load(Ordering::Acquire)));
+            times.push(f64::from_bits(self.lines[TIMES + *cpu as usize].load(Ordering::Acquire)));
         }
         Ok(times)
     }
@@ -237,15 +226,11 @@ impl Crew {
     }
 }
 
-fn place(cpu: u32) -> usize {
-    TIMES + cpu as usize * WORDS_PER_LINE
-}
-
 /// One task's part of a window: waits until all have come, computes, goes on until all have ended.
-fn compute(words: &SharedWords, ns: &AtomicU64, (rounds, crowd): (u64, u64), clock: Clock) -> u64 {
-    words.word(ARRIVED).fetch_add(1, Ordering::AcqRel);
+fn compute(lines: &Lines, ns: &AtomicU64, (rounds, crowd): (u64, u64), clock: Clock) -> u64 {
+    lines[ARRIVED].fetch_add(1, Ordering::AcqRel);
     let since = Instant::now();
-    while words.word(ARRIVED).load(Ordering::Acquire) < crowd {
+    while lines[ARRIVED].load(Ordering::Acquire) < crowd {
         std::hint::spin_loop();
         if since.elapsed() > LOST {
             return ALONE;
@@ -254,10 +239,10 @@ fn compute(words: &SharedWords, ns: &AtomicU64, (rounds, crowd): (u64, u64), clo
     let begin = clock.now();
     let sums = WORK.streams(rounds, WORK.start());
     let took = clock.now() - begin;
-    words.word(ENDED).fetch_add(1, Ordering::AcqRel);
+    lines[ENDED].fetch_add(1, Ordering::AcqRel);
     ns.store(took.to_bits(), Ordering::Release);
     let since = Instant::now();
-    while words.word(ENDED).load(Ordering::Acquire) < crowd && since.elapsed() < LOST {
+    while lines[ENDED].load(Ordering::Acquire) < crowd && since.elapsed() < LOST {
         std::hint::black_box(WORK.streams(LOOK, WORK.start()));
     }
     verdict(&sums, rounds)

@@ -2,34 +2,19 @@
 
 use std::rc::Rc;
 
-use anyhow::Context;
-
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, check_answer};
 use crate::placement::Distance;
+use crate::row::{per_second, value};
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
+use model::{Better, Case, CpuSet, Metric, Params, Placement};
 use sys::clock::Clock;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
+use sys::crew::{Body, Lines, Team, wall_ns};
 
 /// Operations a second, all tasks together.
-pub const RATE: Metric = Metric::new(
-    ids::metric::RATE,
-    "all tasks together",
-    "1/s",
-    Better::Higher,
-    Form::WorkPerTime { scale: 1e9 },
-)
-.aside();
+pub const RATE: Metric = per_second(ids::metric::RATE, "all tasks together").aside();
 /// Of the task that had least: 1 is a fair share.
-pub const LEAST_SHARE: Metric = Metric::new(
-    ids::metric::LEAST_SHARE,
-    "least task's part of a fair share",
-    "",
-    Better::Higher,
-    Form::Value,
-)
-.aside();
+pub const LEAST_SHARE: Metric =
+    value(ids::metric::LEAST_SHARE, "least task's part of a fair share", "", Better::Higher);
 
 /// One task alone; two at each distance, the nearest ones in every profile; two wherever the
 /// scheduler puts them; and, where there are more, one on each CPU.
@@ -70,41 +55,39 @@ pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Place
     on_one.into_iter().chain(wanted).map(|(distance, pair)| (distance.name(), pair)).collect()
 }
 
-/// What the tasks share: a word that counts what was done, on a line of its own, and whatever they
-/// need besides.
+/// What the tasks share: a line that counts what was done, and whatever they need besides.
 pub struct Crowd {
     team: Team,
-    words: Rc<SharedWords>,
+    lines: Rc<Lines>,
     tasks: u64,
     /// What each task says that it did, and what all are known to have done.
     done: Vec<u64>,
 }
 
-/// The word that counts. The lines behind it are the caller's.
+/// The line that counts. Those behind it are the caller's.
 pub const COUNT: usize = 0;
 
 impl Crowd {
-    /// Seats the tasks. `body` gets the words that they share and its own number; what it makes
+    /// Seats the tasks. `body` gets the lines that they share and its own number; what it makes
     /// gets the count at which to stop, and answers how often it has counted.
     pub fn gather(
         case: &Case,
         clock: Clock,
         lines: usize,
-        body: impl Fn(Rc<SharedWords>, usize) -> Body,
+        body: impl Fn(Rc<Lines>, usize) -> Body,
     ) -> anyhow::Result<Crowd> {
         let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-        let words = SharedWords::new((1 + lines) * WORDS_PER_LINE).context("cannot map memory to share")?;
-        let words = Rc::new(words);
-        let team = Team::start(&seats, clock, |index| Ok(body(words.clone(), index)))?;
-        Ok(Crowd { team, words, tasks: seats.len() as u64, done: vec![0; seats.len()] })
+        let lines = Rc::new(Lines::new(1 + lines)?);
+        let team = Team::start(&seats, clock, |index| Ok(body(lines.clone(), index)))?;
+        Ok(Crowd { team, lines, tasks: seats.len() as u64, done: vec![0; seats.len()] })
     }
 
-    pub fn words(&self) -> &SharedWords {
-        &self.words
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     fn count(&self) -> u64 {
-        self.words.word(COUNT).load(std::sync::atomic::Ordering::Acquire)
+        self.lines[COUNT].load(std::sync::atomic::Ordering::Acquire)
     }
 
     /// All counted so far, by all tasks' own account.
@@ -128,8 +111,7 @@ impl Crowd {
             check_answer(self.total() == counted, || {
                 format!("the tasks have added {} in all, and the word holds {counted}", self.total())
             })?;
-            let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-            Ok(laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start)
+            Ok(wall_ns(&laps))
         })?;
         let own = || self.done.iter().zip(&before).map(|(after, before)| after - before);
         let (all, least) = (own().sum::<u64>(), own().min().unwrap_or(0));

@@ -1,10 +1,10 @@
 //! Disks: sequential, random and paced I/O, past the page cache or through it, and what makes data
 //! durable.
 
-use super::{Benchmark, Depth, Param, Range, View};
-use model::vocabulary::MetricId;
+use super::{Benchmark, Depth, Param, View};
+use crate::row::{fact, gb_per_s, per_second, quantile_us, value};
 use model::vocabulary::disk as ids;
-use model::{Better, Form, Metric};
+use model::{Better, Metric};
 
 mod cases;
 mod crew;
@@ -28,33 +28,16 @@ pub use cases::{
 };
 pub use wish::{Wish, wished};
 
-const BANDWIDTH: Metric = Metric::new(
-    ids::metric::BANDWIDTH,
-    "bytes read and written a second",
-    "GB/s",
-    Better::Higher,
-    Form::WorkPerTime { scale: 1.0 },
-);
-const IOPS: Metric =
-    Metric::new(ids::metric::IOPS, "IOPS", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
+const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "bytes read and written a second");
+const IOPS: Metric = per_second(ids::metric::IOPS, "IOPS");
 
-const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
-
-/// Figures for rules and for readers who ask for more.
-const fn fact(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).detail()
-}
-
-const P50: Metric = quantile(ids::metric::LATENCY_P50, "latency, median", 0.5);
-const P90: Metric = quantile(ids::metric::LATENCY_P90, "latency, 90th percentile", 0.9);
-const P99: Metric = quantile(ids::metric::LATENCY_P99, "latency, 99th percentile", 0.99);
-const P999: Metric = quantile(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999);
-const P9999: Metric = quantile(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999);
-const MAX: Metric = quantile(ids::metric::LATENCY_MAX, "latency, longest", 1.0);
-const CPU_PER_IO: Metric =
-    Metric::new(ids::metric::CPU_PER_IO, "CPU for an I/O", "us", Better::Lower, Form::Value).aside();
+const P50: Metric = quantile_us(ids::metric::LATENCY_P50, "latency, median", 0.5);
+const P90: Metric = quantile_us(ids::metric::LATENCY_P90, "latency, 90th percentile", 0.9);
+const P99: Metric = quantile_us(ids::metric::LATENCY_P99, "latency, 99th percentile", 0.99);
+const P999: Metric = quantile_us(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999);
+const P9999: Metric = quantile_us(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999);
+const MAX: Metric = quantile_us(ids::metric::LATENCY_MAX, "latency, longest", 1.0);
+const CPU_PER_IO: Metric = value(ids::metric::CPU_PER_IO, "CPU for an I/O", "us", Better::Lower);
 const GENERATOR_BUSY: Metric =
     fact(ids::metric::GENERATOR_BUSY, "share of its CPUs' time that the generator ran", "");
 const DEVICE_SHARE: Metric =
@@ -80,36 +63,24 @@ macro_rules! beside_io {
     };
 }
 
-const OP: Param =
-    Param { name: ids::param::OP, about: "what is done", range: Range::Choice(&["read", "write", "mixed"]) };
-const CACHE: Param = Param {
-    name: ids::param::CACHE,
-    about: "past the page cache (O_DIRECT) or through it",
-    range: Range::Choice(&["direct", "buffered"]),
-};
-const ENGINE: Param = Param {
-    name: ids::param::ENGINE,
-    about: "how I/O is asked for, where it is not the usual io_uring that interrupts end",
-    range: Range::Choice(&["uring", "polled", "psync"]),
-};
-const TIME: Param = Param {
-    name: SECONDS,
-    about: "how long a point counts, s, where that is not the profile's",
-    range: Range::Int { min: 1, max: 3600 },
-};
-const BLOCK: Param =
-    Param { name: ids::param::BLOCK, about: "bytes of an I/O", range: Range::Int { min: 512, max: 1 << 26 } };
-const DEPTH: Param = Param {
-    name: ids::param::DEPTH,
-    about: "I/Os in flight of each job",
-    range: Range::Int { min: 1, max: 1024 },
-};
+const OP: Param = Param::choice(ids::param::OP, "what is done", &["read", "write", "mixed"]);
+const CACHE: Param =
+    Param::choice(ids::param::CACHE, "past the page cache (O_DIRECT) or through it", &["direct", "buffered"]);
+const ENGINE: Param = Param::choice(
+    ids::param::ENGINE,
+    "how I/O is asked for, where it is not the usual io_uring that interrupts end",
+    &["uring", "polled", "psync"],
+);
+const TIME: Param =
+    Param::int(SECONDS, "how long a point counts, s, where that is not the profile's", 1..=3600);
+const BLOCK: Param = Param::int(ids::param::BLOCK, "bytes of an I/O", 512..=1 << 26);
+const DEPTH: Param = Param::int(ids::param::DEPTH, "I/Os in flight of each job", 1..=1024);
 /// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
-const JOBS: Param = Param {
-    name: ids::param::JOBS,
-    about: "jobs at once, where their number was chosen (--jobs) or there are more cores than jobs",
-    range: Range::Int { min: 2, max: cases::MOST_JOBS as i64 },
-};
+const JOBS: Param = Param::int(
+    ids::param::JOBS,
+    "jobs at once, where their number was chosen (--jobs) or there are more cores than jobs",
+    2..=cases::MOST_JOBS as i64,
+);
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -174,14 +145,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         source: file!(),
         metrics: beside_io![
             P99,
-            Metric::new(
-                ids::metric::ACHIEVED,
-                "I/Os done a second while they fell due",
-                "1/s",
-                Better::Higher,
-                Form::WorkPerTime { scale: 1e9 },
-            )
-            .aside(),
+            per_second(ids::metric::ACHIEVED, "I/Os done a second while they fell due").aside(),
             P50.aside()
         ],
         params: &[
@@ -190,11 +154,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             ENGINE,
             TIME,
             BLOCK,
-            Param {
-                name: ids::param::RATE,
-                about: "I/Os that fall due a second, of all jobs together",
-                range: Range::Int { min: 1, max: 10_000_000 },
-            },
+            Param::int(ids::param::RATE, "I/Os that fall due a second, of all jobs together", 1..=10_000_000),
         ],
         from: Depth::Standard,
         view: &View::Wide,
@@ -214,14 +174,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   (tmpfs, a filesystem without barriers, a guest whose host does not flush).",
         source: file!(),
         metrics: beside_io![P50, IOPS.aside(), P99.aside()],
-        params: &[
-            Param {
-                name: ids::param::OP,
-                about: "the call that is timed",
-                range: Range::Choice(&["fsync", "fdatasync"]),
-            },
-            BLOCK,
-        ],
+        params: &[Param::choice(ids::param::OP, "the call that is timed", &["fsync", "fdatasync"]), BLOCK],
         view: &View::Wide,
         cases: cases::sync,
         points: cases::points,
@@ -241,13 +194,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   security modules, a directory that is watched.",
         source: file!(),
         metrics: &[
-            Metric::new(
-                ids::metric::RATE,
-                "calls a second",
-                "1/s",
-                Better::Higher,
-                Form::WorkPerTime { scale: 1e9 },
-            ),
+            per_second(ids::metric::RATE, "calls a second"),
             P50.aside(),
             P90.detail(),
             P99.aside(),
@@ -255,11 +202,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
             P9999.detail(),
             MAX.detail(),
         ],
-        params: &[Param {
-            name: ids::param::OP,
-            about: "the call that is timed",
-            range: Range::Choice(&["create", "stat", "rename", "unlink"]),
-        }],
+        params: &[Param::choice(
+            ids::param::OP,
+            "the call that is timed",
+            &["create", "stat", "rename", "unlink"],
+        )],
         from: Depth::Standard,
         cases: cases::metadata,
         run: metadata::run,

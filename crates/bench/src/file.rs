@@ -1,6 +1,5 @@
 //! Files in and out of the page cache: read(2) and mmap, with and without opening and closing.
 
-use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,33 +8,31 @@ use anyhow::{Context, bail};
 use rustix::fs::{Mode, OFlags};
 
 use super::memory::{last_level_bytes, size_points, sizes_input, sizes_of};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, View, check_answer, point};
+use crate::row::{gb_per_s, log_curve, note};
 use kernels::{BLOCK_BYTES, Op, Stream, streams};
 use model::vocabulary::file as ids;
 use model::vocabulary::file::metric::{CACHED_SHARE, IO, OPEN_CLOSE};
 use model::vocabulary::file::param::{BYTES, CACHE};
-use model::{Better, Case, CpuSet, Form, Metric, Pages};
+use model::{Case, CpuSet, Metric, Pages};
 use sys::clock::Clock;
 use sys::counters;
 use sys::file_map::{FileMap, cached_share, drop_cached};
 use sys::mapping::Mapping;
 use sys::scratch::Scratch;
 
-const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
-
 const METRICS: &[Metric] = &[
-    Metric::new(IO, "bandwidth, I/O only", "GB/s", Better::Higher, BANDWIDTH),
-    Metric::new(OPEN_CLOSE, "bandwidth from open to close", "GB/s", Better::Higher, BANDWIDTH),
-    Metric::new(CACHED_SHARE, "share of the file in the page cache", "", Better::Neither, Form::Value)
-        .aside(),
+    gb_per_s(IO, "bandwidth, I/O only"),
+    gb_per_s(OPEN_CLOSE, "bandwidth from open to close"),
+    note(CACHED_SHARE, "share of the file in the page cache", ""),
 ];
 
 const PARAMS: &[Param] = &[
-    Param { name: CACHE, about: "in or out of the page cache", range: Range::Choice(&["warm", "cold"]) },
-    Param { name: BYTES, about: "bytes of the file", range: Range::Int { min: 512, max: 1 << 46 } },
+    Param::choice(CACHE, "in or out of the page cache", &["warm", "cold"]),
+    Param::int(BYTES, "bytes of the file", 512..=1 << 46),
 ];
 
-const CURVE: View = View::Curve { x: Cow::Borrowed(BYTES.as_str()), log: true };
+const CURVE: View = log_curve(BYTES);
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {

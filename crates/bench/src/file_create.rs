@@ -1,19 +1,16 @@
 //! Making and removing small files.
 
-use std::borrow::Cow;
-
 use anyhow::{Context, bail};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::file::{SHARE_OF_ROOM, directory_of, in_directory, room};
 use super::memory::{size_points, sizes_input, sizes_of};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{curve, per_second};
+use model::Case;
 use model::vocabulary::file as ids;
-use model::{Better, Case, Form, Metric};
 use sys::clock::Clock;
 use sys::scratch::Scratch;
-
-const RATE: Form = Form::WorkPerTime { scale: 1e9 };
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CREATE,
@@ -29,15 +26,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               full or old directory tree. How fast files reach the disk is another question, to which fsync belongs.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::CREATE, "files made a second", "1/s", Better::Higher, RATE),
-        Metric::new(ids::metric::DELETE, "files removed a second", "1/s", Better::Higher, RATE),
+        per_second(ids::metric::CREATE, "files made a second"),
+        per_second(ids::metric::DELETE, "files removed a second"),
     ],
-    params: &[Param {
-        name: ids::param::BYTES,
-        about: "bytes of each file",
-        range: Range::Int { min: 0, max: 1 << 20 },
-    }],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: false },
+    params: &[Param::int(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
+    view: &curve(ids::param::BYTES),
     cases,
     points: size_points,
     run,

@@ -10,8 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use super::sampler::core_clock_ghz;
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, View, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, View, point};
 use crate::placement::Floor;
+use crate::row::note;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
 use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
@@ -66,28 +67,24 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         value(ids::metric::RESULT, "wall time", "s", Better::Lower),
         value(ids::metric::WALL, "wall time of a run", "s", Better::Lower).aside(),
-        value(ids::metric::CPU_USER, "CPU time in the program", "s", Better::Neither).aside(),
-        value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s", Better::Neither).aside(),
-        value(ids::metric::VOLUNTARY, "voluntary switches", "", Better::Neither).aside(),
-        value(ids::metric::INVOLUNTARY, "involuntary switches", "", Better::Neither).aside(),
-        value(ids::metric::MIGRATIONS, "migrations seen", "", Better::Neither).aside(),
-        value(ids::metric::FAULTS, "page faults", "", Better::Neither).aside(),
-        value(ids::metric::WAIT, "time that tasks waited for a CPU", "s", Better::Neither).aside(),
-        value(ids::metric::TASKS, "tasks watched", "", Better::Neither).aside(),
-        value(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "", Better::Neither).aside(),
-        value(ids::metric::LOOKS, "looks that found two busy tasks", "", Better::Neither).aside(),
-        value(ids::metric::PINNED, "tasks that were pinned", "", Better::Neither).aside(),
-        value(ids::metric::LEFT, "processes left behind", "", Better::Neither).aside(),
-        value(ids::metric::WATCH_CPU, "CPU share of the watching", "", Better::Neither).aside(),
-        value(ids::metric::OVERLAP, "share of the longer run in which both ran", "", Better::Neither).aside(),
+        note(ids::metric::CPU_USER, "CPU time in the program", "s").aside(),
+        note(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s").aside(),
+        note(ids::metric::VOLUNTARY, "voluntary switches", "").aside(),
+        note(ids::metric::INVOLUNTARY, "involuntary switches", "").aside(),
+        note(ids::metric::MIGRATIONS, "migrations seen", "").aside(),
+        note(ids::metric::FAULTS, "page faults", "").aside(),
+        note(ids::metric::WAIT, "time that tasks waited for a CPU", "s").aside(),
+        note(ids::metric::TASKS, "tasks watched", "").aside(),
+        note(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "").aside(),
+        note(ids::metric::LOOKS, "looks that found two busy tasks", "").aside(),
+        note(ids::metric::PINNED, "tasks that were pinned", "").aside(),
+        note(ids::metric::LEFT, "processes left behind", "").aside(),
+        note(ids::metric::WATCH_CPU, "CPU share of the watching", "").aside(),
+        note(ids::metric::OVERLAP, "share of the longer run in which both ran", "").aside(),
     ],
     params: &[
-        Param {
-            name: ids::param::COMMAND,
-            about: "program and fingerprint of its words",
-            range: Range::Word,
-        },
-        Param { name: ids::param::CLASS, about: "how two CPUs are apart", range: Range::Word },
+        Param::word(ids::param::COMMAND, "program and fingerprint of its words"),
+        Param::word(ids::param::CLASS, "how two CPUs are apart"),
     ],
     view: &View::Table,
     from: Depth::Quick,

@@ -1,18 +1,18 @@
 //! hackbench: groups of senders and receivers, every sender of a group writing to each of its
 //! receivers.
 
+use crate::row::{note, quantile_us};
 use model::vocabulary::hackbench as ids;
-use model::vocabulary::{BenchId, MetricId, ParamId};
+use model::vocabulary::{BenchId, ParamId};
 
 use anyhow::{Context, ensure};
 
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, single_point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer, single_point};
 use model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
 use sys::clock::Clock;
 
 mod board;
 mod crew;
-mod latencies;
 mod room;
 mod second;
 mod transport;
@@ -22,35 +22,27 @@ use crew::{Setup, Tasks};
 use second::Beside;
 pub use transport::TRANSPORTS;
 
-const fn value(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
-}
-
-const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
-
 const TIME: Metric = Metric::new(ids::metric::TIME, "wall time", "s", Better::Lower, Form::Value);
-const USER: Metric = value(ids::metric::CPU_USER, "CPU time in the program", "s");
-const SYSTEM: Metric = value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s");
-const VOLUNTARY: Metric = value(ids::metric::VOLUNTARY, "voluntary switches", "");
-const INVOLUNTARY: Metric = value(ids::metric::INVOLUNTARY, "involuntary switches", "");
-const SWITCHES: Metric = value(ids::metric::SWITCHES, "switches of the whole machine", "");
-const MIGRATIONS: Metric = value(ids::metric::MIGRATIONS, "migrations", "");
-const WAIT: Metric = value(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
-const MESSAGES: Metric = value(ids::metric::MESSAGES, "messages", "");
-const LOCKS: Metric = value(ids::metric::LOCK_SHARE, "share of CPU time in the kernel's locks", "");
+const USER: Metric = note(ids::metric::CPU_USER, "CPU time in the program", "s");
+const SYSTEM: Metric = note(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s");
+const VOLUNTARY: Metric = note(ids::metric::VOLUNTARY, "voluntary switches", "");
+const INVOLUNTARY: Metric = note(ids::metric::INVOLUNTARY, "involuntary switches", "");
+const SWITCHES: Metric = note(ids::metric::SWITCHES, "switches of the whole machine", "");
+const MIGRATIONS: Metric = note(ids::metric::MIGRATIONS, "migrations", "");
+const WAIT: Metric = note(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
+const MESSAGES: Metric = note(ids::metric::MESSAGES, "messages", "");
+const LOCKS: Metric = note(ids::metric::LOCK_SHARE, "share of CPU time in the kernel's locks", "");
 const MASKED: Metric =
-    value(ids::metric::MASKED_SHARE, "share of CPU time at ends of locks that mask interrupts", "");
-const TASKS: Metric = value(ids::metric::TASKS, "tasks", "");
+    note(ids::metric::MASKED_SHARE, "share of CPU time at ends of locks that mask interrupts", "");
+const TASKS: Metric = note(ids::metric::TASKS, "tasks", "");
 
 const METRICS: &[Metric] =
     &[TIME, USER, SYSTEM, VOLUNTARY, INVOLUNTARY, SWITCHES, MIGRATIONS, WAIT, LOCKS, MASKED, MESSAGES, TASKS];
 const MESSAGING_METRICS: &[Metric] = &[
-    quantile(ids::metric::LATENCY_P50, "message latency, median", 0.5),
-    quantile(ids::metric::LATENCY_P99, "message latency, 99th percentile", 0.99),
-    quantile(ids::metric::LATENCY_P999, "message latency, 99.9th percentile", 0.999).aside(),
-    quantile(ids::metric::LATENCY_MAX, "message latency, worst", 1.0).aside(),
+    quantile_us(ids::metric::LATENCY_P50, "message latency, median", 0.5),
+    quantile_us(ids::metric::LATENCY_P99, "message latency, 99th percentile", 0.99),
+    quantile_us(ids::metric::LATENCY_P999, "message latency, 99.9th percentile", 0.999).aside(),
+    quantile_us(ids::metric::LATENCY_MAX, "message latency, worst", 1.0).aside(),
     TIME.aside(),
     USER,
     SYSTEM,
@@ -100,7 +92,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Messages under load, with their latency",
         about: "The tasks of sched.hackbench with a clock reading in every message: the latency of a message is from right \
                 before the sender writes it until its receiver has read it, so the time in a full buffer is part of it. All latencies of a run \
-                are counted in buckets of 3 %.",
+                are counted in buckets of 0.8 %.",
         reading: "One wall time hides response: two settings with equal times may differ tenfold in what the slowest of a \
                   hundred messages wait. A median of hundreds of us means full buffers: the senders run long before a \
                   receiver does. Lower is better for whoever waits for answers; throughput is the time beside it.",
@@ -115,32 +107,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
 const ROW: Benchmark = Benchmark {
     source: file!(),
     params: &[
-        Param {
-            name: ids::param::GROUPS,
-            about: "groups of senders and receivers",
-            range: Range::Int { min: 1, max: 1000 },
-        },
-        Param {
-            name: ids::param::FDS,
-            about: "senders, and receivers, of a group",
-            range: Range::Int { min: 1, max: 1000 },
-        },
-        Param {
-            name: ids::param::LOOPS,
-            about: "messages from each sender to each receiver",
-            range: Range::Int { min: 1, max: 1_000_000_000 },
-        },
-        Param {
-            name: ids::param::BYTES,
-            about: "size of a message",
-            range: Range::Int { min: 1, max: 1 << 24 },
-        },
-        Param { name: ids::param::TASKS, about: "what the tasks are", range: Range::Choice(&Tasks::NAMES) },
-        Param {
-            name: ids::param::TRANSPORT,
-            about: "what messages go through",
-            range: Range::Choice(&TRANSPORTS),
-        },
+        Param::int(ids::param::GROUPS, "groups of senders and receivers", 1..=1000),
+        Param::int(ids::param::FDS, "senders, and receivers, of a group", 1..=1000),
+        Param::int(ids::param::LOOPS, "messages from each sender to each receiver", 1..=1_000_000_000),
+        Param::int(ids::param::BYTES, "size of a message", 1..=1 << 24),
+        Param::choice(ids::param::TASKS, "what the tasks are", &Tasks::NAMES),
+        Param::choice(ids::param::TRANSPORT, "what messages go through", &TRANSPORTS),
     ],
     points: single_point,
     ..Benchmark::PINNED
@@ -232,11 +204,7 @@ fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
     };
     let word = |name: ParamId| params.get(name).and_then(Value::text).unwrap_or_default();
     let bytes = number(ids::param::BYTES)?;
-    ensure!(
-        !stamped || bytes >= latencies::STAMP,
-        "a message with its time has at least {} bytes",
-        latencies::STAMP
-    );
+    ensure!(!stamped || bytes >= board::STAMP, "a message with its time has at least {} bytes", board::STAMP);
     Ok(Setup {
         groups: number(ids::param::GROUPS)?,
         fds: number(ids::param::FDS)?,

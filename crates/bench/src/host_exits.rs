@@ -12,21 +12,18 @@ use rustix::time::{
 };
 
 use super::placement::Distance;
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{latency_ns, value};
 use model::vocabulary::MetricId;
 use model::vocabulary::host as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
+use model::{Better, Case, CpuSet, Metric, Params, Placement};
 use sys::{affinity, cpuid, membarrier, thread};
 
-const fn ns(name: MetricId, title: &'static str) -> Metric {
-    Metric::new(name, title, "ns", Better::Lower, Form::TimePerWork { scale: 1.0 })
-}
-
 const fn longer(name: MetricId, title: &'static str) -> Metric {
-    Metric::new(name, title, "ns", Better::Lower, Form::Value).aside()
+    value(name, title, "ns", Better::Lower)
 }
 
-const EXIT: Metric = ns(ids::metric::EXIT, "asking cpuid, an exit in a guest").aside();
+const EXIT: Metric = latency_ns(ids::metric::EXIT, "asking cpuid, an exit in a guest").aside();
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -43,7 +40,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   Programs of many threads pay this at each unmapping, migration and wake-up.",
         source: file!(),
         metrics: &[
-            ns(ids::metric::LATENCY, "time of a barrier"),
+            latency_ns(ids::metric::LATENCY, "time of a barrier"),
             longer(ids::metric::INTERRUPT, "interrupt and its answer"),
             EXIT,
         ],
@@ -64,7 +61,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   fast one: 0.5 to 2 µs each. Event loops and networks that arm a timer for each request pay it each time.",
         source: file!(),
         metrics: &[
-            ns(ids::metric::LATENCY, "arming and disarming"),
+            latency_ns(ids::metric::LATENCY, "arming and disarming"),
             longer(ids::metric::REPROGRAM, "two writes of the hardware"),
             EXIT,
         ],
@@ -75,24 +72,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-const ROW: Benchmark = Benchmark {
-    view: &View::Table,
-    from: Depth::Full,
-    hidden: true,
-    budget_s: Some(180.0),
-    ..Benchmark::PINNED
-};
+const ROW: Benchmark =
+    Benchmark { from: Depth::Full, hidden: true, budget_s: Some(180.0), ..Benchmark::PINNED };
 
-const STATE: Param = Param {
-    name: ids::param::STATE,
-    about: "what the other thread does",
-    range: Range::Choice(&["running", "away"]),
-};
-const EXPIRY: Param = Param {
-    name: ids::param::EXPIRY,
-    about: "when the timer would expire",
-    range: Range::Choice(&["near", "far"]),
-};
+const STATE: Param = Param::choice(ids::param::STATE, "what the other thread does", &["running", "away"]);
+const EXPIRY: Param = Param::choice(ids::param::EXPIRY, "when the timer would expire", &["near", "far"]);
 
 fn states(_: &Case) -> Vec<Params> {
     ["running", "away"].map(|state| point(ids::param::STATE, state)).to_vec()

@@ -3,17 +3,11 @@
 use std::time::Duration;
 
 use super::host_exits::nearest_two;
-use super::{
-    Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, histogram, point,
-};
-use model::vocabulary::MetricId;
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, View, check_answer, histogram, point};
+use crate::row::quantile_us;
 use model::vocabulary::host as ids;
-use model::{Better, Case, Form, Metric, Params};
-use sys::partner::{Partner, Wait};
-
-const fn wake(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
+use model::{Case, Params};
+use sys::crew::{Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::IDLE,
@@ -27,14 +21,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               too: halting takes no exit (the CPU is the guest's own), or idle=poll.",
     source: file!(),
     metrics: &[
-        wake(ids::metric::WAKE_P50, "until it runs, median", 0.5),
-        wake(ids::metric::WAKE_P99, "until it runs, 99th percentile", 0.99).aside(),
+        quantile_us(ids::metric::WAKE_P50, "until it runs, median", 0.5),
+        quantile_us(ids::metric::WAKE_P99, "until it runs, 99th percentile", 0.99).aside(),
     ],
-    params: &[Param {
-        name: ids::param::IDLE_US,
-        about: "how long the partner has slept, us",
-        range: Range::Int { min: 1, max: 1_000_000 },
-    }],
+    params: &[Param::int(ids::param::IDLE_US, "how long the partner has slept, us", 1..=1_000_000)],
     view: &View::Table,
     from: Depth::Full,
     hidden: true,
@@ -87,7 +77,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ns = clock.now() - begin;
     for (us, waits) in IDLE_US.into_iter().zip(waits) {
         let metrics = [ids::metric::WAKE_P50, ids::metric::WAKE_P99];
-        sampler.histogram_at(point(ids::param::IDLE_US, us), &metrics, histogram(waits.into_iter())?, ns)?;
+        sampler.histogram_at(point(ids::param::IDLE_US, us), &metrics, histogram(waits), ns)?;
     }
     Ok(())
 }

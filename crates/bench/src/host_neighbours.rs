@@ -8,14 +8,10 @@ use anyhow::Context;
 use super::memory::{last_level_bytes, note_memory, resident};
 use super::memory_map::{Prober, list, word};
 use super::{Benchmark, Candidate, Depth, Sampler, Scope, View, check_answer, single_point};
+use crate::row::{fact, gb_per_s, latency_ns};
 use kernels::{Op, streams};
-use model::vocabulary::MetricId;
 use model::vocabulary::host as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
-
-const fn noted(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).detail()
-}
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::NEIGHBOURS,
@@ -35,25 +31,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         Metric::new(ids::metric::CACHE, "cache that one CPU gets", "MiB", Better::Higher, Form::Value),
-        Metric::new(
-            ids::metric::LATENCY,
-            "load from memory, at rest",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        )
-        .aside(),
-        Metric::new(
-            ids::metric::BANDWIDTH,
-            "bandwidth of one CPU, at rest",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        )
-        .aside(),
-        noted(ids::metric::SIZE, "working set of each look", "MiB"),
-        noted(ids::metric::KEPT, "its lines in a cache after 0.25 ms", ""),
-        noted(ids::metric::MOMENT, "when each look began", "ms"),
+        latency_ns(ids::metric::LATENCY, "load from memory, at rest").aside(),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU, at rest").aside(),
+        fact(ids::metric::SIZE, "working set of each look", "MiB"),
+        fact(ids::metric::KEPT, "its lines in a cache after 0.25 ms", ""),
+        fact(ids::metric::MOMENT, "when each look began", "ms"),
     ],
     params: &[],
     view: &View::Table,
@@ -179,6 +161,7 @@ mod tests {
     use crate::placement::Floor;
     use crate::rehearsal::{cases as planned, this_machine, visit_row};
     use machine::{Cache, CacheKind, Machine};
+    use model::vocabulary::MetricId;
 
     fn largest(llc: Option<u64>, memory_bytes: u64) -> Option<u64> {
         let mut machine: Machine = this_machine();

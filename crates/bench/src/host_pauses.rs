@@ -1,24 +1,25 @@
 //! Pauses of every CPU at once: spinning clocks that note when they were kept from running.
 
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, View, check_answer, point};
+use crate::row::{fact, quantile_us, value};
 use model::vocabulary::MetricId;
 use model::vocabulary::host as ids;
 use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
 use std::path::Path;
 use std::rc::Rc;
 use sys::counters::{CpuTime, CpuTimes, units_per_second};
-use sys::team::{Body, Team};
+use sys::crew::{Body, Team};
 
 mod watcher;
 
-use watcher::{Board, Seen, Watcher};
+use watcher::{Board, Counts, Seen, Watcher};
 
 const fn share(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "%", Better::Lower, Form::Value)
 }
 
 const fn gap(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
+    quantile_us(name, title, q).aside()
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -43,25 +44,19 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         share(ids::metric::WITHHELD, "withheld by the host"),
         share(ids::metric::BY_TASKS, "taken by other tasks").aside(),
         share(ids::metric::PAUSED, "in all gaps").aside(),
-        Metric::new(ids::metric::LONGEST, "longest gap without a task", "us", Better::Lower, Form::Value)
-            .aside(),
-        Metric::new(ids::metric::RATE, "withheld so often", "1/s", Better::Lower, Form::Value).aside(),
+        value(ids::metric::LONGEST, "longest gap without a task", "us", Better::Lower),
+        value(ids::metric::RATE, "withheld so often", "1/s", Better::Lower),
         gap(ids::metric::GAP_P50, "gap, median", 0.5),
         gap(ids::metric::GAP_P99, "gap, 99th percentile", 0.99),
         gap(ids::metric::GAP_P999, "gap, 99.9th percentile", 0.999),
         gap(ids::metric::GAP_MAX, "gap, longest", 1.0),
-        Metric::new(ids::metric::CLOCK, "core clock while all are busy", "GHz", Better::Higher, Form::Value)
-            .aside(),
+        value(ids::metric::CLOCK, "core clock while all are busy", "GHz", Better::Higher),
         share(ids::metric::STOLEN, "stolen, as the kernel counts").aside(),
         share(ids::metric::INTERRUPTS, "in interrupts, as the kernel counts").aside(),
-        Metric::new(ids::metric::WATCHED, "time watched", "s", Better::Neither, Form::Value).detail(),
+        fact(ids::metric::WATCHED, "time watched", "s"),
         Metric::new(ids::metric::PAUSE, "length of a pause", "us", Better::Lower, Form::Value).detail(),
     ],
-    params: &[Param {
-        name: ids::param::CPU,
-        about: "CPU that was watched",
-        range: Range::Int { min: 0, max: 1 << 20 },
-    }],
+    params: &[Param::cpu(ids::param::CPU, "CPU that was watched")],
     view: &View::Table,
     from: Depth::Full,
     hidden: true,
@@ -125,17 +120,14 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let origin = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
     for (seat, (cpu, lap)) in cpus(case).zip(&laps).enumerate() {
         let seen = board.seen(seat);
+        let Counts { gaps, paused_ns, lost, .. } = seen.counts;
         let ns = lap.end_ns - origin;
-        check_answer(lap.answer == seen.gaps && seen.paused_ns <= ns, || {
-            format!(
-                "CPU {cpu}: {} of {} gaps are kept, of {:.0} us in {ns:.0} ns",
-                seen.gaps,
-                lap.answer,
-                seen.paused_ns / 1e3
-            )
+        check_answer(lap.answer == gaps && paused_ns <= ns, || {
+            let (all, us) = (lap.answer, paused_ns / 1e3);
+            format!("CPU {cpu}: {gaps} of {all} gaps are kept, of {us:.0} us in {ns:.0} ns")
         })?;
-        if seen.lost > 0 {
-            let remark = format!("CPU {cpu}: of its pauses the last {} are counted, not kept", seen.lost);
+        if lost > 0 {
+            let remark = format!("CPU {cpu}: of its pauses the last {lost} are counted, not kept");
             sampler.facts().notes.push(remark);
         }
         emit(sampler, cpu, origin, ns, seen)?;
@@ -158,11 +150,11 @@ fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: Seen) -> an
     for (metric, value) in [
         (ids::metric::WITHHELD, 100.0 * withheld / ns),
         (ids::metric::BY_TASKS, 100.0 * by_tasks / ns),
-        (ids::metric::PAUSED, 100.0 * seen.paused_ns / ns),
+        (ids::metric::PAUSED, 100.0 * seen.counts.paused_ns / ns),
         (ids::metric::LONGEST, longest / 1e3),
         (ids::metric::RATE, count / (ns / 1e9)),
         (ids::metric::WATCHED, ns / 1e9),
-        (ids::metric::CLOCK, seen.clock_ghz),
+        (ids::metric::CLOCK, seen.counts.clock_ghz),
     ] {
         sampler.value(at(cpu), metric, value, ns)?;
     }

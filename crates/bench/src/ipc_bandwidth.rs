@@ -12,53 +12,24 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 
 use super::occupancy::{CLASS, OCCUPANCY, Spot};
 use super::pair::{self, Watch, again, channel};
-use super::{
-    Benchmark, Candidate, Depth, Metric, Param, Point, Range, Sampler, Scope, View, check_answer, point,
-};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{gb_per_s, log_curve, note, value};
 use model::vocabulary::BenchId;
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form, Params, Placement};
+use model::{Better, Case, Params, Placement};
 
 /// What all rows share.
 const BANDWIDTH: Benchmark = Benchmark {
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::BANDWIDTH,
-            "gross bandwidth",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        ),
-        Metric::new(
-            ids::metric::COPY,
-            "data copied in and out",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        )
-        .aside(),
-        Metric::new(
-            ids::metric::COPY_SHARE,
-            "share of the time that copying takes",
-            "",
-            Better::Neither,
-            Form::Value,
-        )
-        .aside(),
-        Metric::new(ids::metric::NET, "bandwidth less the copying", "GB/s", Better::Higher, Form::Value)
-            .aside(),
+        gb_per_s(ids::metric::BANDWIDTH, "gross bandwidth"),
+        gb_per_s(ids::metric::COPY, "data copied in and out").aside(),
+        note(ids::metric::COPY_SHARE, "share of the time that copying takes", ""),
+        value(ids::metric::NET, "bandwidth less the copying", "GB/s", Better::Higher),
         OCCUPANCY,
     ],
-    params: &[
-        Param {
-            name: ids::param::MESSAGE,
-            about: "message size, bytes",
-            range: Range::Int { min: 64, max: 1 << 20 },
-        },
-        CLASS,
-    ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::MESSAGE.as_str()), log: true },
+    params: &[Param::int(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
+    view: &log_curve(ids::param::MESSAGE),
     cases,
     points,
     ..Benchmark::PINNED

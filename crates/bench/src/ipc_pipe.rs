@@ -2,10 +2,11 @@
 
 use super::occupancy::{self, CLASS, OCCUPANCY};
 use super::pair::{self, Play, ROLES, channel};
-use super::{Benchmark, Candidate, Depth, Sampler, Scope, View, single_point};
+use super::{Benchmark, Candidate, Depth, Sampler, Scope};
 use crate::placement::{Distance, awake};
+use crate::row::per_second;
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form, Metric, Placement};
+use model::{Case, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PIPE_PINGPONG,
@@ -27,13 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               which the wake-up latency beside it shows for tasks that do more than pass a token.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::ROUND_TRIPS,
-            "round trips a second",
-            "1/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1e9 },
-        ),
+        per_second(ids::metric::ROUND_TRIPS, "round trips a second"),
         pair::WAKEUP_P50,
         pair::WAKEUP_P99,
         pair::WAKEUP_JITTER,
@@ -47,13 +42,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         pair::AFFINE,
     ],
     params: &[CLASS],
-    view: &View::Table,
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
     cases,
-    points: single_point,
     run,
+    ..Benchmark::PINNED
 }];
 
 /// A round trip takes 2 to 100 µs: windows of many.

@@ -1,21 +1,19 @@
 //! The pipe ping-pong of two processes that have something to do: from how much work on two CPUs
 //! are better than one.
 
-use std::borrow::Cow;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use anyhow::Context;
-
 use super::occupancy::{CLASS, OCCUPANCY};
 use super::pair::{self, End, Pair, channel};
 use super::sampler::core_clock_ghz;
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, point};
+use crate::row::{latency_us, log_curve};
 use kernels::{CHAIN_UNROLL, add_chain, add_chain_answer};
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form, Metric, Params};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use model::{Case, Metric, Params};
+use sys::crew::Lines;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PIPE_WORK,
@@ -31,15 +29,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               opposite. Far beyond it two CPUs take half as long.",
     source: file!(),
     metrics: &[LATENCY, OCCUPANCY],
-    params: &[
-        Param {
-            name: ids::param::WORK_NS,
-            about: "work of each process in a round, ns",
-            range: Range::Int { min: 1, max: 1 << 30 },
-        },
-        CLASS,
-    ],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::WORK_NS.as_str()), log: true },
+    params: &[Param::int(ids::param::WORK_NS, "work of each process in a round, ns", 1..=1 << 30), CLASS],
+    view: &log_curve(ids::param::WORK_NS),
     from: Depth::Standard,
     cases,
     points,
@@ -47,13 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-const LATENCY: Metric = Metric::new(
-    ids::metric::LATENCY,
-    "time of a round",
-    "us",
-    Better::Lower,
-    Form::TimePerWork { scale: 1e-3 },
-);
+const LATENCY: Metric = latency_us(ids::metric::LATENCY, "time of a round");
 
 /// Less than a system call to a long time slice's beginning, ns.
 const WORK_NS: [u64; 9] = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
@@ -82,19 +67,19 @@ fn points(_: &Case) -> Vec<Params> {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let words = Rc::new(SharedWords::new(WORDS_PER_LINE).context("cannot map memory to share")?);
+    let lines = Rc::new(Lines::new(1)?);
     let ghz = core_clock_ghz(sampler.clock());
     let mut pair = Pair::start(&case.placement, sampler.clock(), || {
         let [ping, pong] = channel::pipes()?;
-        let busy = |end, partner| Busy { end, words: words.clone(), partner };
+        let busy = |end, partner| Busy { end, lines: lines.clone(), partner };
         Ok([busy(ping, false), busy(pong, true)])
     })?;
     pair.spot.watch(case);
-    words.word(ROUNDS).store(1, Ordering::Release);
+    lines[ROUNDS].store(1, Ordering::Release);
     pair.settle(&case.placement)?;
     for work in WORK_NS {
         let rounds = (work as f64 * ghz / CHAIN_UNROLL as f64).round().max(1.0) as u64;
-        words.word(ROUNDS).store(rounds, Ordering::Release);
+        lines[ROUNDS].store(rounds, Ordering::Release);
         let at = point(ids::param::WORK_NS, work);
         let notes = pair.spot.notes(&at);
         let stretch = window_ns(work) / sampler.windows().window_ns;
@@ -104,20 +89,20 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     pair.stop()
 }
 
-/// The shared word with the rounds of the chain that each works.
+/// The shared line with the rounds of the chain that each works.
 const ROUNDS: usize = 0;
 
 /// An end whose owner works: ping after it has sent, pong before it answers.
 struct Busy<E> {
     end: E,
-    words: Rc<SharedWords>,
+    lines: Rc<Lines>,
     partner: bool,
 }
 
 impl<E> Busy<E> {
     /// An error when the sum is wrong: the game ends, and with it the visit.
     fn work(&self) -> io::Result<()> {
-        let rounds = self.words.word(ROUNDS).load(Ordering::Acquire);
+        let rounds = self.lines[ROUNDS].load(Ordering::Acquire);
         let sum = add_chain(rounds, 1, 3);
         match sum == add_chain_answer(rounds, 1, 3) {
             true => Ok(()),

@@ -6,8 +6,9 @@ use super::occupancy::{CLASS, OCCUPANCY};
 use super::pair::{self, Play, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::placement::Distance;
+use crate::row::latency_us;
+use model::Case;
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form};
 
 /// What all rows share: a full round trip in us on every placement of a pair, and what sleeping
 /// pairs tell besides.
@@ -32,13 +33,7 @@ const ROUND_TRIP: Benchmark = Benchmark {
     ..Benchmark::PINNED
 };
 
-const ROUND_TRIP_US: Metric = Metric::new(
-    ids::metric::LATENCY,
-    "full round trip",
-    "us",
-    Better::Lower,
-    Form::TimePerWork { scale: 1e-3 },
-);
+const ROUND_TRIP_US: Metric = latency_us(ids::metric::LATENCY, "full round trip");
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {

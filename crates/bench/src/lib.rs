@@ -8,13 +8,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
 use crate::placement::Floor;
+use crate::row::{latency_ns, latency_us};
 use machine::Machine;
 use model::vocabulary::kernel::metric::LATENCY;
 use model::vocabulary::{BenchId, ParamId};
-use model::{Better, Case, Form, Metric, Params, Placement, Reason, Title, View};
+use model::{Case, Metric, Params, Placement, Reason, Title, View};
 
 mod buckets;
 mod crowd;
@@ -28,10 +27,12 @@ pub mod placement;
 mod places;
 pub mod pretend;
 mod resident;
+mod row;
 pub mod sampler;
 mod stream_crew;
 mod tournament;
 
+pub use buckets::histogram;
 pub use disk::{
     DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS,
     Wish as DiskWish, not_on_a_device, wished as disk_cases,
@@ -49,9 +50,11 @@ pub use network::{
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
+pub use row::{Param, Range};
 pub use sampler::calibration_explained;
-pub use sampler::{Line, NOT_SLOWED, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
+pub use sampler::{Line, NOT_SLOWED, Order, Point, Sampler, Secret, Windows, backed, median};
 pub use smt::{FINE_LEVELS, Kind, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases};
+pub use sys::crew::WrongAnswer;
 pub use unixbench::{RUSTC, with_copies};
 
 /// Declares the modules and lists their rows, in the order in which people see them.
@@ -170,11 +173,9 @@ impl Benchmark {
 }
 
 /// The headline of rows whose operation takes well under a microsecond.
-pub const LATENCY_NS: Metric =
-    Metric::new(LATENCY, "time of one", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 });
+pub const LATENCY_NS: Metric = latency_ns(LATENCY, "time of one");
 /// The headline of rows whose operation takes longer.
-pub const LATENCY_US: Metric =
-    Metric::new(LATENCY, "time of one", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
+pub const LATENCY_US: Metric = latency_us(LATENCY, "time of one");
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -186,43 +187,6 @@ pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         }
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]
-}
-
-/// A declared parameter.
-pub struct Param {
-    pub name: ParamId,
-    pub about: &'static str,
-    pub range: Range,
-}
-
-pub enum Range {
-    Int {
-        min: i64,
-        max: i64,
-    },
-    Choice(&'static [&'static str]),
-    /// Any text.
-    Word,
-}
-
-impl Range {
-    pub fn holds(&self, value: &model::Value) -> bool {
-        match self {
-            Range::Int { min, max } => value.int().is_some_and(|value| (*min..=*max).contains(&value)),
-            Range::Choice(choices) => value.text().is_some_and(|text| choices.contains(&text)),
-            Range::Word => value.text().is_some(),
-        }
-    }
-}
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Range::Int { min, max } => write!(f, "{min} to {max}"),
-            Range::Choice(choices) => f.write_str(&choices.join(", ")),
-            Range::Word => f.write_str("any word"),
-        }
-    }
 }
 
 /// How much to measure.
@@ -326,18 +290,6 @@ impl Candidate {
         self
     }
 }
-
-/// A benchmark's own check failed: what it computed cannot be right.
-#[derive(Debug)]
-pub struct WrongAnswer(pub String);
-
-impl fmt::Display for WrongAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WrongAnswer {}
 
 /// Fails the visit with a wrong answer unless `right`.
 pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Result<()> {

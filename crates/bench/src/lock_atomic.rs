@@ -1,11 +1,11 @@
 //! Atomic operations, alone and among others.
 
 use super::crowd::{self, Crowd, LEAST_SHARE, RATE};
-use super::{Benchmark, LATENCY_NS, Param, Range, Sampler, point};
+use super::{Benchmark, LATENCY_NS, Param, Sampler, point};
 use kernels::atomics;
 use model::vocabulary::kernel as ids;
 use model::{Case, Params};
-use sys::team::Body;
+use sys::crew::Body;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOCK_ATOMIC,
@@ -23,11 +23,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               often than others.",
     source: file!(),
     metrics: &[LATENCY_NS, RATE, LEAST_SHARE],
-    params: &[Param {
-        name: ids::param::OP,
-        about: "fetch-and-add, or load and compare-and-swap until it succeeds",
-        range: Range::Choice(&OPS),
-    }],
+    params: &[Param::choice(
+        ids::param::OP,
+        "fetch-and-add, or load and compare-and-swap until it succeeds",
+        &OPS,
+    )],
     cases: |bench, scope| crowd::cases(bench, scope, OPS.len()),
     points,
     run,
@@ -43,8 +43,8 @@ fn points(_: &Case) -> Vec<Params> {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     for op in OPS {
         let until = if op == "cas" { atomics::swap_until } else { atomics::add_until };
-        let mut crowd = Crowd::gather(case, sampler.clock(), 0, |words, _| -> Body {
-            Box::new(move |target| until(words.word(crowd::COUNT), target))
+        let mut crowd = Crowd::gather(case, sampler.clock(), 0, |lines, _| -> Body {
+            Box::new(move |target| until(&lines[crowd::COUNT], target))
         })?;
         crowd.measure(sampler, point(ids::param::OP, op))?;
     }
@@ -72,9 +72,9 @@ mod tests {
     fn a_lost_addition_is_a_wrong_answer() {
         let case = rehearsal::cases(ids::LOCK_ATOMIC, Depth::Quick).remove(0);
         let error = rehearsal::with_sampler(|sampler| {
-            let mut crowd = Crowd::gather(&case, sampler.clock(), 0, |words, _| -> Body {
+            let mut crowd = Crowd::gather(&case, sampler.clock(), 0, |lines, _| -> Body {
                 Box::new(move |target| {
-                    words.word(crowd::COUNT).store(target, Ordering::Relaxed);
+                    lines[crowd::COUNT].store(target, Ordering::Relaxed);
                     1 // Whatever was asked.
                 })
             })?;

@@ -2,17 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::Context;
-
 use super::crowd::{self, COUNT, Crowd, LEAST_SHARE, RATE};
 use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::{Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Point, Sampler, Scope, check_answer};
+use crate::row::note;
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params};
+use model::{Case, CpuSet, Params};
 use sys::affinity;
+use sys::crew::{Body, Lines, Team, wall_ns};
 use sys::mutex::Mutex;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
+use sys::shared::WORDS_PER_LINE;
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -33,14 +32,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            Metric::new(
-                ids::metric::HANDED_OVER,
-                "turns after another task's",
-                "",
-                Better::Neither,
-                Form::Value,
-            )
-            .aside(),
+            note(ids::metric::HANDED_OVER, "turns after another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -68,22 +60,23 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Lines behind the count's: the mutexes. Beside the count: who had it last.
-const LAST: usize = COUNT + 1;
-const MUTEXES: usize = COUNT + WORDS_PER_LINE;
-const HANDED: usize = LAST + 1;
+/// Words beside the count: who had it last, and how often it changed hands.
+const LAST: usize = 1;
+const HANDED: usize = 2;
+/// The first of the mutexes' lines, behind the count's.
+const MUTEXES: usize = COUNT + 1;
 
-fn mutex(words: &SharedWords, index: usize) -> Mutex<'_> {
-    Mutex(words.half_word(MUTEXES + index * WORDS_PER_LINE))
+fn mutex(lines: &Lines, index: usize) -> Mutex<'_> {
+    Mutex(lines.half(MUTEXES + index))
 }
 
 fn fight(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let mut crowd = Crowd::gather(case, sampler.clock(), 1, |words, index| -> Body {
-        Box::new(move |target| take_turns(&words, index as u64, target))
+    let mut crowd = Crowd::gather(case, sampler.clock(), 1, |lines, index| -> Body {
+        Box::new(move |target| take_turns(&lines, index as u64, target))
     })?;
     crowd.measure(sampler, Params::new())?;
     if case.placement.seats.len() > 1 {
-        let handed = crowd.words().word(HANDED).load(Ordering::Acquire);
+        let handed = crowd.lines().word(COUNT, HANDED).load(Ordering::Acquire);
         sampler.value(
             Params::new(),
             ids::metric::HANDED_OVER,
@@ -97,9 +90,9 @@ fn fight(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// Locks, counts and unlocks until the count has reached `target`; returns how often. Everything
 /// but the mutex is loaded and stored plainly (two instructions, no atomic one), so that it is the
 /// mutex that keeps it right.
-fn take_turns(words: &SharedWords, own: u64, target: u64) -> u64 {
-    let mutex = mutex(words, 0);
-    let (count, last, handed) = (words.word(COUNT), words.word(LAST), words.word(HANDED));
+fn take_turns(lines: &Lines, own: u64, target: u64) -> u64 {
+    let mutex = mutex(lines, 0);
+    let (count, last, handed) = (&lines[COUNT], lines.word(COUNT, LAST), lines.word(COUNT, HANDED));
     let mut turns = 0;
     loop {
         mutex.lock();
@@ -138,33 +131,32 @@ fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 /// Lines behind the mutexes: where each task is, and how often the second found both at which
 /// distance.
-const PLACES: usize = MUTEXES + 3 * WORDS_PER_LINE;
-const LOOKS: usize = PLACES + 2 * WORDS_PER_LINE;
-const LINES: usize = LOOKS / WORDS_PER_LINE + 2;
+const PLACES: usize = MUTEXES + 3;
+const LOOKS: usize = PLACES + 2;
+const LINES: usize = LOOKS + 2;
 /// Turns of its own after which a task notes where it is.
 const LOOK_EVERY: u64 = 8;
 
 fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-    let words = SharedWords::new(LINES * WORDS_PER_LINE).context("cannot map memory to share")?;
-    let words = std::rc::Rc::new(words);
+    let lines = std::rc::Rc::new(Lines::new(LINES)?);
     let mut team = Team::start(&seats, sampler.clock(), |index| -> anyhow::Result<Body> {
         // Before turn 0 each holds the mutex that its first turn unlocks.
-        mutex(&words, index + 1).lock();
-        let words = words.clone();
+        mutex(&lines, index + 1).lock();
+        let lines = lines.clone();
         let mut turn = index as u64;
         let mut seen = Occupancy::of(case);
         Ok(Box::new(move |turns| {
             let mut wrong = 0;
             for done in 1..=turns {
-                wrong += u64::from(!take_next(&words, &mut turn));
+                wrong += u64::from(!take_next(&lines, &mut turn));
                 if let Some(seen) = seen.as_mut().filter(|_| done % LOOK_EVERY == 1) {
-                    look(&words, index, seen);
+                    look(&lines, index, seen);
                 }
             }
             if let (Some(seen), 1) = (&mut seen, index) {
                 for (class, looks) in seen.counts().iter().enumerate().take(2 * WORDS_PER_LINE) {
-                    words.word(LOOKS + class).store(*looks, Ordering::Release);
+                    lines.word(LOOKS, class).store(*looks, Ordering::Release);
                 }
                 seen.take();
             }
@@ -178,27 +170,25 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let laps = team.round(turns)?;
         expected += 2 * turns;
         let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
-        let reached = words.word(COUNT).load(Ordering::Acquire);
+        let reached = lines[COUNT].load(Ordering::Acquire);
         check_answer(wrong == 0 && reached == expected, || {
             format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
         })?;
-        let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-        let ns = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
         let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
             for class in 0..notes.len() {
-                seen.add(class, words.word(LOOKS + class).load(Ordering::Acquire));
+                seen.add(class, lines.word(LOOKS, class).load(Ordering::Acquire));
             }
             seen.take()
         });
-        Ok((ns, shares))
+        Ok((wall_ns(&laps), shares))
     })?;
     Ok(())
 }
 
 /// Notes where this task is; the second counts how far the first one was from it when that noted
 /// last.
-fn look(words: &SharedWords, index: usize, seen: &mut Occupancy) {
-    let place = |index: usize| words.word(PLACES + index * WORDS_PER_LINE);
+fn look(lines: &Lines, index: usize, seen: &mut Occupancy) {
+    let place = |index: usize| &lines[PLACES + index];
     let Some(here) = affinity::current_cpu() else { return };
     place(index).store(u64::from(here), Ordering::Release);
     if index == 1 {
@@ -207,13 +197,13 @@ fn look(words: &SharedWords, index: usize, seen: &mut Occupancy) {
 }
 
 /// Waits for its turn, counts it and passes it on; false if it was another's.
-fn take_next(words: &SharedWords, turn: &mut u64) -> bool {
+fn take_next(lines: &Lines, turn: &mut u64) -> bool {
     let number = |turn: u64| (turn % 3) as usize;
-    mutex(words, number(*turn)).lock();
-    let count = words.word(COUNT);
+    mutex(lines, number(*turn)).lock();
+    let count = &lines[COUNT];
     let right = count.load(Ordering::Relaxed) == *turn;
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    mutex(words, number(*turn + 1)).unlock();
+    mutex(lines, number(*turn + 1)).unlock();
     *turn += 2;
     right
 }
@@ -246,11 +236,11 @@ mod tests {
     fn two_inside_at_once_are_a_wrong_answer() {
         let case = rehearsal::cases(ids::LOCK_MUTEX, Depth::Quick).remove(0);
         let outcome = rehearsal::with_sampler(|sampler| {
-            let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |words, index| -> Body {
+            let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |lines, index| -> Body {
                 Box::new(move |target| {
                     // As if another task had stored over one of ours.
-                    let turns = take_turns(&words, index as u64, target);
-                    let count = words.word(COUNT);
+                    let turns = take_turns(&lines, index as u64, target);
+                    let count = &lines[COUNT];
                     count.store(count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
                     turns
                 })
@@ -263,12 +253,12 @@ mod tests {
 
     #[test]
     fn turns_out_of_order_are_seen() {
-        let words = SharedWords::new(4 * WORDS_PER_LINE).expect("words");
-        mutex(&words, 1).lock();
+        let lines = Lines::new(4).expect("lines");
+        mutex(&lines, 1).lock();
         let mut turn = 0;
-        assert!(take_next(&words, &mut turn));
-        words.word(COUNT).store(7, Ordering::Relaxed);
-        assert!(!take_next(&words, &mut turn));
+        assert!(take_next(&lines, &mut turn));
+        lines[COUNT].store(7, Ordering::Relaxed);
+        assert!(!take_next(&lines, &mut turn));
         assert_eq!(turn, 4);
     }
 }

@@ -1,13 +1,14 @@
 //! Memory bandwidth by size: nine operations, on one task and on many at once.
 
+use crate::row::{gb_per_s, log_curve};
 use anyhow::Context;
 use model::vocabulary::memory as ids;
 
 use super::memory::{self, beyond_caches, cache_ladder, last_level_bytes, sizes_up_to};
 use super::stream_crew::{Crew, Worker};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, point};
 use kernels::{Op, streams};
-use model::{Better, Case, Form, Metric, Pages, Placement};
+use model::{Case, Pages, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::BANDWIDTH,
@@ -29,47 +30,20 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               memory, or another guest.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::BANDWIDTH,
-            "bandwidth",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        ),
-        Metric::new(
-            ids::metric::BUS_TRAFFIC,
-            "traffic on the memory bus, write-allocate included",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        )
-        .aside(),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth"),
+        gb_per_s(ids::metric::BUS_TRAFFIC, "traffic on the memory bus, write-allocate included").aside(),
     ],
     params: &[
-        Param {
-            name: ids::param::OP,
-            about: "what is done with the memory",
-            range: Range::Choice(&OP_NAMES),
-        },
-        Param {
-            name: ids::param::BYTES,
-            about: "block of each task",
-            range: Range::Int { min: 512, max: 1 << 46 },
-        },
-        Param {
-            name: ids::param::LLC,
-            about: "last-level cache, by number",
-            range: Range::Int { min: 0, max: 1 << 16 },
-        },
-        Param { name: ids::param::NODE, about: "NUMA node", range: Range::Int { min: 0, max: 1 << 16 } },
+        Param::choice(ids::param::OP, "what is done with the memory", &OP_NAMES),
+        Param::int(ids::param::BYTES, "block of each task", 512..=1 << 46),
+        Param::int(ids::param::LLC, "last-level cache, by number", 0..=1 << 16),
+        Param::int(ids::param::NODE, "NUMA node", 0..=1 << 16),
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
+    view: &log_curve(ids::param::BYTES),
     cases,
     points: memory::size_points,
     run,
+    ..Benchmark::PINNED
 }];
 
 /// What the parameter's words stand for. Reading loads without adding up, as fast as the core can.

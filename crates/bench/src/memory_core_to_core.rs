@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::tournament::{self as pairs, Pair};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, median};
+use crate::row::{latency_ns, matrix};
 use model::vocabulary::memory as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Params};
+use model::{Case, CpuSet, Params};
 use sys::clock::Clock;
-use sys::partner::{Partner, Wait};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::crew::{Lines, Partner, Wait};
+use sys::shared::SharedWords;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CORE_TO_CORE,
@@ -31,34 +32,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               of a pair differ by the node of the line: memory next to `from` is the better half where `from` is near. \
               A row or column that is slow as a whole: that core's clock is low, or its CPU is shared with others.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "one-way latency",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
+    metrics: &[latency_ns(ids::metric::LATENCY, "one-way latency")],
     params: &[
-        Param {
-            name: ids::param::FROM,
-            about: "CPU that begins, and next to whose memory the line lies",
-            range: CPU,
-        },
-        Param { name: ids::param::TO, about: "CPU that answers", range: CPU },
+        Param::cpu(ids::param::FROM, "CPU that begins, and next to whose memory the line lies"),
+        Param::cpu(ids::param::TO, "CPU that answers"),
     ],
-    view: &View::Matrix {
-        row: std::borrow::Cow::Borrowed(ids::param::FROM.as_str()),
-        column: std::borrow::Cow::Borrowed(ids::param::TO.as_str()),
-    },
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
+    view: &matrix(ids::param::FROM, ids::param::TO),
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
-
-const CPU: Range = Range::Int { min: 0, max: 1 << 20 };
 
 /// Up to this many CPUs every pair is measured (unless all are asked for), and pairs of each
 /// distance above.
@@ -162,7 +146,7 @@ const PAGE_WORDS: usize = PAGE_BYTES as usize / 8;
 struct Hall {
     players: BTreeMap<u32, Partner>,
     tables: BTreeMap<Pair, Table>,
-    results: SharedWords,
+    results: Lines,
 }
 
 /// One ordered pair's line.
@@ -185,7 +169,7 @@ impl Hall {
         let (tables, words) = lay_out(rounds);
         let lines = SharedWords::new(words)?;
         let cpus: CpuSet = tables.keys().map(|(from, _)| *from).collect();
-        let results = SharedWords::new((cpus.last().unwrap_or(0) as usize + 1) * WORDS_PER_LINE)?;
+        let results = Lines::new(cpus.last().unwrap_or(0) as usize + 1)?;
         let mut players = BTreeMap::new();
         for cpu in cpus.iter() {
             let build = || {
@@ -200,7 +184,7 @@ impl Hall {
                         games.insert(table.number, Game { line, begins: *from == cpu, count: 0 });
                     }
                 }
-                let ns = results.word(cpu as usize * WORDS_PER_LINE);
+                let ns = &results[cpu as usize];
                 Ok(move |order: u64| match games.get_mut(&(order >> TRIPS_BITS)) {
                     Some(game) => Ok(game.play(order & ((1 << TRIPS_BITS) - 1), clock, ns)),
                     None => Ok(READY),
@@ -238,7 +222,7 @@ impl Hall {
                     "CPU {from} and CPU {to} should have counted to {expected}, and came to {one} and {other}"
                 )
             })?;
-            let ns = self.results.word(*from as usize * WORDS_PER_LINE).load(Ordering::Acquire);
+            let ns = self.results[*from as usize].load(Ordering::Acquire);
             took.push(f64::from_bits(ns));
         }
         Ok(took)

@@ -2,10 +2,11 @@
 
 use super::memory::cache_ladder;
 use super::stream_crew::Crew;
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
+use super::{Benchmark, Candidate, Param, Point, Sampler, Scope, point};
+use crate::row::{curve, gb_per_s};
 use kernels::{BLOCK_BYTES, Op};
 use model::vocabulary::memory as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CORES,
@@ -18,25 +19,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               CPU: its core is throttled, or somebody else uses it or its SMT sibling. Two levels: cores of two kinds, \
               or packages of different clocks. A wrong sum is a faulty core: take the machine out of service.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::BANDWIDTH,
-        "bandwidth of a core",
-        "GB/s",
-        Better::Higher,
-        Form::WorkPerTime { scale: 1.0 },
-    )],
-    params: &[Param {
-        name: ids::param::CPU,
-        about: "CPU that reads",
-        range: Range::Int { min: 0, max: 1 << 20 },
-    }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CPU.as_str()), log: false },
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
+    metrics: &[gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a core")],
+    params: &[Param::cpu(ids::param::CPU, "CPU that reads")],
+    view: &curve(ids::param::CPU),
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 /// The block is worked through within a microsecond: windows need not be longer than this, ns.
@@ -90,6 +79,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Depth;
     use crate::placement::Floor;
     use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;

@@ -1,19 +1,18 @@
 //! The data-source table: what a load costs by where its line comes from.
 
+use crate::row::{latency_ns, value};
 use anyhow::{Context, bail};
 use model::vocabulary::memory as ids;
 
 use super::memory::{self, huge_share, note_memory, resident};
-use super::{
-    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, single_point,
-};
+use super::{Benchmark, Candidate, Param, Point, Sampler, Scope, View, check_answer, single_point};
 use crate::placement::Distance;
 use kernels::{LINE_BYTES, Op, Ring, streams};
 use machine::{Cache, CacheKind, Machine};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
 use sys::clock::Clock;
+use sys::crew::{Partner, Wait};
 use sys::mapping::Mapping;
-use sys::partner::{Partner, Wait};
 
 mod dram;
 
@@ -46,13 +45,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               host's L3 is its own. Cycles are core cycles, whatever clock the cache itself has.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::LATENCY,
-            "latency of a load",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        ),
+        latency_ns(ids::metric::LATENCY, "latency of a load"),
         Metric::new(
             ids::metric::CYCLES,
             "latency in core cycles",
@@ -61,28 +54,25 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             Form::CyclesPerWork,
         )
         .aside(),
-        Metric::new(ids::metric::TRANSLATION, "address translation", "ns", Better::Lower, Form::Value)
-            .aside(),
+        value(ids::metric::TRANSLATION, "address translation", "ns", Better::Lower),
     ],
     params: &[
-        Param {
-            name: ids::param::SOURCE,
-            about: "where the line comes from",
-            range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
-        },
-        Param {
-            name: ids::param::WITHIN,
-            about: "bytes within which the order is random before the next such group",
-            range: Range::Int { min: 4096, max: 1 << 46 },
-        },
+        Param::choice(
+            ids::param::SOURCE,
+            "where the line comes from",
+            &[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE],
+        ),
+        Param::int(
+            ids::param::WITHIN,
+            "bytes within which the order is random before the next such group",
+            4096..=1 << 46,
+        ),
     ],
     view: &View::Wide,
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 const L1: &str = "l1";

@@ -1,15 +1,14 @@
 //! Memory latency by size: the ladder, in several orders, on huge and on base pages.
 
+use crate::row::{latency_ns, log_curve};
 use anyhow::bail;
 use model::vocabulary::ParamId;
 use model::vocabulary::memory as ids;
 
 use super::memory::{self, beyond_caches, cache_ladder, note_memory, resident};
-use super::{
-    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median, point,
-};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, median, point};
 use kernels::{Chain, Op, Visits, streams};
-use model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
+use model::{Case, CpuSet, Pages, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LATENCY,
@@ -28,47 +27,19 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               a host's larger cache behind a guest. Random above page-random: address translation and prefetchers, which \
               memory.data-source tells apart; stride far below random: prefetchers at work. Without huge pages the right end rises by the page walks.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "latency of a load",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[
-        Param {
-            name: ids::param::ORDER,
-            about: "order of the lines",
-            range: Range::Choice(&["random", "page-random", "stride"]),
-        },
-        Param {
-            name: ids::param::STRIDE,
-            about: "bytes between loads",
-            range: Range::Int { min: 8, max: 1 << 20 },
-        },
-        Param {
-            name: ids::param::PACE,
-            about: "idle time before each load",
-            range: Range::Choice(&["spaced"]),
-        },
-        Param {
-            name: ids::param::CACHES,
-            about: "what the caches hold before",
-            range: Range::Choice(&["cold"]),
-        },
-        Param {
-            name: ids::param::BYTES,
-            about: "size of the block",
-            range: Range::Int { min: 1024, max: 1 << 46 },
-        },
+        Param::choice(ids::param::ORDER, "order of the lines", &["random", "page-random", "stride"]),
+        Param::int(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
+        Param::choice(ids::param::PACE, "idle time before each load", &["spaced"]),
+        Param::choice(ids::param::CACHES, "what the caches hold before", &["cold"]),
+        Param::int(ids::param::BYTES, "size of the block", 1024..=1 << 46),
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
-    from: Depth::Quick,
-    hidden: false,
-    budget_s: None,
+    view: &log_curve(ids::param::BYTES),
     cases,
     points: memory::size_points,
     run,
+    ..Benchmark::PINNED
 }];
 
 /// Distance of the chain's pointers: the line of every x86 and nearly every ARM server.

@@ -1,10 +1,11 @@
 //! The size of a cache line, seen from outside.
 
 use super::memory::{beyond_caches, note_memory, resident, sizes_of};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{latency_ns, log_curve};
 use kernels::Chain;
 use model::vocabulary::memory as ids;
-use model::{Better, Case, Form, Metric, Pages, Params};
+use model::{Case, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LINE,
@@ -17,25 +18,14 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               some). A lower step just there: the core fetches neighbouring lines in pairs (adjacent-line prefetch), \
               so that two threads which write to neighbouring lines may disturb each other as if they shared one.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "mean latency of both loads",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
-    params: &[Param {
-        name: ids::param::OFFSET,
-        about: "bytes from the first to the second load",
-        range: Range::Int { min: 8, max: 512 },
-    }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::OFFSET.as_str()), log: true },
+    metrics: &[latency_ns(ids::metric::LATENCY, "mean latency of both loads")],
+    params: &[Param::int(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],
+    view: &log_curve(ids::param::OFFSET),
     from: Depth::Standard,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 const OFFSETS: [u64; 7] = [8, 16, 32, 64, 128, 256, 512];

@@ -1,15 +1,16 @@
 //! Sharing of the last-level cache: whether what one CPU reads drives another's data out of the
 //! cache.
 
+use crate::row::latency_ns;
 use anyhow::Context;
 use model::vocabulary::memory as ids;
 
 use super::memory::{cache_bytes, note_memory, resident};
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer};
 use crate::placement::Distance;
 use kernels::{Chain, Op, streams};
-use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement};
-use sys::partner::{Partner, Wait};
+use model::{Case, CpuSet, Pages, Params, Placement};
+use sys::crew::{Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LLC_SHARING,
@@ -25,24 +26,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               do. In between: the cache keeps data that is in use, or is parted. after=itself hardly above after=nothing: \
               the block was not in the cache at all (a partition, a host's other guests), and nothing can be told.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "latency of a load",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[
-        Param {
-            name: ids::param::BYTES,
-            about: "size of each block",
-            range: Range::Int { min: 1 << 20, max: 1 << 46 },
-        },
-        Param {
-            name: ids::param::AFTER,
-            about: "who has read another block before",
-            range: Range::Choice(&AFTER),
-        },
+        Param::int(ids::param::BYTES, "size of each block", 1 << 20..=1 << 46),
+        Param::choice(ids::param::AFTER, "who has read another block before", &AFTER),
     ],
     from: Depth::Standard,
     cases,

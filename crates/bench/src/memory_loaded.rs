@@ -2,19 +2,19 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
 use super::memory::{beyond_caches, huge_share, resident, sizes_of};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{latency_ns, trade};
 use kernels::{Chain, Op, Stream, add_chain, streams};
 use model::vocabulary::memory as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
+use sys::crew::{Body, Lines, Team};
 use sys::mapping::Mapping;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Team};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOADED_LATENCY,
@@ -30,13 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               CPUs: too few channels, or one of them slow.",
     source: file!(),
     metrics: &[
-        Metric::new(
-            ids::metric::LATENCY,
-            "latency of a load",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        ),
+        latency_ns(ids::metric::LATENCY, "latency of a load"),
         Metric::new(
             ids::metric::TRAFFIC,
             "memory traffic of all tasks",
@@ -47,23 +41,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param { name: ids::param::MIX, about: "reads to writes on the bus", range: Range::Choice(&MIXES) },
-        Param {
-            name: ids::param::PAUSE,
-            about: "rounds of idling between two blocks of traffic",
-            range: Range::Int { min: 0, max: 1 << 20 },
-        },
+        Param::choice(ids::param::MIX, "reads to writes on the bus", &MIXES),
+        Param::int(ids::param::PAUSE, "rounds of idling between two blocks of traffic", 0..=1 << 20),
     ],
-    view: &View::Trade {
-        x: std::borrow::Cow::Borrowed(ids::metric::TRAFFIC.as_str()),
-        y: std::borrow::Cow::Borrowed(ids::metric::LATENCY.as_str()),
-    },
+    view: &trade(ids::metric::TRAFFIC, ids::metric::LATENCY),
     from: Depth::Standard,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 const MIXES: [&str; 3] = ["reads", "two-to-one", "one-to-one"];
@@ -125,8 +111,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mix = case.params.get(ids::param::MIX).and_then(|mix| mix.text()).unwrap_or(MIXES[0]).to_string();
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
     let (clock, seed, pages) = (sampler.clock(), sampler.seed(), case.placement.pages);
-    let board =
-        Rc::new(Board { words: SharedWords::new(2 * WORDS_PER_LINE)?, others: seats.len() as u64 - 1 });
+    let board = Rc::new(Board { lines: Lines::new(2)?, others: seats.len() as u64 - 1 });
     let share = Cell::new(None);
     let build = |index: usize| -> anyhow::Result<Body> {
         let (nodes, board) = (&case.placement.seats[index].mem_nodes, Rc::clone(&board));
@@ -150,7 +135,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 let begin = clock.now();
                 chain.walk(loads);
                 let ns = clock.now() - begin;
-                board.over().store(round, Ordering::Release);
+                board.lines[OVER].store(round, Ordering::Release);
                 ns.to_bits()
             }
         }))
@@ -179,25 +164,22 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 /// What the chaser and the others tell each other.
 struct Board {
-    words: SharedWords,
+    lines: Lines,
     /// Tasks that make traffic.
     others: u64,
 }
 
+/// Lines of the board: the round whose chase is over, with which its traffic ends, and how often
+/// any task's traffic began.
+const OVER: usize = 0;
+const FLOWING: usize = 1;
+
 impl Board {
-    /// The round whose chase is over: traffic of it ends.
-    fn over(&self) -> &AtomicU64 {
-        self.words.word(0)
-    }
-
-    /// How often anybody's traffic began.
-    fn flowing(&self) -> &AtomicU64 {
-        self.words.word(WORDS_PER_LINE)
-    }
-
     fn await_traffic(&self, round: u64) {
         let begin = Instant::now();
-        while self.flowing().load(Ordering::Acquire) < round * self.others && begin.elapsed() < BEGIN_LIMIT {
+        while self.lines[FLOWING].load(Ordering::Acquire) < round * self.others
+            && begin.elapsed() < BEGIN_LIMIT
+        {
             std::hint::spin_loop();
         }
     }
@@ -239,10 +221,10 @@ impl Traffic {
             let first = bytes == 0;
             bytes += self.burst();
             if first {
-                board.flowing().fetch_add(1, Ordering::AcqRel);
+                board.lines[FLOWING].fetch_add(1, Ordering::AcqRel);
             }
             std::hint::black_box(add_chain(pause, 1, 1));
-            if board.over().load(Ordering::Acquire) >= self.round {
+            if board.lines[OVER].load(Ordering::Acquire) >= self.round {
                 return bytes;
             }
         }

@@ -3,11 +3,12 @@
 
 use super::memory::last_level_bytes;
 use super::rate::planted::{PLANT_PLACES, chunk_places, planted};
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, View, point};
+use crate::row::{gb_per_s, note};
 use machine::Node;
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
-use model::{Better, Case, Form, Metric, Pages, Params, Placement};
+use model::{Case, Metric, Pages, Params, Placement};
 
 mod moves;
 mod probes;
@@ -32,14 +33,12 @@ const LOOKS: &str = "looks";
 const PLANT: &str = "plant";
 
 const fn value(name: MetricId, title: &'static str) -> Metric {
-    Metric::new(name, title, "GiB", Better::Neither, Form::Value).aside()
+    note(name, title, "GiB")
 }
 
 const PHYSICAL: Metric = value(ids::metric::PHYSICAL, "physical address of a chunk");
 const SPREAD: Metric =
     value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest");
-
-const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
 
 pub const BENCHMARKS: &[Benchmark] = &[MAP, regions::REGIONS];
 
@@ -62,8 +61,8 @@ const MAP: Benchmark = Benchmark {
               the noise that was met.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::BANDWIDTH, "bandwidth of a chunk", "GB/s", Better::Higher, GB_PER_S).aside(),
-        Metric::new(ids::metric::TYPICAL, "bandwidth of the median chunk", "GB/s", Better::Higher, GB_PER_S),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a chunk").aside(),
+        gb_per_s(ids::metric::TYPICAL, "bandwidth of the median chunk"),
         PHYSICAL,
         SPREAD,
         regions::HOPPING,

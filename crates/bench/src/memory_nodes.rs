@@ -2,21 +2,15 @@
 
 use super::memory::{self, beyond_caches, note_memory, resident};
 use super::stream_crew::Crew;
-use super::{
-    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, single_point,
-};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, View, check_answer};
+use crate::row::{gb_per_s, latency_ns, matrix};
 use kernels::{Chain, Op};
 use machine::Node;
 use model::vocabulary::memory as ids;
-use model::{Better, Case, Form, Metric, Pages, Placement};
+use model::{Case, Pages, Placement};
 
-const NODE: Param =
-    Param { name: ids::param::NODE, about: "node of the CPUs", range: Range::Int { min: 0, max: 1 << 16 } };
-const MEMORY: Param = Param {
-    name: ids::param::MEMORY,
-    about: "node of the memory",
-    range: Range::Int { min: 0, max: 1 << 16 },
-};
+const NODE: Param = Param::int(ids::param::NODE, "node of the CPUs", 0..=1 << 16);
+const MEMORY: Param = Param::int(ids::param::MEMORY, "node of the memory", 0..=1 << 16);
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -29,29 +23,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   usual between two sockets. A diagonal that is not even: a node with fewer or slower memory modules. A \
                   memory-only node (CXL, HBM) has a column and no row.",
         source: file!(),
-        metrics: &[Metric::new(
-            ids::metric::BANDWIDTH,
-            "bandwidth",
-            "GB/s",
-            Better::Higher,
-            Form::WorkPerTime { scale: 1.0 },
-        )],
-        params: &[
-            NODE,
-            MEMORY,
-            Param {
-                name: ids::param::OP,
-                about: "what is done with the memory",
-                range: Range::Choice(&["read"]),
-            },
-        ],
+        metrics: &[gb_per_s(ids::metric::BANDWIDTH, "bandwidth")],
+        params: &[NODE, MEMORY, Param::choice(ids::param::OP, "what is done with the memory", &["read"])],
         view: &VIEW,
-        from: Depth::Quick,
-        hidden: false,
-        budget_s: None,
         cases: bandwidth_cases,
-        points: single_point,
         run: run_bandwidth,
+        ..Benchmark::PINNED
     },
     Benchmark {
         id: ids::NODE_LATENCY,
@@ -63,28 +40,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   three times. Compare the order with the kernel's distances: firmware's tables are sometimes wrong, and \
                   schedulers and allocators believe them.",
         source: file!(),
-        metrics: &[Metric::new(
-            ids::metric::LATENCY,
-            "latency of a load",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        )],
+        metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
         params: &[NODE, MEMORY],
         view: &VIEW,
-        from: Depth::Quick,
-        hidden: false,
-        budget_s: None,
         cases: latency_cases,
-        points: single_point,
         run: run_latency,
+        ..Benchmark::PINNED
     },
 ];
 
-const VIEW: View = View::Matrix {
-    row: std::borrow::Cow::Borrowed(ids::param::NODE.as_str()),
-    column: std::borrow::Cow::Borrowed(ids::param::MEMORY.as_str()),
-};
+const VIEW: View = matrix(ids::param::NODE, ids::param::MEMORY);
 
 const LINE_BYTES: usize = 64;
 

@@ -1,10 +1,11 @@
 //! Memory parallelism: how many loads a core has under way at once.
 
 use super::memory::{beyond_caches, note_memory, resident};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{latency_ns, log_curve};
 use kernels::{Chain, TOGETHER, walk_together};
 use model::vocabulary::memory as ids;
-use model::{Better, Case, Form, Metric, Pages, Params};
+use model::{Case, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PARALLELISM,
@@ -17,25 +18,14 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               overlaps: 10 to 16 on older cores, 16 to 48 on recent ones. That number times 64 bytes over the latency \
               is all that one core can draw by plain loads: why one task cannot fill a server's memory channels.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "time per load",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
-    params: &[Param {
-        name: ids::param::CHAINS,
-        about: "independent chains",
-        range: Range::Int { min: 1, max: 32 },
-    }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CHAINS.as_str()), log: true },
+    metrics: &[latency_ns(ids::metric::LATENCY, "time per load")],
+    params: &[Param::int(ids::param::CHAINS, "independent chains", 1..=32)],
+    view: &log_curve(ids::param::CHAINS),
     from: Depth::Standard,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 const LINE_BYTES: usize = 64;

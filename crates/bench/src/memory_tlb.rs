@@ -1,10 +1,11 @@
 //! Address translation: what a load costs when every one is on another page.
 
 use super::memory::{note_memory, resident};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
+use crate::row::{latency_ns, log_curve};
 use kernels::Chain;
 use model::vocabulary::memory as ids;
-use model::{Better, Case, Form, Metric, Pages, Params};
+use model::{Case, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::TLB,
@@ -18,32 +19,21 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               Pages times page size is the TLB's reach; programs with more data under random access than that gain by \
               huge pages. In a guest a walk crosses two page tables.",
     source: file!(),
-    metrics: &[Metric::new(
-        ids::metric::LATENCY,
-        "latency of a load",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[
-        Param {
-            name: ids::param::LAYOUT,
-            about: "one line a page, or the same number of lines side by side",
-            range: Range::Choice(&["spread", "packed"]),
-        },
-        Param {
-            name: ids::param::PAGES,
-            about: "pages, or lines",
-            range: Range::Int { min: 2, max: 1 << 20 },
-        },
+        Param::choice(
+            ids::param::LAYOUT,
+            "one line a page, or the same number of lines side by side",
+            &["spread", "packed"],
+        ),
+        Param::int(ids::param::PAGES, "pages, or lines", 2..=1 << 20),
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::PAGES.as_str()), log: true },
+    view: &log_curve(ids::param::PAGES),
     from: Depth::Standard,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 }];
 
 const LINE_WORDS: usize = 8;

@@ -6,7 +6,7 @@
 //! becomes that of the visit.
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -16,17 +16,17 @@ use super::{Benchmark, Order, Sampler};
 use kernels::{self, Op};
 use model::{Beside, Case, CpuSet, Pages};
 use sys::affinity;
+use sys::crew::{Lines, fork_on};
 use sys::mapping::Mapping;
 use sys::process::{self, Child};
 use sys::sched::{Policy, set_policy};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// Neighbours that are at work; they end when this is dropped.
 pub struct Neighbours {
     // In this order they go: all are killed before what they left is waited for.
     children: Vec<Child>,
     _orphans: Orphans,
-    board: Board,
+    board: Lines,
     beside: Beside,
 }
 
@@ -41,10 +41,11 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// A neighbour that streams moves this many bytes again and again: beyond every private cache.
 const STREAMED: usize = 64 << 20;
 
-const FAILED: i32 = 1;
+/// The line of the board that counts those at work; they end by being killed.
+const AT_WORK: usize = 0;
 
 /// What one neighbour does, and on which CPU its first task is.
-type Work<'a> = (CpuSet, Box<dyn Fn(&Board) -> anyhow::Result<()> + 'a>);
+type Work<'a> = (CpuSet, Box<dyn Fn(&Lines) -> anyhow::Result<()> + 'a>);
 
 impl Neighbours {
     /// Starts those that a case wants and waits until all are at work; `None` where it wants none.
@@ -59,20 +60,15 @@ impl Neighbours {
         // Never on a measured CPU, but where the neighbours are there, too.
         affinity::pin(&all)
             .with_context(|| format!("cannot move to CPUs {all}, beside the measured ones"))?;
-        let board = Board { words: SharedWords::new(WORDS_PER_LINE)? };
+        let board = Lines::new(1)?;
         let beside = order.case.placement.beside;
         let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board, beside };
         for (cpus, work) in &works {
             let board = &neighbours.board;
-            let child =
-                process::fork(|| match affinity::pin(cpus).map_err(Into::into).and_then(|()| work(board)) {
-                    Ok(()) => 0,
-                    Err(_) => FAILED,
-                });
-            neighbours.children.push(child.context("cannot fork a neighbour")?);
+            neighbours.children.push(fork_on(cpus, || work(board)).context("cannot fork a neighbour")?);
         }
         let begin = Instant::now();
-        while (neighbours.board.at_work().load(Ordering::Acquire) as usize) < works.len() {
+        while (neighbours.board.half(AT_WORK).load(Ordering::Acquire) as usize) < works.len() {
             neighbours.check()?;
             if begin.elapsed() > PATIENCE {
                 bail!("the neighbours were not at work after {PATIENCE:?}");
@@ -127,21 +123,10 @@ impl Drop for Orphans {
     }
 }
 
-/// A count of those at work; they end by being killed.
-struct Board {
-    words: SharedWords,
-}
-
-impl Board {
-    fn at_work(&self) -> &AtomicU32 {
-        self.words.half_word(0)
-    }
-}
-
 /// A neighbour for each CPU; of the same work one for each whole set of seats.
 fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
     let placement = &order.case.placement;
-    let each = |work: fn(&Board) -> anyhow::Result<()>| -> Vec<Work<'a>> {
+    let each = |work: fn(&Lines) -> anyhow::Result<()>| -> Vec<Work<'a>> {
         let cpus = CpuSet::union_of(&placement.neighbours);
         cpus.iter().map(|cpu| (CpuSet::one(cpu), Box::new(work) as _)).collect()
     };
@@ -155,7 +140,7 @@ fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
             .map(|case| {
                 let cpus = case.placement.seats.first().map(|seat| seat.cpus.clone()).unwrap_or_default();
                 let order = Order { case, ..order.clone() };
-                let work = move |board: &Board| same_work(benchmark, &order, board);
+                let work = move |board: &Lines| same_work(benchmark, &order, board);
                 (cpus, Box::new(work) as _)
             })
             .collect(),
@@ -179,37 +164,37 @@ fn twins(case: &Case) -> Vec<Case> {
 
 /// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the
 /// core to its sibling.
-fn spin(board: &Board) -> anyhow::Result<()> {
-    board.at_work().fetch_add(1, Ordering::AcqRel);
-    while board.at_work().load(Ordering::Relaxed) > 0 {}
+fn spin(board: &Lines) -> anyhow::Result<()> {
+    board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
+    while board.half(AT_WORK).load(Ordering::Relaxed) > 0 {}
     Ok(())
 }
 
 /// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an
 /// SMT sibling.
-fn stay_awake(board: &Board) -> anyhow::Result<()> {
+fn stay_awake(board: &Lines) -> anyhow::Result<()> {
     set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
-    board.at_work().fetch_add(1, Ordering::AcqRel);
-    while board.at_work().load(Ordering::Relaxed) > 0 {
+    board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
+    while board.half(AT_WORK).load(Ordering::Relaxed) > 0 {
         std::hint::spin_loop();
     }
     Ok(())
 }
 
 /// Reads memory beyond the caches as fast as the core can.
-fn stream(board: &Board) -> anyhow::Result<()> {
+fn stream(board: &Lines) -> anyhow::Result<()> {
     let stream = kernels::streams(Op::Load).into_iter().next().context("no way to read is known")?;
     let mut memory = Mapping::private(STREAMED, Pages::AsGiven, &CpuSet::default())?;
     memory.words_mut().fill(1);
-    board.at_work().fetch_add(1, Ordering::AcqRel);
-    while board.at_work().load(Ordering::Relaxed) > 0 {
+    board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
+    while board.half(AT_WORK).load(Ordering::Relaxed) > 0 {
         std::hint::black_box(stream.run(memory.words_mut(), 1, 0));
     }
     Ok(())
 }
 
 /// The case itself, again and again; at work from its first samples on.
-fn same_work(benchmark: &Benchmark, order: &Order, board: &Board) -> anyhow::Result<()> {
+fn same_work(benchmark: &Benchmark, order: &Order, board: &Lines) -> anyhow::Result<()> {
     let mut sink = Sink { told: false, board };
     loop {
         let mut sampler = Sampler::new(order, &mut sink);
@@ -220,14 +205,14 @@ fn same_work(benchmark: &Benchmark, order: &Order, board: &Board) -> anyhow::Res
 /// Takes the samples of a neighbour, which nobody wants; the first one says that it is at work.
 struct Sink<'a> {
     told: bool,
-    board: &'a Board,
+    board: &'a Lines,
 }
 
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.told {
             self.told = true;
-            self.board.at_work().fetch_add(1, Ordering::AcqRel);
+            self.board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
         }
         Ok(bytes.len())
     }

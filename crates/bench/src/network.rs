@@ -6,9 +6,10 @@
 //! for their CPU time, their waits and their drops, and the client gets the other's account when a
 //! transfer is over.
 
-use super::{Benchmark, Depth, Param, Range, View, point};
+use super::{Benchmark, Depth, Param, View, point};
+use crate::row::per_second;
 use model::vocabulary::network as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Metric, Params};
 
 mod beat;
 mod bottleneck;
@@ -43,46 +44,23 @@ const SENDER: &str = "sender";
 const RECEIVER: &str = "receiver";
 const MESSAGES: &str = "messages";
 
-const RATE: Metric =
-    Metric::new(ids::metric::RATE, "completed", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
+const RATE: Metric = per_second(ids::metric::RATE, "completed");
 
-const DIRECTION: Param = Param {
-    name: ids::param::DIRECTION,
-    about: "who sends, as this end sees it",
-    range: Range::Choice(&["send", "receive", "both"]),
-};
-const CONGESTION: Param = Param {
-    name: ids::param::CONGESTION,
-    about: "congestion control that was asked for (else the system's)",
-    range: Range::Word,
-};
-const PACED: Param = Param {
-    name: ids::param::RATE,
-    about: "rate at which each direction was paced, Mbit/s",
-    range: Range::Int { min: 1, max: 10_000_000 },
-};
-const STREAMS: Param = Param {
-    name: ids::param::STREAMS,
-    about: "connections at once; over TCP those of a CPU share a task, over UDP each has its own, at both ends",
-    range: Range::Int { min: 1, max: 128 },
-};
-const BYTES: Param = Param {
-    name: ids::param::BYTES,
-    about: "size of a message, bytes",
-    range: Range::Int { min: 16, max: 1 << 20 },
-};
-const DEPTH: Param = Param {
-    name: ids::param::DEPTH,
-    about: "requests on their way at once",
-    range: Range::Int { min: 1, max: 1024 },
-};
-const PROTOCOL: Param = Param {
-    name: ids::param::PROTOCOL,
-    about: "what carries the messages",
-    range: Range::Choice(&["tcp", "udp"]),
-};
-const ARM: Param =
-    Param { name: ids::param::ARM, about: "what is changed in the experiment", range: Range::Choice(&ARMS) };
+const DIRECTION: Param =
+    Param::choice(ids::param::DIRECTION, "who sends, as this end sees it", &["send", "receive", "both"]);
+const CONGESTION: Param =
+    Param::word(ids::param::CONGESTION, "congestion control that was asked for (else the system's)");
+const PACED: Param =
+    Param::int(ids::param::RATE, "rate at which each direction was paced, Mbit/s", 1..=10_000_000);
+const STREAMS: Param = Param::int(
+    ids::param::STREAMS,
+    "connections at once; over TCP those of a CPU share a task, over UDP each has its own, at both ends",
+    1..=128,
+);
+const BYTES: Param = Param::int(ids::param::BYTES, "size of a message, bytes", 16..=1 << 20);
+const DEPTH: Param = Param::int(ids::param::DEPTH, "requests on their way at once", 1..=1024);
+const PROTOCOL: Param = Param::choice(ids::param::PROTOCOL, "what carries the messages", &["tcp", "udp"]);
+const ARM: Param = Param::choice(ids::param::ARM, "what is changed in the experiment", &ARMS);
 
 /// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own
 /// other end.

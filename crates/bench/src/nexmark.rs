@@ -1,15 +1,15 @@
 //! Nexmark on a real Flink cluster: one visit is one cluster, and one job that walks all rates.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 
-use super::{Benchmark, Candidate, Depth, JOB, Param, Range, Sampler, Scope, View, file, point};
+use super::{Benchmark, Candidate, Depth, JOB, Param, Sampler, Scope, View, file, point};
 use crate::placement::Distance;
+use crate::row::{latency_us, note, per_second, trade, value};
 use model::vocabulary::nexmark as ids;
 use model::vocabulary::{BenchId, MetricId};
-use model::{Better, Case, CpuSet, Form, Metric, Params, Placement, Seat};
+use model::{Better, Case, CpuSet, Metric, Params, Placement, Seat};
 use sys::process;
 
 mod cluster;
@@ -73,39 +73,24 @@ const AROUND_S: f64 = 32.0;
 /// From start to report in five minutes, the wait for quiet and the report among them.
 const BUDGET_S: f64 = 270.0;
 
-const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric::new(name, title, unit, better, Form::Value).aside()
-}
-
 const METRICS: &[Metric] = &[
-    Metric::new(ids::metric::RATE, "events", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
+    per_second(ids::metric::RATE, "events"),
     value(ids::metric::CPU, "busy share of the TaskManager's CPUs", "%", Better::Lower),
-    value(ids::metric::CPU_TICKS, "the same as top adds it up", "%", Better::Neither),
-    value(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%", Better::Neither),
-    Metric::new(
-        ids::metric::COST,
-        "CPU time an event",
-        "us",
-        Better::Lower,
-        Form::TimePerWork { scale: 1e-3 },
-    )
-    .aside(),
+    note(ids::metric::CPU_TICKS, "the same as top adds it up", "%"),
+    note(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%"),
+    latency_us(ids::metric::COST, "CPU time an event").aside(),
     value(ids::metric::ATTAINMENT, "events for each % of CPU", "1/s", Better::Higher),
-    value(ids::metric::TARGET, "events that were to be", "1/s", Better::Neither),
+    note(ids::metric::TARGET, "events that were to be", "1/s"),
     value(ids::metric::ACHIEVED, "share of the target", "%", Better::Higher),
     value(ids::metric::LATE, "behind the schedule", "ms", Better::Lower),
-    value(ids::metric::OTHERS, "CPU share of others on these CPUs", "%", Better::Neither),
-    value(ids::metric::STEAL, "CPU share that the hypervisor took", "%", Better::Neither),
+    note(ids::metric::OTHERS, "CPU share of others on these CPUs", "%"),
+    note(ids::metric::STEAL, "CPU share that the hypervisor took", "%"),
     value(ids::metric::GC, "time stopped for garbage collection", "%", Better::Lower),
-    value(ids::metric::REJECTED, "windows not used", "", Better::Neither),
-    value(ids::metric::RESTARTS, "restarts of the TaskManager", "", Better::Neither),
+    note(ids::metric::REJECTED, "windows not used", ""),
+    note(ids::metric::RESTARTS, "restarts of the TaskManager", ""),
 ];
 
-const PARAMS: &[Param] = &[Param {
-    name: ids::param::LOAD,
-    about: "percent of the greatest rate",
-    range: Range::Int { min: 1, max: 100 },
-}];
+const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the greatest rate", 1..=100)];
 
 const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskManager pinned to the CPUs of the placement with a \
      slot for each, the serial collector and a fixed heap whatever their number; JobManager and driver on other CPUs where \
@@ -148,10 +133,7 @@ const WINDOWS_READING: &str = "Read it as nexmark.q0. The rate is that of events
      `gc` grows with the placement, a part of what more CPUs do not add is the collector's. Q3 is no row: Nexmark's answer joins \
      persons and auctions of all time, so that its state, and its cost, grow as long as it runs.";
 
-const TRADE: &View = &View::Trade {
-    x: Cow::Borrowed(ids::metric::CPU.as_str()),
-    y: Cow::Borrowed(ids::metric::RATE.as_str()),
-};
+const TRADE: &View = &trade(ids::metric::CPU, ids::metric::RATE);
 
 const fn row(id: BenchId, title: &'static str, about: &'static str, reading: &'static str) -> Benchmark {
     Benchmark {

@@ -1,26 +1,25 @@
 //! Where two tasks sat relative to each other while the scheduler was free to choose: shares of
 //! their rounds by distance.
 
-use std::io;
 use std::sync::atomic::Ordering;
 
-use super::{Param, Range, point};
+use super::{Param, point};
 use crate::placement::{Distance, Floor};
+use crate::row::note;
 use model::vocabulary::MetricId;
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Metric, Params};
 use sys::affinity;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::crew::Lines;
 
 /// At points `class=NAME`: the share of rounds that the two tasks spent at that distance, 0..1.
-pub const OCCUPANCY: Metric =
-    Metric::new(ids::metric::OCCUPANCY, "rounds at this distance", "", Better::Neither, Form::Value).aside();
+pub const OCCUPANCY: Metric = note(ids::metric::OCCUPANCY, "rounds at this distance", "");
 
 /// The parameter of these points.
-pub const CLASS: Param = Param {
-    name: ids::param::CLASS,
-    about: "how far two tasks are apart",
-    range: Range::Choice(&[
+pub const CLASS: Param = Param::choice(
+    ids::param::CLASS,
+    "how far two tasks are apart",
+    &[
         "same-cpu",
         "smt-sibling",
         "same-cluster",
@@ -29,8 +28,8 @@ pub const CLASS: Param = Param {
         "other-node",
         "other-package",
         "other-cpu",
-    ]),
-};
+    ],
+);
 
 /// Counts looks at two CPUs by their distance.
 pub struct Occupancy {
@@ -129,15 +128,15 @@ impl Occupancy {
 
 /// Where a partner notes on which CPU it is, and the caller looks.
 pub struct Spot {
-    words: SharedWords,
+    cpu: Lines,
     /// `None` where places are given.
     seen: Option<Occupancy>,
 }
 
 impl Spot {
     /// To be made before the partner is forked.
-    pub fn new() -> io::Result<Spot> {
-        Ok(Spot { words: SharedWords::new(WORDS_PER_LINE)?, seen: None })
+    pub fn new() -> anyhow::Result<Spot> {
+        Ok(Spot { cpu: Lines::new(1)?, seen: None })
     }
 
     /// From now on looks count, if the tasks of this case are free.
@@ -148,13 +147,13 @@ impl Spot {
     /// The partner's part.
     pub fn note(&self) {
         let here = affinity::current_cpu().map_or(0, u64::from);
-        self.words.word(0).store(here, Ordering::Relaxed);
+        self.cpu[0].store(here, Ordering::Relaxed);
     }
 
     /// The caller's part.
     pub fn look(&mut self) {
         if let (Some(seen), Some(here)) = (&mut self.seen, affinity::current_cpu()) {
-            seen.look(here, self.words.word(0).load(Ordering::Relaxed) as u32, 1);
+            seen.look(here, self.cpu[0].load(Ordering::Relaxed) as u32, 1);
         }
     }
 

@@ -10,13 +10,15 @@ use anyhow::{Context, bail};
 use super::occupancy::{self, Spot};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
 use crate::placement::Distance;
+use crate::row::{note, quantile_us, value};
 use model::vocabulary::MetricId;
 use model::vocabulary::ipc as ids;
-use model::{Better, Case, Form, Params, Placement};
+use model::{Better, Case, Params, Placement};
 use sys::affinity;
 use sys::clock::Clock;
 use sys::counters::{TaskCounters, TaskTotals};
-use sys::process::{self, Child};
+use sys::crew::fork_on;
+use sys::process::Child;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 use sys::ticks::Ticks;
 
@@ -70,21 +72,14 @@ pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches 
 pub const INVOLUNTARY: Metric =
     aside(ids::metric::INVOLUNTARY, "involuntary switches a round, both tasks", "");
 pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "moves to another CPU, both tasks", "1/s");
-pub const AFFINE: Metric = Metric::new(
-    ids::metric::AFFINE,
-    "wake-ups that considered the waker's CPU",
-    "",
-    Better::Neither,
-    Form::Value,
-)
-.aside();
+pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
 
 const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Lower, Form::Value).aside()
+    value(name, title, unit, Better::Lower)
 }
 
 const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
+    quantile_us(name, title, q).aside()
 }
 
 /// Where a pair may sit here, or the name of a placement and why it cannot be had: on one CPU and
@@ -321,14 +316,10 @@ pub fn fork_beside<Ours, Theirs>(
     };
     let (ours, theirs) = ends;
     let (mut ours, mut theirs) = (Some(ours), Some(theirs));
-    let child = process::fork(|| {
+    let child = fork_on(&second.cpus, || {
         // Only the child comes here, with a copy of both.
         drop(ours.take());
-        let worked = theirs.take().map(|theirs| affinity::pin(&second.cpus).map(|()| work(theirs)));
-        match worked {
-            Some(Ok(Ok(()))) => 0,
-            _ => 1,
-        }
+        work(theirs.take().context("the partner's end is gone")?)
     })
     .context("cannot fork the partner")?;
     drop(theirs);

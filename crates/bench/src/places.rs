@@ -3,7 +3,7 @@
 
 use model::PagePlaces;
 use sys::counters::frames_at;
-use sys::team::Team;
+use sys::crew::Team;
 
 /// Blocks that a word holds, of 21 bits each: blocks of 64 MiB reach to 128 TiB.
 const IN_A_WORD: usize = 3;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use model::CpuSet;
     use sys::clock::Clock;
-    use sys::team::Body;
+    use sys::crew::Body;
 
     #[test]
     fn members_answer_with_all_their_blocks() {

@@ -4,9 +4,7 @@ use anyhow::{Context, bail};
 use model::vocabulary::kernel as ids;
 
 use super::resident::{self, Resident};
-use super::{
-    Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Range, Sampler, Scope, check_answer, point,
-};
+use super::{Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Sampler, Scope, check_answer, point};
 use model::{Case, Metric, Pages, Params, Placement};
 use sys::program::{self, Program};
 use sys::spawn::{self, Stack, Way};
@@ -113,11 +111,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
 ];
 
 const PARAMS: &[Param] = &[
-    Param {
-        name: ids::param::PROGRAM,
-        about: "what is started: our own static program of 200 bytes, or the machine's /bin/true",
-        range: Range::Choice(&["minimal", "true"]),
-    },
+    Param::choice(
+        ids::param::PROGRAM,
+        "what is started: our own static program of 200 bytes, or the machine's /bin/true",
+        &["minimal", "true"],
+    ),
     resident::PARAM,
 ];
 

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use super::memory_map::Plant;
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope};
+use crate::row::{note, value};
 use kernels::rate::{COMPONENTS, Character, Component, STANDARD_BYTES};
+use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
-use model::vocabulary::{BenchId, MetricId};
 use model::{Beside, Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
 
 mod copies;
@@ -51,7 +52,6 @@ const fn row(component: &'static Component) -> Benchmark {
         source: component.source,
         metrics: METRICS,
         params: PARAMS,
-        view: &View::Table,
         from: Depth::Full,
         budget_s: Some(280.0),
         cases: |bench, scope| usual(bench, scope),
@@ -59,10 +59,6 @@ const fn row(component: &'static Component) -> Benchmark {
         run,
         ..Benchmark::PINNED
     }
-}
-
-const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
 }
 
 const METRICS: &[Metric] = &[
@@ -82,37 +78,15 @@ const METRICS: &[Metric] = &[
         Form::WorkPerTime { scale: 1e3 },
     )
     .aside(),
-    Metric::new(
-        ids::metric::COPY_SPREAD,
-        "slowest copy over the median copy",
-        "%",
-        Better::Lower,
-        Form::Value,
-    )
-    .aside(),
-    aside(ids::metric::SLOWEST_CPU, "CPU of the slowest copy", ""),
-    Metric::new(
-        ids::metric::PHYSICAL,
-        "physical address of its pages, the middle one",
-        "GiB",
-        Better::Neither,
-        Form::Value,
-    )
-    .aside(),
-    aside(ids::metric::HUGE_FREE, "free memory in blocks of 2 MiB or more, before", "%"),
+    value(ids::metric::COPY_SPREAD, "slowest copy over the median copy", "%", Better::Lower),
+    note(ids::metric::SLOWEST_CPU, "CPU of the slowest copy", ""),
+    note(ids::metric::PHYSICAL, "physical address of its pages, the middle one", "GiB"),
+    note(ids::metric::HUGE_FREE, "free memory in blocks of 2 MiB or more, before", "%"),
 ];
 
 const PARAMS: &[Param] = &[
-    Param {
-        name: ids::param::MIB,
-        about: "memory of a copy, MiB",
-        range: Range::Int { min: 16, max: 1 << 30 },
-    },
-    Param {
-        name: ids::param::NODE,
-        about: "NUMA node of the copies",
-        range: Range::Int { min: 0, max: 1 << 20 },
-    },
+    Param::int(ids::param::MIB, "memory of a copy, MiB", 16..=1 << 30),
+    Param::int(ids::param::NODE, "NUMA node of the copies", 0..=1 << 20),
 ];
 
 /// What a study wants of every component.

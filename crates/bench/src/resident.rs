@@ -4,15 +4,15 @@ use anyhow::{Context, bail};
 use model::vocabulary::kernel as ids;
 
 use super::memory::note_memory;
-use super::{Candidate, Depth, Param, Range, Sampler, Scope};
+use super::{Candidate, Depth, Param, Sampler, Scope};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
 use sys::mapping::Mapping;
 
-pub const PARAM: Param = Param {
-    name: ids::param::RESIDENT_MB,
-    about: "memory that the parent has written before, MiB, beside the few that the program itself needs",
-    range: Range::Int { min: 0, max: 1 << 20 },
-};
+pub const PARAM: Param = Param::int(
+    ids::param::RESIDENT_MB,
+    "memory that the parent has written before, MiB, beside the few that the program itself needs",
+    0..=1 << 20,
+);
 
 pub const PER_GB: Metric = Metric::new(
     ids::metric::PER_GB,

@@ -24,7 +24,7 @@ pub mod whole;
 pub use calibration::explained as calibration_explained;
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
-pub use latencies::{backed, histogram};
+pub use latencies::backed;
 pub use look::{core_clock_ghz, fetch_cycles};
 pub use planted::NOT_SLOWED;
 use planted::{Planted, done};

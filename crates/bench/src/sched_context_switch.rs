@@ -1,24 +1,21 @@
 //! Context switches: a ring of processes, each with a working set of its own.
 
-use std::borrow::Cow;
-
 use anyhow::bail;
 
 use super::memory::cache_ladder;
 use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::pair;
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
 use crate::placement::{Distance, awake};
+use crate::row::{curve, latency_us, note, value};
 use model::vocabulary::sched as ids;
-use model::{Better, Case, Form, Metric, Params, Placement};
+use model::{Better, Case, Params, Placement};
 use sys::clock::{self, Clock};
 use sys::token::{receive, send};
 
 mod ring;
 
 use ring::Ring;
-
-const US: Form = Form::TimePerWork { scale: 1e-3 };
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CONTEXT_SWITCH,
@@ -45,42 +42,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               that flush predictors on a switch, cgroup depth and the number of runnable tasks move it.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::LATENCY, "time of a hop, pipe and data included", "us", Better::Lower, US),
-        Metric::new(
-            ids::metric::PIPE,
-            "the pipe alone: one process sends itself the token",
-            "us",
-            Better::Lower,
-            US,
-        )
-        .aside(),
-        Metric::new(ids::metric::DATA, "the block alone, in a warm cache", "us", Better::Lower, US).aside(),
-        Metric::new(
-            ids::metric::OVERHEAD,
-            "share of pipe and data in a hop",
-            "",
-            Better::Neither,
-            Form::Value,
-        )
-        .aside(),
-        Metric::new(ids::metric::SWITCH, "a hop less pipe and data", "us", Better::Lower, Form::Value)
-            .aside(),
-        Metric::new(
-            ids::metric::REFILL,
-            "more time of a hop for each KiB that it touches",
-            "ns",
-            Better::Lower,
-            Form::Value,
-        )
-        .aside(),
-        Metric::new(
-            ids::metric::SWITCHES,
-            "times that the first process was switched out, a lap",
-            "",
-            Better::Neither,
-            Form::Value,
-        )
-        .aside(),
+        latency_us(ids::metric::LATENCY, "time of a hop, pipe and data included"),
+        latency_us(ids::metric::PIPE, "the pipe alone: one process sends itself the token").aside(),
+        latency_us(ids::metric::DATA, "the block alone, in a warm cache").aside(),
+        note(ids::metric::OVERHEAD, "share of pipe and data in a hop", ""),
+        value(ids::metric::SWITCH, "a hop less pipe and data", "us", Better::Lower),
+        value(ids::metric::REFILL, "more time of a hop for each KiB that it touches", "ns", Better::Lower),
+        note(ids::metric::SWITCHES, "times that the first process was switched out, a lap", ""),
         OCCUPANCY,
         pair::WAKEUP_P50,
         pair::WAKEUP_P99,
@@ -94,19 +62,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         pair::AFFINE,
     ],
     params: &[
-        Param {
-            name: ids::param::PROCESSES,
-            about: "processes in the ring",
-            range: Range::Int { min: 2, max: 1024 },
-        },
-        Param {
-            name: ids::param::KB,
-            about: "block of each process, KiB",
-            range: Range::Int { min: 0, max: 1 << 24 },
-        },
+        Param::int(ids::param::PROCESSES, "processes in the ring", 2..=1024),
+        Param::int(ids::param::KB, "block of each process, KiB", 0..=1 << 24),
         CLASS,
     ],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::KB.as_str()), log: false },
+    view: &curve(ids::param::KB),
     cases,
     points,
     run,

@@ -8,22 +8,13 @@ use anyhow::{Context, ensure};
 use rustix::thread::futex;
 
 use super::sampler::core_clock_ghz;
-use super::{
-    Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, histogram, single_point,
-};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer, histogram, single_point};
+use crate::row::{note, quantile_us, value};
+use model::vocabulary::ParamId;
 use model::vocabulary::sched as ids;
-use model::vocabulary::{MetricId, ParamId};
-use model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
+use model::{Better, Case, Covariates, Packed, Params, Value};
 use sys::clock::{self, Clock};
 use sys::thread::{self, Thread};
-
-const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
-
-const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric::new(name, title, unit, better, Form::Value).aside()
-}
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::WAKE_UP,
@@ -39,30 +30,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               several tasks. Requests a second hardly move: where they do, switching itself costs.",
     source: file!(),
     metrics: &[
-        quantile(ids::metric::LATENCY_P99, "wake-up latency, 99th percentile", 0.99),
-        quantile(ids::metric::LATENCY_P50, "wake-up latency, median", 0.5).aside(),
-        quantile(ids::metric::LATENCY_P999, "wake-up latency, 99.9th percentile", 0.999).aside(),
-        quantile(ids::metric::LATENCY_MAX, "wake-up latency, worst", 1.0).aside(),
+        quantile_us(ids::metric::LATENCY_P99, "wake-up latency, 99th percentile", 0.99),
+        quantile_us(ids::metric::LATENCY_P50, "wake-up latency, median", 0.5).aside(),
+        quantile_us(ids::metric::LATENCY_P999, "wake-up latency, 99.9th percentile", 0.999).aside(),
+        quantile_us(ids::metric::LATENCY_MAX, "wake-up latency, worst", 1.0).aside(),
         value(ids::metric::REQUESTS, "requests", "1/s", Better::Higher),
-        value(ids::metric::VOLUNTARY, "voluntary switches", "", Better::Neither),
-        value(ids::metric::INVOLUNTARY, "involuntary switches", "", Better::Neither),
+        note(ids::metric::VOLUNTARY, "voluntary switches", ""),
+        note(ids::metric::INVOLUNTARY, "involuntary switches", ""),
     ],
     params: &[
-        Param {
-            name: ids::param::MESSENGERS,
-            about: "threads that wake others",
-            range: Range::Int { min: 1, max: 1024 },
-        },
-        Param {
-            name: ids::param::WORKERS,
-            about: "workers of each of these",
-            range: Range::Int { min: 1, max: 16_384 },
-        },
-        Param {
-            name: ids::param::WORK_US,
-            about: "work between two sleeps, us",
-            range: Range::Int { min: 1, max: 1_000_000 },
-        },
+        Param::int(ids::param::MESSENGERS, "threads that wake others", 1..=1024),
+        Param::int(ids::param::WORKERS, "workers of each of these", 1..=16_384),
+        Param::int(ids::param::WORK_US, "work between two sleeps, us", 1..=1_000_000),
     ],
     from: Depth::Standard,
     cases,
@@ -177,7 +156,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         ids::metric::LATENCY_P999,
         ids::metric::LATENCY_MAX,
     ];
-    sampler.histogram_beside(&metrics, histogram(all.into_iter())?, ns, beside)?;
+    sampler.histogram_beside(&metrics, histogram(all), ns, beside)?;
     sampler.value(Params::new(), ids::metric::REQUESTS, requests / ns * 1e9, ns)?;
     sampler.value(Params::new(), ids::metric::VOLUNTARY, voluntary, ns)?;
     sampler.value(Params::new(), ids::metric::INVOLUNTARY, involuntary, ns)

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use crate::row::note;
 use kernels::{self, CHAIN_UNROLL};
 use model::vocabulary::selftest as ids;
 use model::vocabulary::{BenchId, MetricId};
@@ -101,7 +102,7 @@ const COUNTED: &[Metric] = &[
 ];
 
 const fn of_a_round(name: MetricId, title: &'static str) -> Metric {
-    Metric::new(name, title, "", Better::Neither, Form::Value).aside()
+    note(name, title, "")
 }
 
 const fn row(

@@ -1,12 +1,13 @@
 //! Signals: installing a handler, sending, catching, and faults that arrive as signals.
 
+use crate::row::{latency_ns, value};
 use anyhow::Context;
 use model::vocabulary::kernel as ids;
 
 use super::syscall::answers;
 use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, pinned};
 use kernels::Faults;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Better, Case, Form, Params};
 use sys::mapping::Mapping;
 use sys::signals::{Counted, Ignored, send};
 
@@ -29,18 +30,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   subtracted.",
         source: file!(),
         metrics: &[
-            Metric::new(ids::metric::LATENCY, "signal sent and handled", "ns", Better::Lower, NS),
-            Metric::new(ids::metric::INSTALL, "handler installed", "ns", Better::Lower, NS),
-            Metric::new(ids::metric::SEND, "signal sent while ignored", "ns", Better::Lower, NS),
-            Metric::new(ids::metric::TOTAL, "installed, sent and handled", "ns", Better::Lower, NS).aside(),
-            Metric::new(
-                ids::metric::HANDLE,
-                "total less install less send",
-                "ns",
-                Better::Lower,
-                Form::Value,
-            )
-            .aside(),
+            latency_ns(ids::metric::LATENCY, "signal sent and handled"),
+            latency_ns(ids::metric::INSTALL, "handler installed"),
+            latency_ns(ids::metric::SEND, "signal sent while ignored"),
+            latency_ns(ids::metric::TOTAL, "installed, sent and handled").aside(),
+            value(ids::metric::HANDLE, "total less install less send", "ns", Better::Lower),
         ],
         view: &View::Wide,
         cases,
@@ -59,7 +53,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   send: not to be compared with it. (lmbench subtracts its handler overhead from its protection \
                   fault; this figure is whole.)",
         source: file!(),
-        metrics: &[Metric::new(ids::metric::LATENCY, "fault, handler and return", "ns", Better::Lower, NS)],
+        metrics: &[latency_ns(ids::metric::LATENCY, "fault, handler and return")],
         cases,
         run: protection_fault,
         ..Benchmark::PINNED

@@ -1,10 +1,9 @@
 //! Fixed work at rising load, by one thread of a core, by both, by separate cores: what CPU% says
 //! of it, and what is left.
 
-use std::borrow::Cow;
-
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, check_answer, point};
 use crate::placement::Distance;
+use crate::row::{curve, note, quantile_us, value};
 use model::vocabulary::MetricId;
 use model::vocabulary::smt as ids;
 use model::{Better, Case, Form, Metric, Params, Placement, Value};
@@ -29,12 +28,8 @@ pub const FINE_LEVELS: u64 = 20;
 const WINDOW_MS: &str = "window_ms";
 const FULL_ONLY: &str = "full_load_only";
 
-const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric::new(name, title, unit, better, Form::Value).aside()
-}
-
 const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
+    quantile_us(name, title, q).aside()
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -65,31 +60,27 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             // Work is in operations: operations / ns are thousands of millions a second.
             Form::WorkPerTime { scale: 1e3 },
         ),
-        value(ids::metric::CPU, "CPU%, by the kernel's idle time, CPUs together", "%", Better::Neither),
-        value(ids::metric::CPU_TICKS, "CPU%, as top adds it up, CPUs together", "%", Better::Neither),
+        note(ids::metric::CPU, "CPU%, by the kernel's idle time, CPUs together", "%"),
+        note(ids::metric::CPU_TICKS, "CPU%, as top adds it up, CPUs together", "%"),
         value(ids::metric::ATTAINMENT, "work for each % of CPU", "M/s", Better::Higher),
         value(ids::metric::WALL, "time for the fixed work", "s", Better::Lower),
         quantile(ids::metric::P50, "time of a request, median", 0.5),
         quantile(ids::metric::P99, "time of a request, 99 % are faster", 0.99),
         value(ids::metric::PER_BUSY, "work per second of CPU time", "M/s", Better::Higher),
-        value(ids::metric::TASK_CPU, "CPU time that the tasks account for", "%", Better::Neither),
-        value(ids::metric::BUSY_ONE, "time with one of two CPUs at work", "%", Better::Neither),
-        value(ids::metric::BUSY_BOTH, "time with both CPUs at work", "%", Better::Neither),
-        value(ids::metric::CPU_FIRST, "CPU% of the first CPU", "%", Better::Neither),
-        value(ids::metric::CPU_SECOND, "CPU% of the second CPU", "%", Better::Neither),
+        note(ids::metric::TASK_CPU, "CPU time that the tasks account for", "%"),
+        note(ids::metric::BUSY_ONE, "time with one of two CPUs at work", "%"),
+        note(ids::metric::BUSY_BOTH, "time with both CPUs at work", "%"),
+        note(ids::metric::CPU_FIRST, "CPU% of the first CPU", "%"),
+        note(ids::metric::CPU_SECOND, "CPU% of the second CPU", "%"),
         value(ids::metric::IPC, "instructions per cycle", "", Better::Higher),
         value(ids::metric::CLOCK, "core clock under this load", "GHz", Better::Higher),
     ],
     params: &[
-        Param { name: ids::param::KIND, about: "kind of work", range: Range::Choice(Kind::NAMES) },
-        Param { name: ids::param::LEVELS, about: "steps of load", range: Range::Int { min: 2, max: 100 } },
-        Param {
-            name: ids::param::LEVEL,
-            about: "step of load; the last is full load",
-            range: Range::Int { min: 1, max: 100 },
-        },
+        Param::choice(ids::param::KIND, "kind of work", Kind::NAMES),
+        Param::int(ids::param::LEVELS, "steps of load", 2..=100),
+        Param::int(ids::param::LEVEL, "step of load; the last is full load", 1..=100),
     ],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::LEVEL.as_str()), log: false },
+    view: &curve(ids::param::LEVEL),
     from: Depth::Full,
     cases: |bench, scope| cases(bench, scope, USUAL_LEVELS),
     points,
@@ -283,7 +274,7 @@ fn emit(
     let operations = seen.rounds_per_ns * kind.operations() as f64;
     let performance = operations * 1e3;
     sampler.windows_timed(at.clone(), ids::metric::PERFORMANCE, (vec![operations * ns], vec![ns]), 0)?;
-    sampler.histogram_at(at.clone(), &[ids::metric::P50, ids::metric::P99], seen.latencies()?, ns)?;
+    sampler.histogram_at(at.clone(), &[ids::metric::P50, ids::metric::P99], seen.latencies(), ns)?;
     let sum = |of: fn(&Busy) -> f64| busy.map(|busy| busy.iter().map(of).sum::<f64>());
     let cpu = sum(|busy| busy.left);
     let pair = busy.filter(|busy| busy.len() == 2);

@@ -8,8 +8,8 @@ use super::memory::{huge_share, remote_share, resident};
 use super::{Sampler, check_answer};
 use kernels::{LAST_WORDS, Op, Stream, array_bytes, streams};
 use model::{Case, CpuSet, Pages};
+use sys::crew::{Body, Lap, Team, wall_ns};
 use sys::mapping::Mapping;
-use sys::team::{Body, Lap, Team};
 
 /// One task's block and what it does with it.
 pub struct Worker {
@@ -202,10 +202,7 @@ impl Crew {
 
     /// Everybody works `passes` times over a block; from the first start to the last end, ns.
     pub fn work(&mut self, bytes: u64, passes: u64) -> anyhow::Result<f64> {
-        let laps = self.laps(bytes, passes)?;
-        let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
-        let end = laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max);
-        Ok(end - start)
+        Ok(wall_ns(&self.laps(bytes, passes)?))
     }
 
     /// The same; from each one's own start to its own end, ns.

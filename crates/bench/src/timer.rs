@@ -10,10 +10,10 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, histogram};
-use model::vocabulary::MetricId;
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, View, check_answer, histogram};
+use crate::row::{quantile_us, value};
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, Form, Metric, Params, Value};
+use model::{Better, Case, Params, Value};
 use sys::sched::{self, Policy};
 
 pub const BENCHMARKS: &[Benchmark] = &[
@@ -51,34 +51,25 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const ROW: Benchmark = Benchmark {
     metrics: &[
-        lateness(ids::metric::LATENESS_P50, "late, median", 0.5),
-        lateness(ids::metric::LATENESS_MIN, "late, least", 0.0).aside(),
-        lateness(ids::metric::LATENESS_P99, "late, 99th percentile", 0.99).aside(),
-        lateness(ids::metric::LATENESS_MAX, "late, worst of a window", 1.0).aside(),
-        Metric::new(ids::metric::LATENESS_WORST, "late, worst of a visit", "us", Better::Lower, Form::Value)
-            .aside(),
+        quantile_us(ids::metric::LATENESS_P50, "late, median", 0.5),
+        quantile_us(ids::metric::LATENESS_MIN, "late, least", 0.0).aside(),
+        quantile_us(ids::metric::LATENESS_P99, "late, 99th percentile", 0.99).aside(),
+        quantile_us(ids::metric::LATENESS_MAX, "late, worst of a window", 1.0).aside(),
+        value(ids::metric::LATENESS_WORST, "late, worst of a visit", "us", Better::Lower),
     ],
     params: &[
-        Param {
-            name: ids::param::POLICY,
-            about: "scheduling policy of the sleeper",
-            range: Range::Choice(Policy::NAMES),
-        },
-        Param {
-            name: ids::param::SLACK_NS,
-            about: "timer slack, ns; where it is not given, the kernel's default of 50 µs",
-            range: Range::Int { min: 1, max: 1_000_000_000 },
-        },
+        Param::choice(ids::param::POLICY, "scheduling policy of the sleeper", Policy::NAMES),
+        Param::int(
+            ids::param::SLACK_NS,
+            "timer slack, ns; where it is not given, the kernel's default of 50 µs",
+            1..=1_000_000_000,
+        ),
     ],
     view: &View::Wide,
     cases,
     source: file!(),
     ..Benchmark::PINNED
 };
-
-const fn lateness(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
 
 const PERIOD_NS: u64 = 250_000;
 /// What the kernel gives every task that does not ask for another one.
@@ -241,7 +232,7 @@ fn measure(
             0 => worst_ns = latenesses.iter().copied().fold(worst_ns, u64::max),
             _ => to_warm_up -= 1,
         }
-        Ok((histogram(latenesses.into_iter())?, clock.now() - begin, Vec::new()))
+        Ok((histogram(latenesses), clock.now() - begin, Vec::new()))
     })?;
     sampler.value(Params::new(), ids::metric::LATENESS_WORST, worst_ns as f64 / 1e3, 0.0)
 }
@@ -250,6 +241,7 @@ fn measure(
 mod tests {
     use super::super::{WrongAnswer, rehearsal};
     use super::*;
+    use model::Form;
 
     #[test]
     fn every_policy_that_is_allowed_is_measured() {

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::occupancy::{self, CLASS, OCCUPANCY};
 use super::pair::{self, Play, ROLES, channel};
-use super::{Benchmark, Candidate, Param, Range, Sampler, Scope, file};
+use super::{Benchmark, Candidate, Param, Sampler, Scope, file};
 use crate::placement::Distance;
 use model::vocabulary::BenchId;
 use model::vocabulary::unixbench as ids;
@@ -161,11 +161,11 @@ const PER_S: Form = Form::WorkPerTime { scale: 1e9 };
 const LPS: Metric = Metric::new(ids::metric::SCORE, "loops a second", "lps", Better::Higher, PER_S);
 
 /// How many processes do the test at once.
-const COPIES: Param = Param {
-    name: ids::param::COPIES,
-    about: "processes (of context1: pairs) that do the test at once, whose scores are added",
-    range: Range::Int { min: 1, max: copies::MOST },
-};
+const COPIES: Param = Param::int(
+    ids::param::COPIES,
+    "processes (of context1: pairs) that do the test at once, whose scores are added",
+    1..=copies::MOST,
+);
 
 const ROW: Benchmark =
     Benchmark { hidden: true, params: &[COPIES], cases: free_cases, source: file!(), ..Benchmark::PINNED };

@@ -265,6 +265,10 @@ const SYMBOLS: u64 = FUNCTIONS.len() as u64 + 1;
 const ZEROS: u64 = 8192;
 const SMALL_PAGE: u64 = 4096;
 
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
 /// What is put together piece by piece.
 struct Content {
     bytes: Vec<u8>,
@@ -280,8 +284,12 @@ impl Content {
     }
 
     fn put_words(&mut self, words: &[u64]) -> u64 {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.put(&bytes)
+        self.put(&bytes_of(words))
+    }
+
+    fn replace(&mut self, offset: u64, bytes: &[u8]) {
+        let into = (offset - self.begin) as usize;
+        self.bytes[into..into + bytes.len()].copy_from_slice(bytes);
     }
 
     fn end(&self) -> u64 {
@@ -289,73 +297,91 @@ impl Content {
     }
 }
 
+/// The address of an offset in the file. Each part has pages of its own in memory.
+fn at(part: u64, offset: u64) -> u64 {
+    elf::BASE + part * elf::PAGE + offset
+}
+
+/// Offsets of what the dynamic linker reads.
+struct LinkerPart {
+    linker: u64,
+    /// Among the names.
+    library: u64,
+    names: u64,
+    names_bytes: u64,
+    symbols: u64,
+    hash: u64,
+    relocations: u64,
+}
+
+impl LinkerPart {
+    /// Names, symbols, a hash table of one bucket, and room for relocations. Symbol 0 is none.
+    fn put(content: &mut Content, linked: &Linked) -> LinkerPart {
+        let linker = content.put(&[&linked.linker[..], b"\0"].concat());
+        let mut names = vec![0];
+        let mut name = |text: &[u8]| {
+            let index = names.len() as u64;
+            names.extend([text, b"\0"].concat());
+            index
+        };
+        let library = name(&linked.library);
+        let functions = FUNCTIONS.map(&mut name);
+        let names_bytes = names.len() as u64;
+        let names = content.put(&names);
+        let mut symbols = vec![0; 24];
+        for function in functions {
+            // Name; a global function, somewhere else; no value, no size.
+            elf::push(&mut symbols, &[(function, 4), (0x12, 1), (0, 1), (0, 2), (0, 8), (0, 8)]);
+        }
+        let symbols = content.put(&symbols);
+        let mut hash = Vec::new();
+        elf::push(&mut hash, &[(1, 4), (SYMBOLS, 4), (0, 4)]);
+        elf::push(&mut hash, &[(0, 4); SYMBOLS as usize]);
+        let hash = content.put(&hash);
+        let relocations = content.put_words(&[0; 3 * FUNCTIONS.len()]);
+        LinkerPart { linker, library, names, names_bytes, symbols, hash, relocations }
+    }
+
+    /// The table that leads the linker to all of it.
+    fn dynamic(&self) -> [[u64; 2]; 10] {
+        [
+            [elf::NEEDED, self.library],
+            [elf::HASH, at(0, self.hash)],
+            [elf::STRING_TABLE, at(0, self.names)],
+            [elf::SYMBOL_TABLE, at(0, self.symbols)],
+            [elf::STRING_BYTES, self.names_bytes],
+            [elf::SYMBOL_BYTES, 24],
+            [elf::RELOCATIONS, at(0, self.relocations)],
+            [elf::RELOCATIONS_BYTES, 24 * FUNCTIONS.len() as u64],
+            [elf::RELOCATION_BYTES, 24],
+            [0, 0],
+        ]
+    }
+}
+
 /// An executable that the dynamic linker loads, of the shape that compilers give to small programs:
 /// what the linker reads, the code, its constants, and a table that the linker fills in and
-/// protects, with zeros behind it. Each part has pages of its own in memory; in the file they share
-/// one.
+/// protects, with zeros behind it. In the file the parts share a page.
 fn image(linked: &Linked, input: u64) -> Vec<u8> {
     const SEGMENTS: u64 = 8;
-    let at = |part: u64, offset: u64| elf::BASE + part * elf::PAGE + offset;
     let mut content = Content { bytes: Vec::new(), begin: elf::code_at(SEGMENTS) };
-
-    // The first part: names, symbols, a hash table of one bucket. Symbol 0 is none.
-    let linker = content.put(&[&linked.linker[..], b"\0"].concat());
-    let mut names = vec![0];
-    let mut name = |text: &[u8]| {
-        let index = names.len() as u64;
-        names.extend([text, b"\0"].concat());
-        index
-    };
-    let library = name(&linked.library);
-    let functions = FUNCTIONS.map(&mut name);
-    let strings = content.put(&names);
-    let mut symbols = vec![0; 24];
-    for function in functions {
-        // Name; a global function, somewhere else; no value, no size.
-        elf::push(&mut symbols, &[(function, 4), (0x12, 1), (0, 1), (0, 2), (0, 8), (0, 8)]);
-    }
-    let symbols = content.put(&symbols);
-    let mut hash = Vec::new();
-    elf::push(&mut hash, &[(1, 4), (SYMBOLS, 4), (0, 4)]);
-    elf::push(&mut hash, &[(0, 4); SYMBOLS as usize]);
-    let hash = content.put(&hash);
-    let relocations = content.put_words(&[0; 3 * FUNCTIONS.len()]);
+    let part = LinkerPart::put(&mut content, linked);
     let first = content.end();
 
-    // Code and constant refer to what comes behind them: their sizes are known, their content
-    // follows.
+    // The code refers to what comes behind it: its size is known, its content follows.
     let start = content.put(&code([0; 4]));
     let format = content.put(b"%ld\0");
     let constants = content.end();
-    let dynamic = [
-        (elf::NEEDED, library),
-        (elf::HASH, at(0, hash)),
-        (elf::STRING_TABLE, at(0, strings)),
-        (elf::SYMBOL_TABLE, at(0, symbols)),
-        (elf::STRING_BYTES, names.len() as u64),
-        (elf::SYMBOL_BYTES, 24),
-        (elf::RELOCATIONS, at(0, relocations)),
-        (elf::RELOCATIONS_BYTES, 24 * FUNCTIONS.len() as u64),
-        (elf::RELOCATION_BYTES, 24),
-        (0, 0),
-    ];
-    let entries = content.put_words(dynamic.map(|(tag, value)| [tag, value]).as_flattened());
+    let dynamic = part.dynamic();
+    let entries = content.put_words(dynamic.as_flattened());
     let dynamic_bytes = size_of_val(&dynamic) as u64;
     let table = content.put_words(&[0; FUNCTIONS.len()]);
     let filled = content.end() - entries;
     let protected = SMALL_PAGE - entries % SMALL_PAGE;
     let zeros = at(3, entries) + protected;
-    let mut replace = |offset: u64, bytes: &[u8]| {
-        let into = (offset - content.begin) as usize;
-        content.bytes[into..into + bytes.len()].copy_from_slice(bytes);
-    };
-    replace(start, &code([input, at(3, table), at(2, format), zeros]));
+    content.replace(start, &code([input, at(3, table), at(2, format), zeros]));
     let relocation = |index: u64| [at(3, table + index * 8), (index + 1) << 32 | TABLE_ENTRY, 0];
-    let words = [0, 1, 2, 3].map(relocation);
-    replace(
-        relocations,
-        &words.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>(),
-    );
+    content.replace(part.relocations, &bytes_of([0, 1, 2, 3].map(relocation).as_flattened()));
 
     let segment = |kind, flags, part, offset, in_file, in_memory| Segment {
         kind,
@@ -369,7 +395,7 @@ fn image(linked: &Linked, input: u64) -> Vec<u8> {
     let (readable, writable) = (elf::READABLE, elf::READABLE | elf::WRITABLE);
     let path = linked.linker.len() as u64 + 1;
     let segments: [Segment; SEGMENTS as usize] = [
-        segment(elf::INTERPRETER, readable, 0, linker, path, path),
+        segment(elf::INTERPRETER, readable, 0, part.linker, path, path),
         segment(elf::LOAD, readable, 0, 0, first, first),
         segment(elf::LOAD, readable | elf::EXECUTABLE, 1, start, format - start, format - start),
         segment(elf::LOAD, readable, 2, format, constants - format, constants - format),

@@ -3,12 +3,15 @@
 
 use std::os::fd::OwnedFd;
 
+use anyhow::{Context, bail};
+
 use super::cases::Shape;
 use super::engine::{Engine, Kind, complaint};
 use super::pattern::{Next, Op, Pattern, Walk};
 use crate::buckets::Buckets;
 use sys::clock::{self, Clock};
 use sys::file_map::drop_cached;
+use sys::record;
 use sys::uring::Done;
 
 /// What a job is made of.
@@ -23,14 +26,16 @@ pub struct Work {
     pub seed: u64,
 }
 
-/// What a stretch of time came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Window {
-    pub reads: u64,
-    pub writes: u64,
-    pub ns: f64,
-    /// CPU time of this job's process meanwhile, ms.
-    pub cpu_ms: f64,
+record! {
+    /// What a stretch of time came to.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Window {
+        pub reads: u64,
+        pub writes: u64,
+        pub ns: f64,
+        /// CPU time of this job's process meanwhile, ms.
+        pub cpu_ms: f64,
+    }
 }
 
 pub struct Job {
@@ -117,22 +122,22 @@ impl Job {
 
     /// Works until the first completion after so many nanoseconds. Windows follow each other
     /// without a gap: what is in flight goes on. An error is the words of a failed I/O.
-    pub fn window(&mut self, ns: f64) -> Result<Window, String> {
-        let failed = |error: std::io::Error| format!("cannot wait for I/O: {error}");
-        let cpu = || clock::own_usage().map(|usage| usage.cpu_ms).map_err(failed);
+    pub fn window(&mut self, ns: f64) -> anyhow::Result<Window> {
+        const FAILED: &str = "cannot wait for I/O";
+        let cpu = || clock::own_usage().map(|usage| usage.cpu_ms).context(FAILED);
         let (mut window, cpu_before) = (Window::default(), cpu()?);
         let begin = self.clock.now();
         let start = *self.mark.get_or_insert(begin);
-        self.ask(begin).map_err(failed)?;
+        self.ask(begin).context(FAILED)?;
         loop {
-            self.engine.enter(1, None).map_err(failed)?;
+            self.engine.enter(1, None).context(FAILED)?;
             // One reading for all that came back together and for the first that follows them.
             let now = self.clock.now();
             self.engine.reap(&mut self.done);
             for (slot, result) in self.done.drain(..) {
                 let (asked, Next { write, offset, .. }) = self.slots[slot as usize];
                 if let Some(words) = complaint(write, offset, self.block, result) {
-                    return Err(words);
+                    bail!(words);
                 }
                 self.latencies.record(now - asked);
                 window.writes += u64::from(write);
@@ -144,13 +149,13 @@ impl Job {
                 window.ns = now - start;
                 break;
             }
-            self.ask(now).map_err(failed)?;
+            self.ask(now).context(FAILED)?;
         }
         // Those that block would only be begun in the next window.
         if let Engine::Uring(_) = self.engine {
             let now = self.mark.unwrap_or(begin);
-            self.ask(now).map_err(failed)?;
-            self.engine.enter(0, None).map_err(failed)?;
+            self.ask(now).context(FAILED)?;
+            self.engine.enter(0, None).context(FAILED)?;
         }
         window.cpu_ms = cpu()? - cpu_before;
         Ok(window)

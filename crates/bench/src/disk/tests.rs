@@ -9,7 +9,7 @@ use crate::{Candidate, Scope, all, rehearsal};
 use machine::disk::Block;
 use machine::{Directory, Disk, Machine};
 use model::vocabulary::{BenchId, disk as ids};
-use model::{Case, CpuSet, Samples};
+use model::{Case, CpuSet, Form, Samples};
 use sys::scratch;
 
 const MIB: u64 = 1 << 20;

@@ -60,7 +60,7 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
     let mut arms = [a, b];
     // After the forks: the children's signals are their own.
     let mut events = own_all()?;
-    let ran = conduct(&mut arms, order, &mut events);
+    let ran = run_both(&mut arms, order, &mut events);
     if ran.is_err() {
         stop(&mut arms);
     }
@@ -75,7 +75,7 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
 }
 
 /// Lets both begin, and waits for their ends.
-fn conduct(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyhow::Result<[[f64; 2]; 2]> {
+fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyhow::Result<[[f64; 2]; 2]> {
     let [a, b] = arms.each_ref().map(|arm| arm.line.try_clone().map(OwnedFd::from));
     let mut heard = Streams::of(Some(a?), Some(b?))?;
     let mut begun = false;

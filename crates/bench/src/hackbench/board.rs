@@ -2,25 +2,22 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use anyhow::Context;
-
-use super::latencies::{self, BUCKETS, Counts};
+use crate::buckets::Buckets;
 use model::Histogram;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::crew::{Lines, Slots};
 
-/// Three lines of counters, a line for each task, then buckets of latencies.
+/// Three lines of counters, a line for each task, and the latencies of all messages.
 pub struct Board {
-    words: SharedWords,
+    lines: Lines,
     pub tasks: usize,
-    /// The first word of the buckets.
-    buckets: usize,
+    latencies: Slots<Buckets>,
 }
 
-// Words of the first lines: tasks that are done, whether they may go, and those that failed.
+// The first lines: tasks that are done, whether they may go, and those that failed.
 pub const DONE: usize = 0;
-pub const GO: usize = WORDS_PER_LINE;
-pub const FAILED: usize = 2 * WORDS_PER_LINE;
-const FIRST_TASK: usize = 3 * WORDS_PER_LINE;
+pub const GO: usize = 1;
+pub const FAILED: usize = 2;
+const FIRST_TASK: usize = 3;
 
 // Words of a task's line: what it had used when it was ready, what it received, its number.
 pub const VOLUNTARY: usize = 0;
@@ -31,19 +28,20 @@ pub const MESSAGES: usize = 4;
 pub const SPOILT: usize = 5;
 const NUMBER: usize = 6;
 
+/// Bytes at a message's beginning that hold when it was sent.
+pub const STAMP: usize = 8;
+
 impl Board {
     pub fn new(tasks: usize) -> anyhow::Result<Board> {
-        let buckets = FIRST_TASK + tasks * WORDS_PER_LINE;
-        let words = SharedWords::new(buckets + BUCKETS).context("cannot share memory")?;
-        Ok(Board { words, tasks, buckets })
+        Ok(Board { lines: Lines::new(FIRST_TASK + tasks)?, tasks, latencies: Slots::new(1, 1)? })
     }
 
-    pub fn half(&self, word: usize) -> &AtomicU32 {
-        self.words.half_word(word)
+    pub fn half(&self, line: usize) -> &AtomicU32 {
+        self.lines.half(line)
     }
 
     pub fn of(&self, task: usize, word: usize) -> &AtomicU64 {
-        self.words.word(FIRST_TASK + task * WORDS_PER_LINE + word)
+        self.lines.word(FIRST_TASK + task, word)
     }
 
     /// A word of all tasks' lines, summed up.
@@ -62,13 +60,13 @@ impl Board {
         (0..self.tasks).map(|task| self.of(task, NUMBER).load(Ordering::Relaxed) as u32).collect()
     }
 
-    /// What a receiver has counted.
-    pub fn add(&self, counts: Counts) {
-        counts.add_to(&self.words, self.buckets);
+    /// Adds the latencies that a receiver has recorded.
+    pub fn add(&self, latencies: &Buckets) {
+        latencies.add_to(&self.latencies);
     }
 
-    /// What all receivers have.
+    /// Those of all receivers.
     pub fn latencies(&self) -> Histogram {
-        latencies::histogram(&self.words, self.buckets)
+        self.latencies.get(0, 0).histogram()
     }
 }

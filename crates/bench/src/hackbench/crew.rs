@@ -13,10 +13,12 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::futex;
 
-use super::board::{Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, USER_NS, VOLUNTARY};
-use super::latencies::{Counts, STAMP};
+use super::board::{
+    Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, STAMP, USER_NS, VOLUNTARY,
+};
 use super::room::Room;
 use super::transport::{Ends, ends};
+use crate::buckets::Buckets;
 use model::Histogram;
 use sys::clock::{self, Clock, Usage};
 use sys::counters::{self, TaskCost};
@@ -445,7 +447,7 @@ impl Stage {
     fn receive(&self, index: usize, mut from: &File, messages: usize) -> io::Result<()> {
         let mut room = Room::of(self.bytes);
         let data = room.bytes();
-        let mut counts = self.stamped.then(Counts::new);
+        let mut latencies = self.stamped.then(Buckets::new);
         self.wait_for_signal(index)?;
         for _ in 0..messages {
             let mut done = 0;
@@ -455,19 +457,17 @@ impl Stage {
                     more => done += more,
                 }
             }
-            if let Some(counts) = &mut counts {
+            if let Some(latencies) = &mut latencies {
                 let now = self.clock.now() as u64;
                 let sent = data.first_chunk::<STAMP>().map_or(now, |stamp| u64::from_ne_bytes(*stamp));
-                counts.count(now.saturating_sub(sent));
+                latencies.record_ns(now.saturating_sub(sent));
             }
         }
         self.board.of(index, MESSAGES).store(messages as u64, Ordering::Relaxed);
         let whole = if self.stamped { &data[STAMP..] } else { &data[..] };
         let spoilt = whole.iter().any(|byte| *byte != FILL);
         self.board.of(index, SPOILT).store(u64::from(spoilt), Ordering::Relaxed);
-        if let Some(counts) = counts {
-            self.board.add(counts);
-        }
+        latencies.iter().for_each(|own| self.board.add(own));
         Ok(())
     }
 

@@ -1,15 +1,14 @@
 //! A process that reads the clock and nothing else, and what it saw in memory that all share.
 
-use std::io;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 
-use crate::buckets::{Buckets, WORDS};
+use crate::buckets::Buckets;
 use crate::sampler::core_clock_ghz;
 use model::Histogram;
 use sys::clock::{self, Clock};
 use sys::counters::OwnCounters;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::crew::Slots;
+use sys::record;
 
 /// Two readings of the clock further apart than this were interrupted: a hundred times what a
 /// reading takes, or ten times that where it is slow (emulated CPUs).
@@ -26,96 +25,72 @@ const MOST_EACH: usize = 16 << 10;
 const MOST: usize = 2 << 20;
 const LEAST_EACH: usize = 1 << 10;
 
-/// A time in which the process did not run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pause {
-    pub begin_ns: f64,
-    pub length_ns: f64,
-    /// Of it, runnable and without a CPU.
-    pub waited_ns: f64,
+record! {
+    /// A time in which the process did not run.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Pause {
+        pub begin_ns: f64,
+        pub length_ns: f64,
+        /// Of it, runnable and without a CPU.
+        pub waited_ns: f64,
+    }
 }
 
-/// What one watcher saw.
+record! {
+    /// What one watcher counted.
+    #[derive(Clone, Copy, Default)]
+    pub struct Counts {
+        /// All gaps and their time together.
+        pub gaps: u64,
+        pub paused_ns: f64,
+        /// Pauses that it kept, and those for which no room was left.
+        pub kept: u64,
+        pub lost: u64,
+        /// The core's clock at the end, GHz.
+        pub clock_ghz: f64,
+    }
+}
+
+/// What one watcher saw: the lengths of all gaps, and the pauses that it kept.
 pub struct Seen {
-    /// All gaps, their time together and their lengths.
-    pub gaps: u64,
-    pub paused_ns: f64,
+    pub counts: Counts,
     pub histogram: Histogram,
     pub pauses: Vec<Pause>,
-    /// Pauses for which no room was left.
-    pub lost: u64,
-    /// The core's clock at the end, GHz.
-    pub clock_ghz: f64,
 }
 
-/// A part of the shared memory for each watcher: counters, buckets, pauses.
+/// What watchers saw, each at its seat.
 pub struct Board {
-    words: SharedWords,
-    each: usize,
+    counts: Slots<Counts>,
+    lengths: Slots<Buckets>,
+    pauses: Slots<Pause>,
 }
-
-const GAPS: usize = 0;
-const PAUSED: usize = 1;
-const KEPT: usize = 2;
-const LOST: usize = 3;
-const CLOCK: usize = 4;
-const BUCKETS: usize = WORDS_PER_LINE;
-const PAUSES: usize = BUCKETS + WORDS.next_multiple_of(WORDS_PER_LINE);
-const WORDS_PER_PAUSE: usize = 3;
 
 fn kept_each(cpus: usize) -> usize {
     (MOST / cpus.max(1)).clamp(LEAST_EACH, MOST_EACH)
 }
 
-fn words_each(cpus: usize) -> usize {
-    // Whole pages: watchers touch their own before they begin, on their own node.
-    (PAUSES + WORDS_PER_PAUSE * kept_each(cpus)).next_multiple_of(512)
-}
-
 impl Board {
-    pub fn new(cpus: usize) -> io::Result<Board> {
-        Ok(Board { words: SharedWords::new(cpus * words_each(cpus))?, each: words_each(cpus) })
+    pub fn new(cpus: usize) -> anyhow::Result<Board> {
+        Ok(Board {
+            counts: Slots::new(cpus, 1)?,
+            lengths: Slots::new(cpus, 1)?,
+            pauses: Slots::new(cpus, kept_each(cpus))?,
+        })
     }
 
     /// Memory that it takes, bytes.
     pub fn bytes(cpus: usize) -> u64 {
-        (cpus * words_each(cpus) * 8) as u64
-    }
-
-    fn put(&self, seat: usize, word: usize, value: u64) {
-        self.words.word(seat * self.each + word).store(value, Ordering::Relaxed);
-    }
-
-    fn get(&self, seat: usize, word: usize) -> u64 {
-        self.words.word(seat * self.each + word).load(Ordering::Relaxed)
-    }
-
-    /// How many pauses a watcher may keep.
-    fn room(&self) -> usize {
-        (self.each - PAUSES) / WORDS_PER_PAUSE
-    }
-
-    fn keep(&self, seat: usize, index: usize, pause: Pause) {
-        let first = PAUSES + index * WORDS_PER_PAUSE;
-        for (word, value) in [pause.begin_ns, pause.length_ns, pause.waited_ns].into_iter().enumerate() {
-            self.put(seat, first + word, value.to_bits());
-        }
+        Slots::<Counts>::bytes(cpus, 1)
+            + Slots::<Buckets>::bytes(cpus, 1)
+            + Slots::<Pause>::bytes(cpus, kept_each(cpus))
     }
 
     pub fn seen(&self, seat: usize) -> Seen {
-        let mut buckets = Buckets::new();
-        buckets.add((0..WORDS).map(|word| self.get(seat, BUCKETS + word)));
-        let pause = |index: usize| {
-            let ns = |word: usize| f64::from_bits(self.get(seat, PAUSES + index * WORDS_PER_PAUSE + word));
-            Pause { begin_ns: ns(0), length_ns: ns(1), waited_ns: ns(2) }
-        };
+        let counts = self.counts.get(seat, 0);
         Seen {
-            gaps: self.get(seat, GAPS),
-            paused_ns: f64::from_bits(self.get(seat, PAUSED)),
-            histogram: buckets.histogram(),
-            pauses: (0..self.get(seat, KEPT) as usize).map(pause).collect(),
-            lost: self.get(seat, LOST),
-            clock_ghz: f64::from_bits(self.get(seat, CLOCK)),
+            counts,
+            histogram: self.lengths.get(seat, 0).histogram(),
+            pauses: (0..counts.kept as usize).map(|index| self.pauses.get(seat, index)).collect(),
         }
     }
 }
@@ -168,18 +143,15 @@ pub struct Watcher {
     buckets: Buckets,
     gap_from: f64,
     kept_from: f64,
-    gaps: u64,
-    paused_ns: f64,
-    kept: usize,
-    lost: u64,
+    counts: Counts,
 }
 
 impl Watcher {
     pub fn new(board: Rc<Board>, seat: usize, clock: Clock) -> Watcher {
         // Its pages are there before it looks: a page fault is a gap.
-        for word in 0..board.each {
-            board.put(seat, word, 0);
-        }
+        board.counts.touch(seat);
+        board.lengths.touch(seat);
+        board.pauses.touch(seat);
         let mut waits = Waits::new();
         let readings = (0..101).map(|_| clock.now() - clock.now()).map(f64::abs).collect();
         let gap_from = GAP_NS.max(READING * crate::median(readings));
@@ -191,10 +163,7 @@ impl Watcher {
             kept_from: KEPT_NS.max(gap_from).max(ASKING * waits.price(clock)),
             waits,
             buckets: Buckets::new(),
-            gaps: 0,
-            paused_ns: 0.0,
-            kept: 0,
-            lost: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -213,34 +182,29 @@ impl Watcher {
             }
         }
         let readings = (0..CLOCK_READINGS).map(|_| core_clock_ghz(self.clock)).collect();
-        let board = &self.board;
-        board.put(self.seat, CLOCK, crate::median(readings).to_bits());
-        board.put(self.seat, GAPS, self.gaps);
-        board.put(self.seat, PAUSED, self.paused_ns.to_bits());
-        board.put(self.seat, KEPT, self.kept as u64);
-        board.put(self.seat, LOST, self.lost);
-        for (word, value) in self.buckets.words().enumerate() {
-            board.put(self.seat, BUCKETS + word, value);
-        }
-        self.gaps
+        self.counts.clock_ghz = crate::median(readings);
+        self.board.counts.put(self.seat, 0, &self.counts);
+        self.board.lengths.put(self.seat, 0, &self.buckets);
+        self.counts.gaps
     }
 
     /// Notes a gap; from which moment on it looks again. A gap while it noted one is the next.
     fn note(&mut self, mut begin_ns: f64, mut length_ns: f64) -> f64 {
         loop {
-            self.gaps += 1;
-            self.paused_ns += length_ns;
+            self.counts.gaps += 1;
+            self.counts.paused_ns += length_ns;
             self.buckets.record(length_ns);
             let end = begin_ns + length_ns;
             if length_ns < self.kept_from {
                 return end;
             }
             let pause = Pause { begin_ns, length_ns, waited_ns: self.waits.since(length_ns) };
-            if self.kept < self.board.room() {
-                self.board.keep(self.seat, self.kept, pause);
-                self.kept += 1;
+            let kept = self.counts.kept as usize;
+            if kept < self.board.pauses.each() {
+                self.board.pauses.put(self.seat, kept, &pause);
+                self.counts.kept += 1;
             } else {
-                self.lost += 1;
+                self.counts.lost += 1;
             }
             let now = self.clock.now();
             if now - end < self.kept_from {

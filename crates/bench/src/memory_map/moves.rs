@@ -7,30 +7,15 @@
 use std::path::Path;
 
 use super::readers::Readers;
-use super::{Better, Form, MIB, Metric, Params, Sampler, ids, point, regions};
+use super::{MIB, Metric, Params, Sampler, ids, point, regions};
+use crate::row::{latency_ns, note};
 use model::Moves;
 use sys::counters::{MovedMemory, MovedSoFar};
 
-const NS_A_PAGE: Form = Form::TimePerWork { scale: 1.0 };
-
-pub(super) const MOVED: Metric = Metric::new(
-    ids::metric::MOVED,
-    "pages of a chunk that moved meanwhile",
-    "",
-    Better::Neither,
-    Form::Value,
-)
-.aside();
-pub(super) const FIRST_TOUCH: Metric =
-    Metric::new(ids::metric::FIRST_TOUCH, "first write of a page", "ns", Better::Lower, NS_A_PAGE).aside();
-pub(super) const SECOND_TOUCH: Metric = Metric::new(
-    ids::metric::SECOND_TOUCH,
-    "the same of memory that was given back just before",
-    "ns",
-    Better::Lower,
-    NS_A_PAGE,
-)
-.aside();
+pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that moved meanwhile", "");
+pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write of a page").aside();
+pub(super) const SECOND_TOUCH: Metric =
+    latency_ns(ids::metric::SECOND_TOUCH, "the same of memory that was given back just before").aside();
 
 /// Most chunks that are touched again, and most bytes of them; two are in any case.
 const AGAIN: u64 = 16;

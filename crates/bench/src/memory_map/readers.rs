@@ -19,8 +19,8 @@ use kernels::{Op, Stream, streams};
 use model::{Case, CpuSet, PagePlaces, Pages};
 use snapshot::group_folders;
 use sys::counters::{Room, frames};
+use sys::crew::{Body, Team, wall_ns};
 use sys::mapping::Mapping;
-use sys::team::{Body, Lap, Team};
 
 /// One task and its parts of all chunks.
 struct Reader {
@@ -222,13 +222,6 @@ pub struct Readers {
     touched_ns: Vec<f64>,
 }
 
-/// From the first start to the last end, ns.
-fn span_ns(laps: &[Lap]) -> f64 {
-    let edge = |of: fn(&Lap) -> f64, pick: fn(f64, f64) -> f64| laps.iter().map(of).reduce(pick);
-    let (start, end) = (edge(|lap| lap.start_ns, f64::min), edge(|lap| lap.end_ns, f64::max));
-    end.unwrap_or(0.0) - start.unwrap_or(0.0)
-}
-
 impl Readers {
     /// Seats everybody.
     pub fn start(
@@ -298,7 +291,7 @@ impl Readers {
             if laps.iter().any(|lap| lap.answer != 1) {
                 bail!("chunk {} could not be taken, or did not stay in memory", self.taken);
             }
-            self.touched_ns.push(span_ns(&laps));
+            self.touched_ns.push(wall_ns(&laps));
             self.taken += 1;
         }
         Ok(self.taken)
@@ -316,7 +309,7 @@ impl Readers {
         for (lap, cpus) in laps.iter().zip(&self.seats) {
             check_answer(lap.answer == 1, || format!("CPU {cpus}: chunk {chunk} was read with a wrong sum"))?;
         }
-        Ok(span_ns(&laps))
+        Ok(wall_ns(&laps))
     }
 
     pub fn touched_ns(&self) -> &[f64] {
@@ -344,7 +337,7 @@ impl Readers {
         let given = self.team.round(order(GIVE_BACK, 0, chunk))?;
         let laps = self.team.round(order(WRITE, 0, chunk))?;
         let is_done = given.iter().chain(&laps).all(|lap| lap.answer == 1);
-        Ok(is_done.then(|| span_ns(&laps)))
+        Ok(is_done.then(|| wall_ns(&laps)))
     }
 
     /// What the first seat sees of a chunk alone; `None` where parts of chunks are too small.

@@ -1,77 +1,34 @@
 //! Regions of memory as one CPU sees them, in a standard run: a small map that is looked at.
 
 use super::probes::{Probe, filler_bytes};
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
+use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, point};
 use super::{CHUNK_BYTES, CHUNKS, FILLER, LOOKS, RESERVE, ROUNDS, may_take, points, run, whole_parts};
+use crate::row::{gb_per_s, latency_ns, note};
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
-use model::{Better, Form, Metric, Pages, Params};
+use model::{Metric, Pages, Params};
 
-const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
-const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
-
-pub(super) const HOPPING: Metric =
-    Metric::new(ids::metric::HOPPING, "load on another page each time", "ns", Better::Lower, LATENCY).aside();
-pub(super) const SCATTERED: Metric = Metric::new(
-    ids::metric::SCATTERED,
-    "load on pages that lie apart and come back",
-    "ns",
-    Better::Lower,
-    LATENCY,
-)
-.aside();
-pub(super) const NEAR: Metric =
-    Metric::new(ids::metric::NEAR, "load on few pages", "ns", Better::Lower, LATENCY).aside();
-pub(super) const STREAM: Metric =
-    Metric::new(ids::metric::STREAM, "bandwidth of one CPU", "GB/s", Better::Higher, GB_PER_S).aside();
+pub(super) const HOPPING: Metric = latency_ns(ids::metric::HOPPING, "load on another page each time").aside();
+pub(super) const SCATTERED: Metric =
+    latency_ns(ids::metric::SCATTERED, "load on pages that lie apart and come back").aside();
+pub(super) const NEAR: Metric = latency_ns(ids::metric::NEAR, "load on few pages").aside();
+pub(super) const STREAM: Metric = gb_per_s(ids::metric::STREAM, "bandwidth of one CPU").aside();
 pub(super) const STREAM_NEAR: Metric =
-    Metric::new(ids::metric::STREAM_NEAR, "bandwidth by pages in groups", "GB/s", Better::Higher, GB_PER_S)
-        .aside();
-pub(super) const STREAM_HOPPING: Metric = Metric::new(
-    ids::metric::STREAM_HOPPING,
-    "bandwidth by pages in any order",
-    "GB/s",
-    Better::Higher,
-    GB_PER_S,
-)
-.aside();
-pub(super) const HUGE_PAGE: Metric =
-    Metric::new(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns", Better::Neither, Form::Value)
-        .aside();
-pub(super) const HUGE_PAGE_NEAR: Metric = Metric::new(
-    ids::metric::HUGE_PAGE_NEAR,
-    "near loads of a huge page, 0 where too few looks saw it",
-    "ns",
-    Better::Neither,
-    Form::Value,
-)
-.aside();
-pub(super) const KEPT: Metric = Metric::new(
-    ids::metric::KEPT,
-    "lines still in a cache after 0.25 ms, in the order of time",
-    "",
-    Better::Neither,
-    Form::Value,
-)
-.aside();
-pub(super) const CHUNK_IN_TIME: Metric = Metric::new(
-    ids::metric::CHUNK_IN_TIME,
-    "regions in the order in which they were looked at",
-    "",
-    Better::Neither,
-    Form::Value,
-)
-.aside();
-pub(super) const MOMENT: Metric =
-    Metric::new(ids::metric::MOMENT, "when each look began", "ms", Better::Neither, Form::Value).aside();
+    gb_per_s(ids::metric::STREAM_NEAR, "bandwidth by pages in groups").aside();
+pub(super) const STREAM_HOPPING: Metric =
+    gb_per_s(ids::metric::STREAM_HOPPING, "bandwidth by pages in any order").aside();
+pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns");
+pub(super) const HUGE_PAGE_NEAR: Metric =
+    note(ids::metric::HUGE_PAGE_NEAR, "near loads of a huge page, 0 where too few looks saw it", "ns");
+pub(super) const KEPT: Metric =
+    note(ids::metric::KEPT, "lines still in a cache after 0.25 ms, in the order of time", "");
+pub(super) const CHUNK_IN_TIME: Metric =
+    note(ids::metric::CHUNK_IN_TIME, "regions in the order in which they were looked at", "");
+pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "when each look began", "ms");
 
 pub(super) const PARAMS: &[Param] = &[
-    Param { name: ids::param::NODE, about: "node of the memory", range: Range::Int { min: 0, max: 1 << 16 } },
-    Param {
-        name: ids::param::CHUNK,
-        about: "chunk, in the order of allocation",
-        range: Range::Int { min: 0, max: 1 << 16 },
-    },
+    Param::int(ids::param::NODE, "node of the memory", 0..=1 << 16),
+    Param::int(ids::param::CHUNK, "chunk, in the order of allocation", 0..=1 << 16),
 ];
 
 pub(super) const REGIONS: Benchmark = Benchmark {
@@ -96,9 +53,8 @@ pub(super) const REGIONS: Benchmark = Benchmark {
         HOPPING,
         SCATTERED,
         NEAR,
-        Metric::new(ids::metric::BANDWIDTH, "bandwidth of a region", "GB/s", Better::Higher, GB_PER_S)
-            .aside(),
-        Metric::new(ids::metric::TYPICAL, "bandwidth of the median region", "GB/s", Better::Higher, GB_PER_S),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a region").aside(),
+        gb_per_s(ids::metric::TYPICAL, "bandwidth of the median region"),
         STREAM,
         STREAM_NEAR,
         STREAM_HOPPING,
@@ -114,13 +70,11 @@ pub(super) const REGIONS: Benchmark = Benchmark {
         super::moves::SECOND_TOUCH,
     ],
     params: PARAMS,
-    view: &View::Table,
     from: Depth::Standard,
-    hidden: false,
-    budget_s: None,
     cases,
     points,
     run,
+    ..Benchmark::PINNED
 };
 
 const REGION_COUNT: u64 = 8;

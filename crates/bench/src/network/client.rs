@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
 use super::TO;
-use super::conduct::{Place, conduct, tune, tune_connected};
+use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::link::Link;
 use super::session::{self, Host};
 use super::way::Way;
@@ -302,7 +302,7 @@ impl Prepared<'_> {
         peer.link.send(&Request::Go)?;
         let place = peer.place.clone();
         let local =
-            conduct(&spec, Side::Client, &sockets, &place, &mut |duration| meanwhile(peer, duration))?;
+            run_transfer(&spec, Side::Client, &sockets, &place, &mut |duration| meanwhile(peer, duration))?;
         // Of what was given up, the other end learns by the end of the connections.
         drop((sockets, echo));
         let remote = peer.report()?;

@@ -132,90 +132,26 @@ pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> 
 }
 
 /// One end's part of a transfer over these connected sockets, one a stream.
-pub fn conduct(
+pub fn run_transfer(
     spec: &Transfer,
     side: Side,
     sockets: &[OwnedFd],
     place: &Place,
     pause: Pause,
 ) -> anyhow::Result<Report> {
-    let jobs = jobs(spec, side);
-    let board = Board::new(jobs.len()).context("cannot map memory to share")?;
-    let burn = spec.burn[usize::from(side == Side::Server)];
     ensure!(sockets.len() >= spec.streams as usize, "a stream without a socket");
-    let mut tasks = Vec::new();
-    for crew in crews(spec, place, &jobs) {
-        let child = process::fork(|| {
-            if place.seat(crew[0]).is_some_and(|cpus| affinity::pin(cpus).is_err()) {
-                return 1;
-            }
-            let socket = |number: &usize| &sockets[jobs[*number].stream as usize];
-            let job = &jobs[crew[0]];
-            match spec.protocol {
-                Protocol::Tcp => {
-                    let flows = crew.iter().map(|number| Flow::new(socket(number), *number)).collect();
-                    let streams = Streams { board: &board, flows, burn };
-                    if job.sends { streams.send(spec.bytes) } else { streams.receive(spec.bytes) }
-                }
-                Protocol::Udp => {
-                    let task = Task { board: &board, number: crew[0], burn };
-                    match job.sends {
-                        true => task.send(spec, socket(&crew[0]), job.stream),
-                        false => task.receive(spec, socket(&crew[0]), job.stream),
-                    }
-                }
-            }
-            0
-        });
-        tasks.push(child.context("cannot fork a task")?);
-    }
-    let begin = Instant::now();
-    let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &board, &jobs));
-    let senders: Vec<&OwnedFd> = match spec.protocol {
-        Protocol::Udp => Vec::new(),
-        Protocol::Tcp => {
-            jobs.iter().filter(|job| job.sends).map(|job| &sockets[job.stream as usize]).collect()
-        }
-    };
-    let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
-    let handling = packet_cpus(place.interface.as_deref());
-    let receivers: Vec<&OwnedFd> = match spec.protocol {
-        Protocol::Tcp => Vec::new(),
-        Protocol::Udp => {
-            jobs.iter().filter(|job| !job.sends).map(|job| &sockets[job.stream as usize]).collect()
-        }
-    };
-    let mut counters = NetworkCounters::open(&pids, &place.cpus(jobs.len()), place.interface.as_deref());
-    let window = Duration::from_millis(spec.beat.window_ms);
-    let windows = spec.beat.warm_up + spec.beat.count;
-    let mut marks = Vec::with_capacity(windows + 1);
-    look(&mut marks);
-    let mut read = || (counters.read(), counters.softirqs(&handling), dropped(&receivers));
-    let mut before: (_, Vec<TcpInfo>, Instant) = (read(), told(&senders), begin);
-    for edge in 1..=windows {
-        pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
-        look(&mut marks);
-        if edge == spec.beat.warm_up {
-            // The time spans what is counted: nobody runs, or waits, for longer than it lasts.
-            let now = Instant::now();
-            before = (read(), told(&senders), now);
-        }
-    }
-    let now = read();
-    let elapsed = before.2.elapsed().as_secs_f64();
-    let used = now.0.since(before.0.0);
-    let handled = busiest(&before.0.1, &now.1);
-    let thrown_away = thrown_away(&used, before.0.2.as_deref(), now.2.as_deref());
-    let tcp = sending(&before.1, &senders, elapsed);
+    let jobs = jobs(spec, side);
+    let board = Board::new(jobs.len())?;
+    let end = End { spec, side, sockets, place, jobs, board };
+    let tasks = end.fork_tasks()?;
+    let counted = end.count_windows(&tasks, pause)?;
     // The other end's last window is over a little later than ours.
-    if !senders.is_empty() || spec.protocol == Protocol::Udp {
-        pause(window / 2 + Duration::from_millis(3))?;
+    if spec.protocol == Protocol::Udp || end.jobs.iter().any(|job| job.sends) {
+        pause(Duration::from_millis(spec.beat.window_ms) / 2 + Duration::from_millis(3))?;
     }
-    board.stop_senders();
-    let drained = drain(spec, &board, &jobs, pause)?;
-    let receive_buffer = jobs.iter().find(|job| !job.sends).and_then(|job| {
-        sockopt::socket_recv_buffer_size(&sockets[job.stream as usize]).ok().map(|bytes| bytes as f64)
-    });
+    end.board.stop_senders();
+    let drained = drain(spec, &end.board, &end.jobs, pause)?;
+    let receive_buffer = end.receive_buffer();
     if !drained {
         // What waits in the kernel must not go on while something else is measured.
         for socket in sockets {
@@ -223,49 +159,192 @@ pub fn conduct(
         }
     }
     drop(tasks);
-    // Buffers are counted there, and messages are lost.
-    let all_receivers = (0..jobs.len()).filter(|task| !jobs[*task].sends);
-    let lost = thrown_away
-        .filter(|_| !receivers.is_empty())
-        .map(|buffers| buffers * board.messages_a_buffer(all_receivers));
-    let drops = match (used.drops, lost) {
-        (None, None) => None,
-        (packets, messages) => Some(packets.unwrap_or(0.0) + messages.unwrap_or(0.0)),
-    };
-    let count = |of: &dyn Fn(usize) -> u64, sends: bool| -> u64 {
-        (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(of).sum()
-    };
-    let wrong = (0..jobs.len()).find_map(|task| board.wrong(task)).map(|at| match spec.protocol {
-        Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
-        Protocol::Udp => format!("message {at} that came is none that was sent"),
-    });
-    let seats = place.cpus(jobs.len());
-    let cpus = seats.len().max(1) as f64;
-    let share = |value: Option<f64>, of: f64| value.map(|value| value / (elapsed * of));
-    Ok(Report {
-        marks,
-        sent: count(&|task| board.bytes(task), true),
-        received: count(&|task| board.bytes(task), false),
-        sent_messages: count(&|task| board.messages(task), true),
-        received_messages: count(&|task| board.messages(task), false),
-        reordered: count(&|task| board.reordered(task), false),
-        duplicated: count(&|task| board.duplicated(task), false),
-        drained,
-        wrong,
-        account: Account {
+    Ok(end.report(counted, drained, receive_buffer))
+}
+
+/// One end of a transfer.
+struct End<'a> {
+    spec: &'a Transfer,
+    side: Side,
+    sockets: &'a [OwnedFd],
+    place: &'a Place,
+    jobs: Vec<Job>,
+    board: Board,
+}
+
+/// What the kernel has counted so far.
+struct Reading {
+    at: Instant,
+    totals: NetworkTotals,
+    /// Of each CPU that handles packets, s.
+    handled_s: Vec<f64>,
+    thrown_away: Option<Vec<u32>>,
+    tcp: Vec<TcpInfo>,
+}
+
+/// What the windows that count came to.
+struct Counted {
+    marks: Vec<Mark>,
+    tasks: usize,
+    elapsed_s: f64,
+    used: NetworkTotals,
+    /// The most that a CPU spent on packets.
+    handled_s: Option<f64>,
+    /// Buffers that sockets threw away.
+    thrown_away: Option<f64>,
+    tcp: Option<Sending>,
+}
+
+impl End<'_> {
+    fn fork_tasks(&self) -> anyhow::Result<Vec<Child>> {
+        let crews = crews(self.spec, self.place, &self.jobs);
+        let tasks = crews.iter().map(|crew| {
+            let cpus = self.place.seat(crew[0]);
+            let task = process::fork(|| {
+                if cpus.is_some_and(|cpus| affinity::pin(cpus).is_err()) {
+                    return 1;
+                }
+                self.work(crew);
+                0
+            });
+            task.context("cannot fork a task")
+        });
+        tasks.collect()
+    }
+
+    /// The work of one task.
+    fn work(&self, crew: &[usize]) {
+        let (spec, board) = (self.spec, &self.board);
+        let burn = spec.burn[usize::from(self.side == Side::Server)];
+        let socket = |number: &usize| &self.sockets[self.jobs[*number].stream as usize];
+        let job = &self.jobs[crew[0]];
+        match spec.protocol {
+            Protocol::Tcp => {
+                let flows = crew.iter().map(|number| Flow::new(socket(number), *number)).collect();
+                let streams = Streams { board, flows, burn };
+                if job.sends { streams.send(spec.bytes) } else { streams.receive(spec.bytes) }
+            }
+            Protocol::Udp => {
+                let task = Task { board, number: crew[0], burn };
+                match job.sends {
+                    true => task.send(spec, socket(&crew[0]), job.stream),
+                    false => task.receive(spec, socket(&crew[0]), job.stream),
+                }
+            }
+        }
+    }
+
+    /// The sockets that this end sends on, or receives from, by this protocol.
+    fn sockets_of(&self, protocol: Protocol, sends: bool) -> Vec<&OwnedFd> {
+        let own = self.jobs.iter().filter(|job| self.spec.protocol == protocol && job.sends == sends);
+        own.map(|job| &self.sockets[job.stream as usize]).collect()
+    }
+
+    /// Counts all windows but those of warming up.
+    fn count_windows(&self, tasks: &[Child], pause: Pause) -> anyhow::Result<Counted> {
+        let begin = Instant::now();
+        let senders = self.sockets_of(Protocol::Tcp, true);
+        let receivers = self.sockets_of(Protocol::Udp, false);
+        let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
+        let (interface, beat) = (self.place.interface.as_deref(), &self.spec.beat);
+        let handling = packet_cpus(interface);
+        let mut counters = NetworkCounters::open(&pids, &self.place.cpus(self.jobs.len()), interface);
+        let mut read = |at| Reading {
+            at,
+            totals: counters.read(),
+            handled_s: counters.softirqs(&handling),
+            thrown_away: dropped(&receivers),
+            tcp: told(&senders),
+        };
+        let window = Duration::from_millis(beat.window_ms);
+        let windows = beat.warm_up + beat.count;
+        let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &self.board, &self.jobs));
+        let mut marks = Vec::with_capacity(windows + 1);
+        look(&mut marks);
+        let mut before = read(begin);
+        for edge in 1..=windows {
+            pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
+            look(&mut marks);
+            if edge == beat.warm_up {
+                // The time spans what is counted: no task runs, or waits, for longer than it lasts.
+                before = read(Instant::now());
+            }
+        }
+        let now = read(Instant::now());
+        let elapsed_s = before.at.elapsed().as_secs_f64();
+        let used = now.totals.since(before.totals);
+        Ok(Counted {
+            marks,
+            tasks: pids.len(),
+            elapsed_s,
+            handled_s: busiest(&before.handled_s, &now.handled_s),
+            thrown_away: thrown_away(&used, before.thrown_away.as_deref(), now.thrown_away.as_deref())
+                .filter(|_| !receivers.is_empty()),
+            used,
+            tcp: sending(&before.tcp, &now.tcp, &senders, elapsed_s),
+        })
+    }
+
+    fn receive_buffer(&self) -> Option<f64> {
+        let job = self.jobs.iter().find(|job| !job.sends)?;
+        let bytes = sockopt::socket_recv_buffer_size(&self.sockets[job.stream as usize]);
+        bytes.ok().map(|bytes| bytes as f64)
+    }
+
+    fn tasks(&self, sends: bool) -> impl Iterator<Item = usize> + Clone {
+        (0..self.jobs.len()).filter(move |task| self.jobs[*task].sends == sends)
+    }
+
+    fn report(&self, counted: Counted, drained: bool, receive_buffer: Option<f64>) -> Report {
+        let count =
+            |of: fn(&Board, usize) -> u64, sends| self.tasks(sends).map(|task| of(&self.board, task)).sum();
+        let wrong = (0..self.jobs.len()).find_map(|task| self.board.wrong(task));
+        let senders = self.sockets_of(Protocol::Tcp, true);
+        Report {
+            sent: count(Board::bytes, true),
+            received: count(Board::bytes, false),
+            sent_messages: count(Board::messages, true),
+            received_messages: count(Board::messages, false),
+            reordered: count(Board::reordered, false),
+            duplicated: count(Board::duplicated, false),
+            drained,
+            wrong: wrong.map(|at| match self.spec.protocol {
+                Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
+                Protocol::Udp => format!("message {at} that came is none that was sent"),
+            }),
+            account: self.account(&counted),
+            marks: counted.marks,
+            tcp: counted.tcp,
+            receive_buffer,
+            congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
+            cpus: self.place.cpus(self.jobs.len()).iter().collect(),
+        }
+    }
+
+    /// What the counted windows cost, as shares of their time.
+    fn account(&self, counted: &Counted) -> Account {
+        let used = &counted.used;
+        // The kernel counts buffers, and messages are lost.
+        let lost =
+            counted.thrown_away.map(|buffers| buffers * self.board.messages_a_buffer(self.tasks(false)));
+        let drops = match (used.drops, lost) {
+            (None, None) => None,
+            (packets, messages) => Some(packets.unwrap_or(0.0) + messages.unwrap_or(0.0)),
+        };
+        let cpus = self.place.cpus(self.jobs.len()).len().max(1) as f64;
+        let share = |value: Option<f64>, of: f64| value.map(|value| value / (counted.elapsed_s * of));
+        let (softirq, handled) = (share(used.softirq_s, cpus), share(counted.handled_s, 1.0));
+        let wait = share(used.wait_ns.map(|ns| ns / 1e9), counted.tasks as f64);
+        Account {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
-            softirq: share(used.softirq_s, cpus).into_iter().chain(share(handled, 1.0)).reduce(f64::max),
-            // The kernel tells of a wait when it ends: one that began before the counted time is
-            // told whole.
-            wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64).map(|share| share.min(1.0)),
+            softirq: softirq.into_iter().chain(handled).reduce(f64::max),
+            // The kernel counts a wait when it ends: one that began before the counted time is
+            // counted whole.
+            wait: wait.map(|share| share.min(1.0)),
             throttled: share(used.throttled_s, 1.0),
             drops: share(drops, 1.0),
-        },
-        tcp,
-        receive_buffer,
-        congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
-        cpus: seats.iter().collect(),
-    })
+        }
+    }
 }
 
 /// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not
@@ -326,14 +405,13 @@ fn told(senders: &[&OwnedFd]) -> Vec<TcpInfo> {
 }
 
 /// What TCP said of the senders since `before`.
-fn sending(before: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sending> {
-    let now = told(senders);
+fn sending(before: &[TcpInfo], now: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sending> {
     if now.is_empty() || now.len() != before.len() {
         return None;
     }
     let count = now.len() as f64;
     let mean = |of: &dyn Fn(&TcpInfo) -> f64| now.iter().map(of).sum::<f64>() / count;
-    let pairs = || before.iter().zip(&now);
+    let pairs = || before.iter().zip(now);
     let share = |of: &dyn Fn(&TcpInfo) -> Option<u64>| -> Option<f64> {
         let each: Option<Vec<f64>> =
             pairs().map(|(then, now)| Some((of(now)?.saturating_sub(of(then)?)) as f64 / 1e6)).collect();

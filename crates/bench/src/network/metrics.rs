@@ -1,6 +1,7 @@
 //! The metrics of the network rows. What both ends have is named after the end: `local` is the one
 //! that asks.
 
+use crate::row::{note, quantile_us};
 use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
 use model::{Better, Form, Metric};
@@ -17,57 +18,51 @@ pub const BANDWIDTH: Metric = Metric::new(
     Form::WorkPerTime { scale: GIGABITS },
 );
 
-const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
-}
-
 /// Figures for rules and for readers who ask for more.
-const fn detail(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
-    aside(name, title, unit).detail()
+const fn fact(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
+    note(name, title, unit).detail()
 }
 
-pub const LOCAL_BUSY: Metric = aside(ids::metric::LOCAL_BUSY, "CPU busy here", "");
-pub const REMOTE_BUSY: Metric = aside(ids::metric::REMOTE_BUSY, "CPU busy there", "");
+pub const LOCAL_BUSY: Metric = note(ids::metric::LOCAL_BUSY, "CPU busy here", "");
+pub const REMOTE_BUSY: Metric = note(ids::metric::REMOTE_BUSY, "CPU busy there", "");
 /// Of the CPUs that tasks use, or of the one CPU of those that handle the interface's packets that
 /// is busiest, whichever is more.
-pub const LOCAL_SOFTIRQ: Metric = detail(
+pub const LOCAL_SOFTIRQ: Metric = fact(
     ids::metric::LOCAL_SOFTIRQ,
     "softirq share of the CPUs used here, or of the busiest at the card",
     "",
 );
-pub const REMOTE_SOFTIRQ: Metric = detail(
+pub const REMOTE_SOFTIRQ: Metric = fact(
     ids::metric::REMOTE_SOFTIRQ,
     "softirq share of the CPUs used there, or of the busiest at the card",
     "",
 );
-pub const LOCAL_WAIT: Metric =
-    detail(ids::metric::LOCAL_WAIT, "share of time our tasks waited for a CPU", "");
+pub const LOCAL_WAIT: Metric = fact(ids::metric::LOCAL_WAIT, "share of time our tasks waited for a CPU", "");
 pub const REMOTE_WAIT: Metric =
-    detail(ids::metric::REMOTE_WAIT, "share of time the other end's tasks waited for a CPU", "");
+    fact(ids::metric::REMOTE_WAIT, "share of time the other end's tasks waited for a CPU", "");
 pub const LOCAL_THROTTLED: Metric =
-    detail(ids::metric::LOCAL_THROTTLED, "share of time our control group was throttled", "");
+    fact(ids::metric::LOCAL_THROTTLED, "share of time our control group was throttled", "");
 pub const REMOTE_THROTTLED: Metric =
-    detail(ids::metric::REMOTE_THROTTLED, "share of time the other end's control group was throttled", "");
-pub const LOCAL_DROPS: Metric = detail(ids::metric::LOCAL_DROPS, "packets and messages dropped here", "1/s");
-pub const REMOTE_DROPS: Metric =
-    detail(ids::metric::REMOTE_DROPS, "packets and messages dropped there", "1/s");
-pub const RETRANSMITS: Metric = aside(ids::metric::RETRANSMITS, "packets sent again", "1/s");
-pub const DUPLICATES: Metric = detail(ids::metric::DUPLICATES, "sent again though it had arrived", "1/s");
+    fact(ids::metric::REMOTE_THROTTLED, "share of time the other end's control group was throttled", "");
+pub const LOCAL_DROPS: Metric = fact(ids::metric::LOCAL_DROPS, "packets and messages dropped here", "1/s");
+pub const REMOTE_DROPS: Metric = fact(ids::metric::REMOTE_DROPS, "packets and messages dropped there", "1/s");
+pub const RETRANSMITS: Metric = note(ids::metric::RETRANSMITS, "packets sent again", "1/s");
+pub const DUPLICATES: Metric = fact(ids::metric::DUPLICATES, "sent again though it had arrived", "1/s");
 pub const RWND_LIMITED: Metric =
-    detail(ids::metric::RWND_LIMITED, "share of time the receiver's window was the limit", "");
+    fact(ids::metric::RWND_LIMITED, "share of time the receiver's window was the limit", "");
 pub const SNDBUF_LIMITED: Metric =
-    detail(ids::metric::SNDBUF_LIMITED, "share of time the send buffer was the limit", "");
+    fact(ids::metric::SNDBUF_LIMITED, "share of time the send buffer was the limit", "");
 pub const SENDER_BUSY: Metric =
-    detail(ids::metric::SENDER_LIMITED_BUSY, "share of time the sender had something on its way", "");
-pub const CWND: Metric = detail(ids::metric::CWND, "congestion window", "segments");
-pub const RTT: Metric = aside(ids::metric::RTT, "round trip", "us");
-pub const RTT_MIN: Metric = detail(ids::metric::RTT_MIN, "shortest round trip that TCP saw", "us");
+    fact(ids::metric::SENDER_LIMITED_BUSY, "share of time the sender had something on its way", "");
+pub const CWND: Metric = fact(ids::metric::CWND, "congestion window", "segments");
+pub const RTT: Metric = note(ids::metric::RTT, "round trip", "us");
+pub const RTT_MIN: Metric = fact(ids::metric::RTT_MIN, "shortest round trip that TCP saw", "us");
 pub const DELIVERY_RATE: Metric =
-    detail(ids::metric::DELIVERY_RATE, "delivery rate as TCP measures it", "Gbit/s");
+    fact(ids::metric::DELIVERY_RATE, "delivery rate as TCP measures it", "Gbit/s");
 pub const SEND_BUFFER: Metric =
-    detail(ids::metric::SEND_BUFFER, "send buffer, as the kernel counts it", "bytes");
+    fact(ids::metric::SEND_BUFFER, "send buffer, as the kernel counts it", "bytes");
 pub const RECEIVE_BUFFER: Metric =
-    detail(ids::metric::RECEIVE_BUFFER, "receive buffer, as the kernel counts it", "bytes");
+    fact(ids::metric::RECEIVE_BUFFER, "receive buffer, as the kernel counts it", "bytes");
 
 /// Own metrics, then those beside every transfer over TCP.
 macro_rules! beside_transfer {
@@ -101,30 +96,26 @@ macro_rules! beside_transfer {
 pub(super) use beside_transfer;
 
 /// Of what was sent over UDP.
-pub const SENT: Metric = aside(ids::metric::SENT, "bandwidth that was sent", "Gbit/s");
-pub const LOSS: Metric = aside(ids::metric::LOSS, "share of the messages that never arrived", "");
+pub const SENT: Metric = note(ids::metric::SENT, "bandwidth that was sent", "Gbit/s");
+pub const LOSS: Metric = note(ids::metric::LOSS, "share of the messages that never arrived", "");
 pub const REORDERED: Metric =
-    detail(ids::metric::REORDERED, "share of the messages that came after a later one", "");
-pub const DUPLICATED: Metric = detail(ids::metric::DUPLICATED, "share of the messages that came twice", "");
+    fact(ids::metric::REORDERED, "share of the messages that came after a later one", "");
+pub const DUPLICATED: Metric = fact(ids::metric::DUPLICATED, "share of the messages that came twice", "");
 /// Of a fresh connection: what it carries once its first 50 ms are over.
-pub const LATER: Metric = aside(ids::metric::LATER, "bandwidth after the first 50 ms", "Gbit/s");
+pub const LATER: Metric = note(ids::metric::LATER, "bandwidth after the first 50 ms", "Gbit/s");
 /// Above 1 the connection had not reached what it can carry.
 pub const GROWTH: Metric =
-    detail(ids::metric::GROWTH, "bandwidth of the counted time's second half over the first's", "");
+    fact(ids::metric::GROWTH, "bandwidth of the counted time's second half over the first's", "");
 
-const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
-    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
-}
-
-pub const P50: Metric = quantile(ids::metric::LATENCY_P50, "latency, median", 0.5);
+pub const P50: Metric = quantile_us(ids::metric::LATENCY_P50, "latency, median", 0.5);
 /// The median where something else is the headline.
-pub const ASIDE_P50: Metric = quantile(ids::metric::LATENCY_P50, "latency, median", 0.5).aside();
-pub const P90: Metric = quantile(ids::metric::LATENCY_P90, "latency, 90th percentile", 0.9).detail();
-pub const P99: Metric = quantile(ids::metric::LATENCY_P99, "latency, 99th percentile", 0.99).aside();
-pub const P999: Metric = quantile(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999).aside();
+pub const ASIDE_P50: Metric = quantile_us(ids::metric::LATENCY_P50, "latency, median", 0.5).aside();
+pub const P90: Metric = quantile_us(ids::metric::LATENCY_P90, "latency, 90th percentile", 0.9).detail();
+pub const P99: Metric = quantile_us(ids::metric::LATENCY_P99, "latency, 99th percentile", 0.99).aside();
+pub const P999: Metric = quantile_us(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999).aside();
 pub const P9999: Metric =
-    quantile(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999).detail();
-pub const MAX: Metric = quantile(ids::metric::LATENCY_MAX, "latency, longest", 1.0).aside();
-pub const JITTER: Metric = aside(ids::metric::JITTER, "mean difference of neighbouring latencies", "us");
-pub const LOAD: Metric = aside(ids::metric::LOAD, "bandwidth of the load beside", "Gbit/s");
-pub const IDLE_P50: Metric = aside(ids::metric::LATENCY_IDLE_P50, "latency without load, median", "us");
+    quantile_us(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999).detail();
+pub const MAX: Metric = quantile_us(ids::metric::LATENCY_MAX, "latency, longest", 1.0).aside();
+pub const JITTER: Metric = note(ids::metric::JITTER, "mean difference of neighbouring latencies", "us");
+pub const LOAD: Metric = note(ids::metric::LOAD, "bandwidth of the load beside", "Gbit/s");
+pub const IDLE_P50: Metric = note(ids::metric::LATENCY_IDLE_P50, "latency without load, median", "us");

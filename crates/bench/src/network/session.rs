@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
-use super::conduct::{Place, conduct, tune, tune_connected};
+use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::door::Door;
 use super::link::Link;
 use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
@@ -106,7 +106,7 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
         Some(Request::Go) => {}
         _ => bail!("the client did not begin what it had asked for"),
     }
-    let report = conduct(spec, Side::Server, &sockets, &place, &mut |duration| link.pause(duration))?;
+    let report = run_transfer(spec, Side::Server, &sockets, &place, &mut |duration| link.pause(duration))?;
     link.send(&Reply::Report(Box::new(report)))
 }
 

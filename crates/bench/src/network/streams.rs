@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
-use super::workers::{BYTES, Board, Fire, MESSAGES, WRONG};
+use super::workers::{BYTES, Board, Fire, MESSAGES, SENDERS, WRONG};
 
 /// A connection and its line on the board.
 pub struct Flow<'a> {
@@ -66,7 +66,7 @@ impl Streams<'_> {
         // What is alone waits where it asks.
         let wait = if self.flows.len() == 1 { SendFlags::empty() } else { SendFlags::DONTWAIT };
         let mut fire = Fire::new(self.burn);
-        while !self.board.stopped(0) {
+        while !self.board.stopped(SENDERS) {
             let mut moved = false;
             for flow in &mut self.flows {
                 let at = (flow.bytes % message.len() as u64) as usize;
@@ -121,7 +121,7 @@ impl Streams<'_> {
                         flow.bytes += count as u64;
                         self.board.tell(flow.line, BYTES, flow.bytes);
                         // What is left when the time is over is read without delay.
-                        if !self.board.stopped(0) {
+                        if !self.board.stopped(SENDERS) {
                             fire.burn();
                         }
                     }

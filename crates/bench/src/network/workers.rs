@@ -2,7 +2,6 @@
 //! process of its own, in loops that do nothing but move, count and look at a sample of what came.
 //! Those of TCP: `streams.rs`.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -12,12 +11,17 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::sequence::Sequence;
 use super::words::Transfer;
+use sys::crew::Lines;
 use sys::datagrams::{self, Batch};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
 
-/// What a leader and its tasks share: two words to stop them, and a line for each stream and
-/// direction.
-pub struct Board(SharedWords);
+/// What a leader and its tasks share: a line with a word each to stop senders and receivers, and a
+/// line for each stream and direction.
+pub struct Board(Lines);
+
+/// Words of the first line.
+pub const SENDERS: usize = 0;
+pub const RECEIVERS: usize = 1;
+const FIRST_TASK: usize = 1;
 
 /// Words of a task's line.
 pub const BYTES: usize = 0;
@@ -33,26 +37,26 @@ const WHOLE: u64 = 1;
 const CUT: u64 = 2;
 
 impl Board {
-    pub fn new(tasks: usize) -> io::Result<Board> {
-        Ok(Board(SharedWords::new((1 + tasks) * WORDS_PER_LINE)?))
+    pub fn new(tasks: usize) -> anyhow::Result<Board> {
+        Ok(Board(Lines::new(FIRST_TASK + tasks)?))
     }
 
     fn word(&self, task: usize, word: usize) -> &std::sync::atomic::AtomicU64 {
-        self.0.word((1 + task) * WORDS_PER_LINE + word)
+        self.0.word(FIRST_TASK + task, word)
     }
 
     /// Senders end after the message that they are at.
     pub fn stop_senders(&self) {
-        self.0.word(0).store(1, Release);
+        self.0.word(0, SENDERS).store(1, Release);
     }
 
     /// Receivers that no end of a stream reaches end.
     pub fn stop_receivers(&self) {
-        self.0.word(1).store(1, Release);
+        self.0.word(0, RECEIVERS).store(1, Release);
     }
 
-    pub fn stopped(&self, word: usize) -> bool {
-        self.0.word(word).load(Acquire) != 0
+    pub fn stopped(&self, whom: usize) -> bool {
+        self.0.word(0, whom).load(Acquire) != 0
     }
 
     pub fn bytes(&self, task: usize) -> u64 {
@@ -140,7 +144,7 @@ impl Task<'_> {
         let (mut next, mut refusals) = (0u64, 0u32);
         let mut pace = rate.map(Pace::new);
         let mut fire = Fire::new(self.burn);
-        while !self.board.stopped(0) {
+        while !self.board.stopped(SENDERS) {
             for index in 0..batch.count() {
                 for (segment, message) in batch.buffer_mut(index).chunks_exact_mut(each).enumerate() {
                     let number = next + (index * segments + segment) as u64;
@@ -190,7 +194,7 @@ impl Task<'_> {
         let mut sequence = Sequence::new();
         let mut fire = Fire::new(self.burn);
         let mut buffers = 0;
-        while !self.board.stopped(1) {
+        while !self.board.stopped(RECEIVERS) {
             let count = match batch.receive(socket.as_fd()) {
                 Ok(count) => count,
                 Err(error) => match Errno::from_io_error(&error) {
@@ -214,7 +218,7 @@ impl Task<'_> {
             self.tell(DUPLICATED, sequence.duplicated);
             buffers += count as u64;
             self.tell(BUFFERS, buffers);
-            if !self.board.stopped(0) {
+            if !self.board.stopped(SENDERS) {
                 fire.burn();
             }
         }

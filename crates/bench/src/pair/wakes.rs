@@ -67,7 +67,7 @@ impl<E: End> Pair<E> {
         let mean_us = |all: &mut dyn Iterator<Item = u64>| all.sum::<u64>() as f64 / trips as f64 / 1e3;
         let whole = mean_us(&mut ages.iter().copied());
         let sending = mean_us(&mut ages.iter().zip(&sending_ns).map(|(age, sending)| *age.min(sending)));
-        let histogram = histogram(ages.into_iter())?;
+        let histogram = histogram(ages);
         let quantile = |q: f64| histogram.quantile(q).unwrap_or(f64::NAN) / 1e3;
         let jitter = quantile(0.99) - quantile(0.5);
         // Without the kernel's account the parts cannot be told.

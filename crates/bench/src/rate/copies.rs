@@ -13,10 +13,10 @@ use crate::{Plant, Point, Sampler, WrongAnswer, median, point};
 use kernels::rate::{Component, STANDARD_BYTES};
 use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
-use model::{Case, CpuSet, PagePlaces, Params, SUSPECT, Value};
+use model::{Case, CpuSet, PagePlaces, Params, Progress, SUSPECT, Value};
 use sys::block::Room;
 use sys::counters::{frames_hidden, free_blocks};
-use sys::team::{Body, Lap, Team};
+use sys::crew::{Body, Lap, Team, wall_ns};
 
 /// A piece of work in a large room takes minutes; what hangs, the visit's own limit ends.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -48,88 +48,156 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     let mib = case.params.get(ids::param::MIB).and_then(Value::int).unwrap_or((STANDARD_BYTES >> 20) as i64);
     let room = (mib.max(1) as u64) << 20;
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-    let mut ballot = Ballot::new(&seats, known(component, room));
-    let flipped: Option<usize> = case.inputs.get(FLIPPED).and_then(|text| text.parse().ok());
-    let mut of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-    let mut team: Option<(Team, f64)> = None;
-    let mut notes: Vec<(MetricId, Params, f64)> = Vec::new();
-    let mut facts = (0, None);
-    let (mut lay, mut went_on) = (Vec::new(), Vec::new());
-    let clock = sampler.clock();
-    let slow = planted::planted(case)?.map(|plant| (plant, planted::slow_share(sampler.seed())));
-    let begin = std::time::Instant::now();
+    let mut visit = Visit {
+        component,
+        case,
+        seats: &seats,
+        room,
+        clock: sampler.clock(),
+        slow: planted::planted(case)?.map(|plant| (plant, planted::slow_share(sampler.seed()))),
+        flipped: case.inputs.get(FLIPPED).and_then(|text| text.parse().ok()),
+        begin: std::time::Instant::now(),
+        copies: None,
+        ballot: Ballot::new(&seats, known(component, room)),
+        seen: Seen::default(),
+    };
     let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
-    sampler.whole_pieces(
-        at,
-        &[ids::metric::COPY_SPREAD, ids::metric::SLOWEST_CPU],
-        (allocations * iterations) as usize,
-        |piece| {
-            if (piece as u64).is_multiple_of(iterations) {
-                // The last copies give their memory back before the next ask for theirs.
-                drop(team.take());
-                for (at, share) in huge_free(case) {
-                    notes.push((ids::metric::HUGE_FREE, at, share));
-                }
-                let mut fresh = start(component, case, &seats, room, clock, slow)?;
-                let bytes: u64 = ask(&mut fresh, BYTES)?.iter().sum();
-                let huge = ask(&mut fresh, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
-                facts = (bytes, huge.map(|share| share as f64 / 1e6));
-                let units = ask(&mut fresh, UNITS)?[0] as f64;
-                team = Some((fresh, units));
-            }
-            let Some((team, units)) = &mut team else { anyhow::bail!("no copies were started") };
-            let start_s = begin.elapsed().as_secs_f64();
-            let laps = team.round(ITERATE)?;
-            let steps = progress::steps(team, |at| STEP | (at as u64) << UPPER)?;
-            went_on.extend(progress::progress(&steps, *units, start_s));
-            let mut answers = ask(team, ANSWER)?;
-            if (piece as u64).is_multiple_of(iterations)
-                && let Some(own) = places(team, seats.len(), slow)?
-            {
-                let gib = own.middle_gib().map(|gib| (ids::metric::PHYSICAL, Params::new(), gib));
-                notes.extend(gib);
-                lay.push(own);
-            }
-            if piece == 0 {
-                // By now every array was touched.
-                let bytes: u64 = ask(team, BYTES)?.iter().sum();
-                let huge = ask(team, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
-                facts = (bytes, huge.map(|share| share as f64 / 1e6));
-            }
-            if let Some(answer) = flipped.and_then(|copy| answers.get_mut(copy)) {
-                *answer ^= 1 << 17;
-            }
-            ballot.cast(&answers);
-            for node in nodes(case) {
-                let there = |index: &usize| case.placement.seats[*index].mem_nodes.contains(node);
-                let own: Vec<Lap> = (0..laps.len()).filter(there).map(|index| laps[index]).collect();
-                let (work, ns) = of_nodes.entry(node).or_default();
-                work.push(*units * own.len() as f64);
-                ns.push(wall_ns(&own));
-            }
-            let (spread, slowest) = spread(&laps);
-            let cpu = seats[slowest].first().map_or(f64::NAN, f64::from);
-            Ok(Piece { work: *units * laps.len() as f64, ns: wall_ns(&laps), notes: vec![spread, cpu] })
-        },
-    )?;
-    for (node, windows) in of_nodes {
-        sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
+    let pieces = (allocations * iterations) as usize;
+    sampler.whole_pieces(at, &[ids::metric::COPY_SPREAD, ids::metric::SLOWEST_CPU], pieces, |piece| {
+        if (piece as u64).is_multiple_of(iterations) {
+            visit.allocate()?;
+        }
+        visit.piece(piece == 0)
+    })?;
+    visit.seen.emit(sampler)?;
+    visit.ballot.verdict().map_err(|what| WrongAnswer(what).into())
+}
+
+/// A visit under way.
+struct Visit<'a> {
+    component: &'static Component,
+    case: &'a Case,
+    seats: &'a [CpuSet],
+    /// Memory of a copy, bytes.
+    room: u64,
+    clock: sys::clock::Clock,
+    slow: Option<(Plant, f64)>,
+    /// The copy whose answers are spoilt, in tests.
+    flipped: Option<usize>,
+    begin: std::time::Instant,
+    copies: Option<Copies>,
+    ballot: Ballot<'a>,
+    seen: Seen,
+}
+
+/// Copies in memory that they have allocated.
+struct Copies {
+    team: Team,
+    /// Work of a piece.
+    units: f64,
+    places_known: bool,
+}
+
+/// What a visit saw beside the rate of all copies.
+#[derive(Default)]
+struct Seen {
+    /// Work and time of the pieces on each node.
+    of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)>,
+    notes: Vec<(MetricId, Params, f64)>,
+    bytes: u64,
+    huge_share: Option<f64>,
+    places: Vec<PagePlaces>,
+    progress: Vec<Progress>,
+}
+
+impl Visit<'_> {
+    /// Starts copies that allocate their memory.
+    fn allocate(&mut self) -> anyhow::Result<()> {
+        // The last copies give their memory back before the next ask for theirs.
+        drop(self.copies.take());
+        for (at, share) in huge_free(self.case) {
+            self.seen.notes.push((ids::metric::HUGE_FREE, at, share));
+        }
+        let mut team = start(self.component, self.case, self.seats, self.room, self.clock, self.slow)?;
+        self.seen.note_memory(&mut team)?;
+        let units = ask(&mut team, UNITS)?[0] as f64;
+        self.copies = Some(Copies { team, units, places_known: false });
+        Ok(())
     }
-    // A window for each set of arrays.
-    while let Some((metric, at, _)) = notes.first().cloned() {
-        let (own, others): (Vec<_>, Vec<_>) =
-            notes.into_iter().partition(|(name, point, _)| *name == metric && *point == at);
-        let values: Vec<f64> = own.into_iter().map(|(.., value)| value).collect();
-        let ns = vec![1.0; values.len()];
-        sampler.windows_timed(at, metric, (values, ns), 0)?;
-        notes = others;
+
+    /// Lets all copies do a piece of work.
+    fn piece(&mut self, is_first: bool) -> anyhow::Result<Piece> {
+        let Some(Copies { team, units, places_known }) = &mut self.copies else {
+            anyhow::bail!("no copies were started")
+        };
+        let start_s = self.begin.elapsed().as_secs_f64();
+        let laps = team.round(ITERATE)?;
+        let steps = progress::steps(team, |at| STEP | (at as u64) << UPPER)?;
+        self.seen.progress.extend(progress::progress(&steps, *units, start_s));
+        let mut answers = ask(team, ANSWER)?;
+        if !std::mem::replace(places_known, true)
+            && let Some(own) = places(team, self.seats.len(), self.slow)?
+        {
+            let gib = own.middle_gib().map(|gib| (ids::metric::PHYSICAL, Params::new(), gib));
+            self.seen.notes.extend(gib);
+            self.seen.places.push(own);
+        }
+        if is_first {
+            // By now every array was touched.
+            self.seen.note_memory(team)?;
+        }
+        if let Some(answer) = self.flipped.and_then(|copy| answers.get_mut(copy)) {
+            *answer ^= 1 << 17;
+        }
+        self.ballot.cast(&answers);
+        self.seen.note_nodes(self.case, &laps, *units);
+        let (spread, slowest) = spread(&laps);
+        let cpu = self.seats[slowest].first().map_or(f64::NAN, f64::from);
+        Ok(Piece { work: *units * laps.len() as f64, ns: wall_ns(&laps), notes: vec![spread, cpu] })
     }
-    let process = sampler.facts();
-    (process.memory_bytes, process.huge_share) = (Some(facts.0), facts.1);
-    let hidden = frames_hidden().filter(|_| lay.is_empty());
-    process.notes.extend(hidden.map(|why| format!("{HIDDEN}: {why}")));
-    (process.places, process.progress) = (lay, went_on);
-    ballot.verdict().map_err(|what| WrongAnswer(what).into())
+}
+
+impl Seen {
+    /// What the copies' memory is.
+    fn note_memory(&mut self, team: &mut Team) -> anyhow::Result<()> {
+        self.bytes = ask(team, BYTES)?.iter().sum();
+        let huge = ask(team, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
+        self.huge_share = huge.map(|share| share as f64 / 1e6);
+        Ok(())
+    }
+
+    /// Work and time of the copies on each node.
+    fn note_nodes(&mut self, case: &Case, laps: &[Lap], units: f64) {
+        for node in nodes(case) {
+            let there = |index: &usize| case.placement.seats[*index].mem_nodes.contains(node);
+            let own: Vec<Lap> = (0..laps.len()).filter(there).map(|index| laps[index]).collect();
+            let (work, ns) = self.of_nodes.entry(node).or_default();
+            work.push(units * own.len() as f64);
+            ns.push(wall_ns(&own));
+        }
+    }
+
+    fn emit(self, sampler: &mut Sampler) -> anyhow::Result<()> {
+        let Seen { of_nodes, mut notes, bytes, huge_share, places, progress } = self;
+        for (node, windows) in of_nodes {
+            sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
+        }
+        // A window for each set of arrays.
+        while let Some((metric, at, _)) = notes.first().cloned() {
+            let (own, others): (Vec<_>, Vec<_>) =
+                notes.into_iter().partition(|(name, point, _)| *name == metric && *point == at);
+            let values: Vec<f64> = own.into_iter().map(|(.., value)| value).collect();
+            let ns = vec![1.0; values.len()];
+            sampler.windows_timed(at, metric, (values, ns), 0)?;
+            notes = others;
+        }
+        let process = sampler.facts();
+        (process.memory_bytes, process.huge_share) = (Some(bytes), huge_share);
+        let hidden = frames_hidden().filter(|_| places.is_empty());
+        process.notes.extend(hidden.map(|why| format!("{HIDDEN}: {why}")));
+        (process.places, process.progress) = (places, progress);
+        Ok(())
+    }
 }
 
 /// Where the pages of all copies lie physically; `None` where the kernel hides it.
@@ -194,12 +262,6 @@ fn start(
             _ => huge_share_of(&room.taken).map_or(u64::MAX, |share| (share * 1e6) as u64),
         }))
     })
-}
-
-/// From the first start to the last end.
-fn wall_ns(laps: &[Lap]) -> f64 {
-    let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
-    laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max) - start
 }
 
 /// By how many percent the slowest copy took longer than the median one, and which it is.

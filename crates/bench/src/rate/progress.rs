@@ -1,7 +1,7 @@
 //! What all copies did over the time of a piece of work, from when each of their equal steps ended.
 
 use model::Progress;
-use sys::team::Team;
+use sys::crew::Team;
 
 /// Equal spans that a piece is cut into: no finer than what its steps can show.
 const SPANS: usize = 20;

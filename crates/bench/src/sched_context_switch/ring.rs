@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,9 +13,9 @@ use crate::memory::resident;
 use crate::occupancy::Occupancy;
 use kernels::{Op, Stream, streams};
 use model::{Pages, Seat};
+use sys::crew::{Lines, Notice, fork_on};
 use sys::mapping::Mapping;
-use sys::process::{self, Child};
-use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::process::Child;
 use sys::token::{receive, send};
 use sys::{affinity, clock};
 
@@ -44,7 +44,7 @@ impl Ring {
     /// there.
     pub fn start(seats: &[Seat], most_bytes: u64) -> anyhow::Result<Ring> {
         let [first, others @ ..] = seats else { bail!("a ring needs seats") };
-        let board = Board { words: SharedWords::new((FIRST_MEMBER + seats.len()) * WORDS_PER_LINE)? };
+        let board = Board { lines: Lines::new(FIRST_CPU + seats.len())?, notice: Notice::new()? };
         let children_before = clock::children_usage()?.switches();
         let (mut from_before, to_first) = rustix::pipe::pipe().context("cannot make a pipe")?;
         let mut to_first = Some(to_first);
@@ -57,15 +57,9 @@ impl Ring {
             // closed in the child.
             let (own, foreign) = ((from_before, to_next), [&mut to_first, &mut from_this]);
             let board = &board;
-            let member = process::fork(move || {
+            let member = fork_on(&seat.cpus, move || {
                 foreign.into_iter().for_each(|end| *end = None);
-                let station = affinity::pin(&seat.cpus)
-                    .map_err(anyhow::Error::from)
-                    .and_then(|()| Station::new(index, seats.len(), seat, most_bytes));
-                match station.and_then(|station| serve(station, own, board)) {
-                    Ok(()) => 0,
-                    Err(_) => 1,
-                }
+                serve(Station::new(index, seats.len(), seat, most_bytes)?, own, board)
             });
             members.push(
                 member.with_context(|| format!("cannot fork process {} of {}", index + 1, seats.len()))?,
@@ -92,7 +86,7 @@ impl Ring {
     /// Passes the token round `laps` times; everybody goes through `bytes` of its block before it
     /// passes it on.
     pub fn play(&mut self, laps: u64, bytes: u64) -> anyhow::Result<()> {
-        self.board.bytes().store(bytes, Ordering::Release);
+        self.board.lines[BYTES].store(bytes, Ordering::Release);
         for _ in 0..laps {
             self.lap(self.laps * self.size(), bytes)?;
             self.laps += 1;
@@ -106,7 +100,7 @@ impl Ring {
             Ok(back) => back,
             Err(error) => return Err(self.what_broke(error)),
         };
-        self.leader.take(back, bytes, &self.board).map_err(|wrong| self.board.wrong(wrong))?;
+        self.leader.take(back, bytes, &self.board)?;
         // All have noted where they are in the lap that is over.
         if self.leader.notes_in(back) {
             self.look();
@@ -117,7 +111,7 @@ impl Ring {
     /// Counts where each two that follow each other noted last that they were.
     fn look(&mut self) {
         let cpus: Vec<u32> = (0..self.size() as usize)
-            .map(|index| self.board.member(index, CPU).load(Ordering::Acquire) as u32)
+            .map(|index| self.board.lines[FIRST_CPU + index].load(Ordering::Acquire) as u32)
             .collect();
         let next = cpus.iter().cycle().skip(1);
         for pair in cpus.iter().copied().zip(next.copied()) {
@@ -129,10 +123,10 @@ impl Ring {
         self.members.len() as u64 + 1
     }
 
-    /// A member that saw something wrong says so on the board before it leaves.
+    /// A member that saw something wrong leaves a notice before it ends.
     fn what_broke(&mut self, error: anyhow::Error) -> anyhow::Error {
-        if let Some(wrong) = self.board.complaint() {
-            return self.board.wrong(wrong);
+        if let Err(wrong) = self.board.notice.check() {
+            return wrong;
         }
         for (index, member) in (2..).zip(&mut self.members) {
             if let Ok(Some(status)) = member.ended()
@@ -146,7 +140,7 @@ impl Ring {
 
     /// Goes through the leader's own block `times` times while all others sleep.
     pub fn touch(&mut self, times: u64, bytes: u64) -> anyhow::Result<()> {
-        (0..times).try_for_each(|_| self.leader.touch(bytes)).map_err(|wrong| self.board.wrong(wrong))
+        (0..times).try_for_each(|_| self.leader.touch(bytes))
     }
 
     /// Hands over the looks since the last call; at least one, of where all noted last that they
@@ -182,22 +176,10 @@ fn serve(mut station: Station, (from, to): (OwnedFd, OwnedFd), board: &Board) ->
         if token == STOP {
             return send(to.as_fd(), STOP);
         }
-        let bytes = board.bytes().load(Ordering::Acquire);
-        if let Err(wrong) = station.take(token, bytes, board) {
-            board.complain(wrong);
-            bail!("what came was wrong");
-        }
+        let bytes = board.lines[BYTES].load(Ordering::Acquire);
+        station.take(token, bytes, board).inspect_err(|wrong| board.notice.leave(wrong))?;
         send(to.as_fd(), token + 1)?;
     }
-}
-
-/// What a process saw that cannot be right.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Wrong {
-    /// Process, token, and the one whose turn it was.
-    Turn(u64, u64, u64),
-    /// Process, sum of its block, and what the sum should be.
-    Sum(u64, u64, u64),
 }
 
 /// What each process of the ring does, the leader too.
@@ -226,15 +208,16 @@ impl Station {
 
     /// Checks that it is this token's turn, goes through the block, and now and then notes where it
     /// is.
-    fn take(&mut self, token: u64, bytes: u64, board: &Board) -> Result<(), Wrong> {
-        if token != self.next {
-            return Err(Wrong::Turn(self.index as u64, token, self.next));
-        }
+    fn take(&mut self, token: u64, bytes: u64, board: &Board) -> anyhow::Result<()> {
+        check_answer(token == self.next, || {
+            let (process, turn) = (self.index + 1, self.next);
+            format!("process {process} of the ring got token {token} when it was {turn}'s turn")
+        })?;
         self.next += self.size;
         self.touch(bytes)?;
         if self.notes_in(token) {
             let here = affinity::current_cpu().map_or(0, u64::from);
-            board.member(self.index, CPU).store(here, Ordering::Release);
+            board.lines[FIRST_CPU + self.index].store(here, Ordering::Release);
         }
         Ok(())
     }
@@ -246,7 +229,7 @@ impl Station {
     }
 
     /// Adds up the first `bytes` of the block.
-    fn touch(&mut self, bytes: u64) -> Result<(), Wrong> {
+    fn touch(&mut self, bytes: u64) -> anyhow::Result<()> {
         let (Some(block), Some(reader)) = (&mut self.block, &self.reader) else { return Ok(()) };
         let words = (bytes / 8) as usize;
         if words == 0 {
@@ -255,69 +238,22 @@ impl Station {
         let sum = reader.run(&mut block.words_mut()[..words], 1, 0);
         let (index, words) = (self.index as u64, words as u64);
         let expected = (words * (words - 1) / 2).wrapping_add(words * index);
-        if sum == expected { Ok(()) } else { Err(Wrong::Sum(index, sum, expected)) }
+        check_answer(sum == expected, || {
+            format!("the block of process {} adds up to {sum} instead of {expected}", index + 1)
+        })
     }
 }
 
-/// What the processes share: how much to go through, a complaint, and a line for each of them.
+/// What the processes share.
 struct Board {
-    words: SharedWords,
+    lines: Lines,
+    notice: Notice,
 }
 
-// Lines of the board.
+/// The line that says how many bytes to go through, and the first of the processes' own, which say
+/// on which CPU each was.
 const BYTES: usize = 0;
-const COMPLAINT: usize = 1;
-const FIRST_MEMBER: usize = 2;
-
-/// The word of a member's line that says where it was.
-const CPU: usize = 0;
-
-impl Board {
-    fn bytes(&self) -> &AtomicU64 {
-        self.words.word(BYTES * WORDS_PER_LINE)
-    }
-
-    fn member(&self, index: usize, word: usize) -> &AtomicU64 {
-        self.words.word((FIRST_MEMBER + index) * WORDS_PER_LINE + word)
-    }
-
-    fn complaint_word(&self, word: usize) -> &AtomicU64 {
-        self.words.word(COMPLAINT * WORDS_PER_LINE + word)
-    }
-
-    fn complain(&self, wrong: Wrong) {
-        let (kind, words) = match wrong {
-            Wrong::Turn(process, token, turn) => (1, [process, token, turn]),
-            Wrong::Sum(process, sum, expected) => (2, [process, sum, expected]),
-        };
-        for (at, word) in (1..).zip(words) {
-            self.complaint_word(at).store(word, Ordering::Relaxed);
-        }
-        self.complaint_word(0).store(kind, Ordering::Release);
-    }
-
-    fn complaint(&self) -> Option<Wrong> {
-        let kind = self.complaint_word(0).load(Ordering::Acquire);
-        let [process, seen, meant] = [1, 2, 3].map(|at| self.complaint_word(at).load(Ordering::Relaxed));
-        match kind {
-            1 => Some(Wrong::Turn(process, seen, meant)),
-            2 => Some(Wrong::Sum(process, seen, meant)),
-            _ => None,
-        }
-    }
-
-    fn wrong(&self, wrong: Wrong) -> anyhow::Error {
-        let text = match wrong {
-            Wrong::Turn(process, token, turn) => {
-                format!("process {} of the ring got token {token} when it was {turn}'s turn", process + 1)
-            }
-            Wrong::Sum(process, sum, expected) => {
-                format!("the block of process {} adds up to {sum} instead of {expected}", process + 1)
-            }
-        };
-        crate::WrongAnswer(text).into()
-    }
-}
+const FIRST_CPU: usize = 1;
 
 #[cfg(test)]
 mod tests {
@@ -371,11 +307,13 @@ mod tests {
         let seat = &seats(1, &one_cpu())[0];
         let mut station = Station::new(3, 4, seat, 64 << 10).expect("a block");
         for bytes in [0, 4096, 64 << 10] {
-            assert_eq!(station.touch(bytes), Ok(()));
+            station.touch(bytes).expect("the words are right");
         }
         station.block.as_mut().expect("a block").words_mut()[600] ^= 1 << 40;
-        assert_eq!(station.touch(4096), Ok(()), "the change lies behind");
-        assert!(matches!(station.touch(8192), Err(Wrong::Sum(3, ..))));
+        station.touch(4096).expect("the change lies behind");
+        let error = station.touch(8192).expect_err("a word changed");
+        let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer").to_string();
+        assert!(wrong.starts_with("the block of process 4 adds up to"), "{wrong}");
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! Tasks that all work through the same requests, each on its CPU, and what was seen of them.
 
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
 use super::REQUEST_NS;
 use super::kinds::{Kind, Rounds};
-use crate::sampler::{core_clock_ghz, histogram};
+use crate::histogram;
+use crate::sampler::core_clock_ghz;
 use model::{Case, CpuSet, Histogram};
 use sys::clock::{self, Clock};
 use sys::core_counters::CoreCounters;
+use sys::crew::{Body, Lap, Lines, Slots, Team};
+use sys::record;
 use sys::sched;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Lap, Team};
 
 pub struct Crew {
     team: Team,
@@ -57,7 +58,11 @@ impl Crew {
         let cpus: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
         ensure!(!cpus.is_empty() && levels > 0, "no seat for a task, or no level");
         let seats = cpus.len();
-        let board = Rc::new(Board::new(seats)?);
+        let board = Rc::new(Board {
+            lines: Lines::new(3)?,
+            notes: Slots::new(seats, 1)?,
+            requests: Slots::new(seats, NOTED)?,
+        });
         let build = |seat: usize| -> anyhow::Result<Body> {
             // Sleeps end when they should: the usual slack is a quarter of a request.
             sched::set_timer_slack(std::num::NonZeroU64::MIN).context("cannot set the timer slack")?;
@@ -73,13 +78,13 @@ impl Crew {
     }
 
     pub fn work(&mut self, level: u64) -> anyhow::Result<Seen> {
-        self.board.done().store(0, Ordering::Release);
+        self.board.lines[DONE].store(0, Ordering::Release);
         let laps = self.team.round(level)?;
         Ok(self.seen(&laps))
     }
 
     fn seen(&self, laps: &[Lap]) -> Seen {
-        let notes: Vec<Note> = (0..self.seats).map(|seat| self.board.note(seat)).collect();
+        let notes: Vec<Note> = (0..self.seats).map(|seat| self.board.notes.get(seat, 0)).collect();
         let first = notes.iter().map(|note| note.begin_ns).fold(f64::INFINITY, f64::min);
         let last = notes.iter().map(|note| note.end_ns).fold(0.0, f64::max);
         let mut clocks: Vec<f64> = notes.iter().map(|note| note.clock_ghz).collect();
@@ -113,7 +118,7 @@ impl Crew {
 
 impl Seen {
     /// From when each request was due, not from when its task woke for it.
-    pub fn latencies(&self) -> anyhow::Result<Histogram> {
+    pub fn latencies(&self) -> Histogram {
         histogram(self.latencies_ns.iter().copied())
     }
 }
@@ -138,8 +143,8 @@ impl Task {
             // Alone: the others wait asleep.
             return self.seat != 0 || self.calibrate();
         }
-        let rounds = self.board.rounds().load(Ordering::Acquire);
-        let alone_ns = f64::from_bits(self.board.alone().load(Ordering::Acquire));
+        let rounds = self.board.lines[ROUNDS].load(Ordering::Acquire);
+        let alone_ns = f64::from_bits(self.board.lines[ALONE_NS].load(Ordering::Acquire));
         let rest_ns = alone_ns * (self.levels as f64 / level as f64 - 1.0).max(0.0);
         let requests = ((self.window_ns / (alone_ns + rest_ns)).round() as usize).clamp(1, NOTED);
         let mut right = true;
@@ -149,7 +154,7 @@ impl Task {
         for index in 0..requests {
             let (request, is_right) = self.request(due_ns, rounds);
             right &= is_right;
-            self.board.note_request(self.seat, index, request);
+            self.board.requests.put(self.seat, index, &request);
             due_ns = request.end_ns + rest_ns;
             self.rest(due_ns, rest_ns);
         }
@@ -171,11 +176,13 @@ impl Task {
             cycles,
             clock_ghz,
         };
-        self.board.set_note(self.seat, note);
+        self.board.notes.put(self.seat, 0, &note);
         // Whoever is not yet done shall not be left alone.
-        self.board.done().fetch_add(1, Ordering::AcqRel);
+        self.board.lines[DONE].fetch_add(1, Ordering::AcqRel);
         let patience = self.clock.now() + PATIENCE_NS;
-        while self.board.done().load(Ordering::Acquire) < self.seats as u64 && self.clock.now() < patience {
+        while self.board.lines[DONE].load(Ordering::Acquire) < self.seats as u64
+            && self.clock.now() < patience
+        {
             let (request, is_right) = self.request(self.clock.now(), rounds);
             right &= is_right;
             self.rest(request.end_ns + rest_ns, rest_ns);
@@ -215,8 +222,8 @@ impl Task {
                 || (rounds == 1 && wanted <= 1.0)
                 || rounds > 1 << 40
             {
-                self.board.rounds().store(rounds, Ordering::Release);
-                self.board.alone().store(shortest.to_bits(), Ordering::Release);
+                self.board.lines[ROUNDS].store(rounds, Ordering::Release);
+                self.board.lines[ALONE_NS].store(shortest.to_bits(), Ordering::Release);
                 return right;
             }
             // Short tries mislead: not too far at once.
@@ -225,91 +232,47 @@ impl Task {
     }
 }
 
-/// A request by the task's clock, ns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Request {
-    due_ns: f64,
-    start_ns: f64,
-    end_ns: f64,
+record! {
+    /// A request by the task's clock, ns.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Request {
+        due_ns: f64,
+        start_ns: f64,
+        end_ns: f64,
+    }
 }
 
-/// A task's level in numbers.
-struct Note {
-    begin_ns: f64,
-    end_ns: f64,
-    requests: f64,
-    rounds: f64,
-    cpu_ns: f64,
-    /// 0 where nothing was counted.
-    instructions: f64,
-    cycles: f64,
-    clock_ghz: f64,
+record! {
+    /// A task's level in numbers.
+    struct Note {
+        begin_ns: f64,
+        end_ns: f64,
+        requests: f64,
+        rounds: f64,
+        cpu_ns: f64,
+        /// 0 where nothing was counted.
+        instructions: f64,
+        cycles: f64,
+        clock_ghz: f64,
+    }
 }
 
-/// What the tasks share: three lines, then for each task its note and its requests.
+/// What the tasks share.
 struct Board {
-    words: SharedWords,
+    lines: Lines,
+    /// Of each task the level that it has just done, and the level's requests.
+    notes: Slots<Note>,
+    requests: Slots<Request>,
 }
 
-const FIRST_NOTE: usize = 3 * WORDS_PER_LINE;
-const NOTE_WORDS: usize = 8;
-const OWN_WORDS: usize = NOTE_WORDS + 3 * NOTED;
+/// Lines of the board: tasks that are done with a level, rounds of a request, and its time alone.
+const DONE: usize = 0;
+const ROUNDS: usize = 1;
+const ALONE_NS: usize = 2;
 
 impl Board {
-    fn new(seats: usize) -> anyhow::Result<Board> {
-        let words = SharedWords::new(FIRST_NOTE + seats * OWN_WORDS).context("cannot map memory to share")?;
-        Ok(Board { words })
-    }
-
-    fn done(&self) -> &AtomicU64 {
-        self.words.word(0)
-    }
-
-    fn rounds(&self) -> &AtomicU64 {
-        self.words.word(WORDS_PER_LINE)
-    }
-
-    fn alone(&self) -> &AtomicU64 {
-        self.words.word(2 * WORDS_PER_LINE)
-    }
-
-    fn set(&self, at: usize, values: &[f64]) {
-        for (index, value) in values.iter().enumerate() {
-            self.words.word(at + index).store(value.to_bits(), Ordering::Release);
-        }
-    }
-
-    fn get<const N: usize>(&self, at: usize) -> [f64; N] {
-        std::array::from_fn(|index| f64::from_bits(self.words.word(at + index).load(Ordering::Acquire)))
-    }
-
-    fn note_request(&self, seat: usize, index: usize, request: Request) {
-        let Request { due_ns, start_ns, end_ns } = request;
-        self.set(Self::request_at(seat, index), &[due_ns, start_ns, end_ns]);
-    }
-
-    fn request_at(seat: usize, index: usize) -> usize {
-        FIRST_NOTE + seat * OWN_WORDS + NOTE_WORDS + 3 * index
-    }
-
     fn requests(&self, seat: usize, note: &Note) -> Vec<Request> {
-        let requests = (0..(note.requests as usize).min(NOTED)).map(|index| {
-            let [due_ns, start_ns, end_ns] = self.get(Self::request_at(seat, index));
-            Request { due_ns, start_ns, end_ns }
-        });
-        requests.collect()
-    }
-
-    fn set_note(&self, seat: usize, note: Note) {
-        let Note { begin_ns, end_ns, requests, rounds, cpu_ns, instructions, cycles, clock_ghz } = note;
-        let all = [begin_ns, end_ns, requests, rounds, cpu_ns, instructions, cycles, clock_ghz];
-        self.set(FIRST_NOTE + seat * OWN_WORDS, &all);
-    }
-
-    fn note(&self, seat: usize) -> Note {
-        let [begin_ns, end_ns, requests, rounds, cpu_ns, instructions, cycles, clock_ghz] =
-            self.get(FIRST_NOTE + seat * OWN_WORDS);
-        Note { begin_ns, end_ns, requests, rounds, cpu_ns, instructions, cycles, clock_ghz }
+        (0..(note.requests as usize).min(NOTED)).map(|index| self.requests.get(seat, index)).collect()
     }
 }
 

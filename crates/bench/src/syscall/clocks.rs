@@ -2,9 +2,10 @@
 
 use std::hint::black_box;
 
-use crate::{Benchmark, LATENCY_NS, Param, Point, Range, Sampler, check_answer, point};
+use crate::row::note;
+use crate::{Benchmark, LATENCY_NS, Param, Point, Sampler, check_answer, point};
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Params};
 use sys::clock;
 
 pub const CLOCK_GETTIME: Benchmark = Benchmark {
@@ -19,16 +20,8 @@ pub const CLOCK_GETTIME: Benchmark = Benchmark {
               enters the kernel: the clock source is not the CPU's counter (hpet, acpi_pm, xen), and every program \
               that logs or measures pays for it: 10 to 100 times the price. `assay machine` names the clock source.",
     source: file!(),
-    metrics: &[
-        LATENCY_NS,
-        Metric::new(ids::metric::RATIO, "by the kernel over by the vDSO", "x", Better::Neither, Form::Value)
-            .aside(),
-    ],
-    params: &[Param {
-        name: ids::param::WAY,
-        about: "how the clock is read",
-        range: Range::Choice(&["vdso", "kernel"]),
-    }],
+    metrics: &[LATENCY_NS, note(ids::metric::RATIO, "by the kernel over by the vDSO", "x")],
+    params: &[Param::choice(ids::param::WAY, "how the clock is read", &["vdso", "kernel"])],
     points,
     run,
     ..Benchmark::PINNED

@@ -1,6 +1,5 @@
 //! Which of many descriptors is ready: select, poll and epoll on the same ones.
 
-use std::borrow::Cow;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context;
@@ -8,9 +7,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
 
 use super::answers;
-use crate::{
-    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, pinned, point,
-};
+use crate::row::log_curve;
+use crate::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, pinned, point};
 use model::vocabulary::kernel as ids;
 use model::{Case, Params};
 
@@ -50,8 +48,8 @@ const ROW: Benchmark = Benchmark {
               descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
               own stack does not suffice).",
     source: file!(),
-    params: &[Param { name: ids::param::FDS, about: "descriptors", range: Range::Int { min: 1, max: 1000 } }],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::FDS.as_str()), log: true },
+    params: &[Param::int(ids::param::FDS, "descriptors", 1..=1000)],
+    view: &log_curve(ids::param::FDS),
     cases,
     points,
     ..Benchmark::PINNED

@@ -2,19 +2,17 @@
 //! and the sum of what each did in a second.
 
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use anyhow::{Context, bail, ensure};
-use rustix::pipe::PipeFlags;
+use anyhow::{bail, ensure};
 
 use super::super::process::no_child_left;
-use super::super::{Point, Sampler, WrongAnswer};
+use super::super::{Point, Sampler};
 use super::COPIES;
 use model::vocabulary::unixbench as ids;
 use model::{Case, CpuSet, Params, Placement, Value};
 use sys::clock::Clock;
-use sys::shared::{SharedWords, WORDS_PER_LINE};
-use sys::team::{Body, Lap, Team};
+use sys::crew::{Body, Lap, Lines, Notice, Team, wall_ns};
 
 /// The most copies of a case: as many as the suite's own newer versions allow.
 pub const MOST: i64 = 1024;
@@ -91,18 +89,18 @@ pub fn measure(
     let clock = sampler.clock();
     let own_seat = |copy| seats(&case.placement, copy, timing.tasks).seats.swap_remove(0).cpus;
     let cpus: Vec<CpuSet> = (0..copies).map(own_seat).collect();
-    let board = Rc::new(Board::new(copies as u64)?);
+    let board = Rc::new(Board { lines: Lines::new(1)?, notice: Notice::new()?, copies: copies as u64 });
     let build = |copy| -> anyhow::Result<Body> { Ok(copy_of(board.clone(), clock, build(copy)?)) };
     let mut team = Team::start(&cpus, clock, build)?;
     sampler.time_counted(Point::new(ids::metric::SCORE, timing.work).stretch(timing.stretch), |loops| {
-        board.clear();
+        board.lines[DONE].store(0, Ordering::Release);
         let laps = team.round(loops);
-        board.complaint()?;
+        board.notice.check()?;
         let (window, done) = together(&laps?);
         Ok((window, done * timing.work))
     })?;
     let laps = team.round(FINISH);
-    board.complaint()?;
+    board.notice.check()?;
     laps?;
     drop(team);
     no_child_left()
@@ -111,8 +109,7 @@ pub fn measure(
 /// The window of a round, ns, and the loops that all copies did in it: each copy by its own clock,
 /// as the suite adds up the rates that its copies print.
 fn together(laps: &[Lap]) -> (f64, f64) {
-    let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-    let window = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
+    let window = wall_ns(laps);
     let done = laps.iter().map(|lap| lap.answer as f64 * window / (lap.end_ns - lap.start_ns));
     (window, done.sum())
 }
@@ -126,81 +123,36 @@ fn copy_of(board: Rc<Board>, clock: Clock, mut work: Loops) -> Body {
     Box::new(move |loops| {
         if loops == FINISH {
             if let Err(error) = work.finish() {
-                board.complain(&error);
+                board.notice.leave(&error);
             }
             return 0;
         }
         let mut worked = work.work(loops);
-        board.done().fetch_add(1, Ordering::AcqRel);
+        board.lines[DONE].fetch_add(1, Ordering::AcqRel);
         let (mut done, end) = (loops, clock.now() + PATIENCE_NS);
         let piece = (loops / PIECES).max(1);
-        while worked.is_ok() && board.done().load(Ordering::Acquire) < board.copies && clock.now() < end {
+        while worked.is_ok() && board.lines[DONE].load(Ordering::Acquire) < board.copies && clock.now() < end
+        {
             worked = work.work(piece);
             done += piece;
         }
         if let Err(error) = worked {
-            board.complain(&error);
+            board.notice.leave(&error);
         }
         done
     })
 }
 
-/// What the copies share: how many have done their part of a round, how many cannot go on, and why.
+/// What the copies share.
 struct Board {
-    words: SharedWords,
+    lines: Lines,
+    /// Why one of them cannot go on.
+    notice: Notice,
     copies: u64,
-    says: std::os::fd::OwnedFd,
-    heard: std::os::fd::OwnedFd,
 }
 
-const WRONG: u64 = 1 << 32;
-
-impl Board {
-    fn new(copies: u64) -> anyhow::Result<Board> {
-        let words = SharedWords::new(2 * WORDS_PER_LINE).context("cannot map memory to share")?;
-        // Nobody may wait here: a reason that finds no room is lost, and the first one does.
-        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
-        let (heard, says) = rustix::pipe::pipe_with(flags).context("cannot make a pipe")?;
-        Ok(Board { words, copies, says, heard })
-    }
-
-    fn done(&self) -> &AtomicU64 {
-        self.words.word(0)
-    }
-
-    /// Failures, and in the upper half wrong answers.
-    fn failed(&self) -> &AtomicU64 {
-        self.words.word(WORDS_PER_LINE)
-    }
-
-    fn clear(&self) {
-        self.done().store(0, Ordering::Release);
-    }
-
-    fn complain(&self, error: &anyhow::Error) {
-        let wrong = error.downcast_ref::<WrongAnswer>().is_some();
-        let mut text = format!("{error:#}").into_bytes();
-        // What a pipe takes in one piece.
-        text.truncate(1024);
-        let _ = rustix::io::write(&self.says, &text);
-        self.failed().fetch_add(if wrong { WRONG } else { 1 }, Ordering::AcqRel);
-    }
-
-    /// The error of the first copy that could not go on.
-    fn complaint(&self) -> anyhow::Result<()> {
-        let failed = self.failed().load(Ordering::Acquire);
-        if failed == 0 {
-            return Ok(());
-        }
-        let mut text = vec![0; 4096];
-        let length = rustix::io::read(&self.heard, &mut text).unwrap_or(0);
-        let text = String::from_utf8_lossy(&text[..length]).into_owned();
-        match failed < WRONG {
-            true => bail!(text),
-            false => Err(WrongAnswer(text).into()),
-        }
-    }
-}
+/// The line that counts the copies that have done their part of a round.
+const DONE: usize = 0;
 
 #[cfg(test)]
 mod tests {

@@ -1,25 +1,20 @@
 //! The calls that change a process's map: mmap with munmap, mprotect.
 
-use std::borrow::Cow;
-
 use anyhow::Context;
 
 use super::base_pages_only;
 use crate::memory::{size_points, sizes_input, sizes_of};
+use crate::row::{latency_ns, log_curve};
 use crate::{
-    Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Param, Point, Range, Sampler, Scope, View,
-    check_answer, pinned, point,
+    Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Param, Point, Sampler, Scope, check_answer, pinned,
+    point,
 };
 use kernels::Faults;
+use model::Case;
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, Form, Metric};
 use sys::mapping::Mapping;
 
-const BYTES: &[Param] = &[Param {
-    name: ids::param::BYTES,
-    about: "size of the mapping",
-    range: Range::Int { min: 4096, max: 1 << 40 },
-}];
+const BYTES: &[Param] = &[Param::int(ids::param::BYTES, "size of the mapping", 4096..=1 << 40)];
 
 pub const MMAP: Benchmark = Benchmark {
     id: ids::VM_MMAP,
@@ -32,18 +27,9 @@ pub const MMAP: Benchmark = Benchmark {
               50 to 150 ns to take the page back. Allocators that return memory to the system pay this each time they \
               take it again; with many threads both calls wait for the lock of the whole address space.",
     source: file!(),
-    metrics: &[
-        LATENCY_NS,
-        Metric::new(
-            ids::metric::TOUCHED,
-            "a page mapped, touched, unmapped",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        ),
-    ],
+    metrics: &[LATENCY_NS, latency_ns(ids::metric::TOUCHED, "a page mapped, touched, unmapped")],
     params: BYTES,
-    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
+    view: &log_curve(ids::param::BYTES),
     cases,
     points: size_points,
     run: mmap,
@@ -63,7 +49,7 @@ pub const MPROTECT: Benchmark = Benchmark {
     source: file!(),
     metrics: &[LATENCY_US],
     params: BYTES,
-    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
+    view: &log_curve(ids::param::BYTES),
     cases,
     points: size_points,
     run: mprotect,

@@ -1,28 +1,19 @@
 //! Fresh memory: a fault for each page, or all pages by one call.
 
-use std::borrow::Cow;
-
 use anyhow::{Context, bail};
 
 use super::{as_many_as, base_pages_only, in_rounds, timed_faults};
 use crate::memory::{size_points, sizes_input, sizes_of};
+use crate::row::{gb_per_s, latency_ns, log_curve};
 use crate::{
-    Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Param, Point, Range, Sampler, Scope, View,
-    check_answer, point,
+    Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Param, Point, Sampler, Scope, check_answer, point,
 };
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Pages};
+use model::{Case, CpuSet, Metric, Pages};
 use sys::counters;
 use sys::mapping::Mapping;
 
-const BANDWIDTH: Metric = Metric::new(
-    ids::metric::BANDWIDTH,
-    "fresh memory",
-    "GB/s",
-    Better::Higher,
-    Form::WorkPerTime { scale: 1.0 },
-)
-.aside();
+const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "fresh memory").aside();
 
 pub const PAGE_FAULT: Benchmark = Benchmark {
     id: ids::VM_PAGE_FAULT,
@@ -54,23 +45,9 @@ pub const POPULATE: Benchmark = Benchmark {
               guests and with mitigations. The rest, zeroing and accounting, stays. Programs that will use all of \
               their memory gain by asking for it at once.",
     source: file!(),
-    metrics: &[
-        LATENCY_NS,
-        BANDWIDTH,
-        Metric::new(
-            ids::metric::TOUCHED,
-            "a page by its own fault",
-            "ns",
-            Better::Lower,
-            Form::TimePerWork { scale: 1.0 },
-        ),
-    ],
-    params: &[Param {
-        name: ids::param::BYTES,
-        about: "size of the mapping",
-        range: Range::Int { min: 4096, max: 1 << 40 },
-    }],
-    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
+    metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "a page by its own fault")],
+    params: &[Param::int(ids::param::BYTES, "size of the mapping", 4096..=1 << 40)],
+    view: &log_curve(ids::param::BYTES),
     from: Depth::Standard,
     cases: populate_cases,
     points: size_points,

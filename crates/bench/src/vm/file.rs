@@ -5,14 +5,13 @@ use std::os::fd::OwnedFd;
 use anyhow::{Context, ensure};
 
 use super::{STRAY_FAULTS, as_many_as, in_rounds, timed_faults};
+use crate::row::{latency_ns, note};
 use crate::syscall::file_system;
 use crate::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use model::vocabulary::kernel as ids;
-use model::{Better, Case, Form, Metric, Params};
+use model::{Case, Params};
 use sys::fresh;
 use sys::mapping::Mapping;
-
-const NS: Form = Form::TimePerWork { scale: 1.0 };
 
 pub const FILE_FAULT: Benchmark = Benchmark {
     id: ids::VM_FILE_FAULT,
@@ -28,17 +27,10 @@ pub const FILE_FAULT: Benchmark = Benchmark {
               fault-around is switched off, or the file system has none.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::LATENCY, "a read fault", "ns", Better::Lower, NS),
-        Metric::new(ids::metric::PAGE, "a page by read faults", "ns", Better::Lower, NS).aside(),
-        Metric::new(ids::metric::COPY, "a page by its first write", "ns", Better::Lower, NS),
-        Metric::new(
-            ids::metric::PAGES_PER_FAULT,
-            "pages entered by a read fault",
-            "pages",
-            Better::Neither,
-            Form::Value,
-        )
-        .aside(),
+        latency_ns(ids::metric::LATENCY, "a read fault"),
+        latency_ns(ids::metric::PAGE, "a page by read faults").aside(),
+        latency_ns(ids::metric::COPY, "a page by its first write"),
+        note(ids::metric::PAGES_PER_FAULT, "pages entered by a read fault", "pages"),
     ],
     cases,
     run,

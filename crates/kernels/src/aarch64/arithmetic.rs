@@ -4,101 +4,61 @@ use std::arch::asm;
 
 use crate::arithmetic::{DIVIDENDS_32, DIVIDENDS_64, DIVISOR, STEP, STREAMS, TOP_32, TOP_64};
 
-pub fn divide_64(rounds: u64, start: u64) -> u64 {
-    let mut state = start;
-    // SAFETY: registers only.
-    unsafe {
-        asm!(
-            "2:",
-            ".rept 64",
-            "udiv {state}, {state}, {divisor}",
-            "orr {state}, {state}, {top}",
-            ".endr",
-            "subs {rounds}, {rounds}, #1",
-            "b.ne 2b",
-            divisor = in(reg) DIVISOR,
-            top = in(reg) TOP_64,
-            state = inout(reg) state,
-            rounds = inout(reg) rounds => _,
-            options(nostack, nomem, pure),
-        );
-    }
-    state
+// `$part` makes a register's name that of the part which the numbers fill.
+macro_rules! int_divide {
+    ($chain:ident, $streams:ident, $top:expr, $dividends:expr, $part:literal) => {
+        pub fn $chain(rounds: u64, start: u64) -> u64 {
+            let mut state = start;
+            // SAFETY: registers only.
+            unsafe {
+                asm!(
+                    "2:",
+                    ".rept 64",
+                    concat!("udiv {state", $part, "}, {state", $part, "}, {divisor", $part, "}"),
+                    concat!("orr {state", $part, "}, {state", $part, "}, {top", $part, "}"),
+                    ".endr",
+                    "subs {rounds}, {rounds}, #1",
+                    "b.ne 2b",
+                    divisor = in(reg) DIVISOR,
+                    top = in(reg) $top,
+                    state = inout(reg) state,
+                    rounds = inout(reg) rounds => _,
+                    options(nostack, nomem, pure),
+                );
+            }
+            state
+        }
+
+        pub fn $streams(rounds: u64, start: u64) -> u64 {
+            let mut sum = start;
+            // SAFETY: registers only; writing the lower half of a register clears the upper one.
+            unsafe {
+                asm!(
+                    "2:",
+                    ".rept 8",
+                    concat!(".irp dividend,{one", $part, "},{other", $part, "}"),
+                    concat!("udiv {quotient", $part, "}, \\dividend, {divisor", $part, "}"),
+                    "add {sum}, {sum}, {quotient}",
+                    ".endr",
+                    ".endr",
+                    "subs {rounds}, {rounds}, #1",
+                    "b.ne 2b",
+                    divisor = in(reg) DIVISOR,
+                    one = in(reg) $dividends[0],
+                    other = in(reg) $dividends[1],
+                    quotient = out(reg) _,
+                    sum = inout(reg) sum,
+                    rounds = inout(reg) rounds => _,
+                    options(nostack, nomem, pure),
+                );
+            }
+            sum
+        }
+    };
 }
 
-pub fn divide_32(rounds: u64, start: u64) -> u64 {
-    let mut state = start;
-    // SAFETY: registers only.
-    unsafe {
-        asm!(
-            "2:",
-            ".rept 64",
-            "udiv {state:w}, {state:w}, {divisor:w}",
-            "orr {state:w}, {state:w}, {top:w}",
-            ".endr",
-            "subs {rounds}, {rounds}, #1",
-            "b.ne 2b",
-            divisor = in(reg) DIVISOR,
-            top = in(reg) TOP_32,
-            state = inout(reg) state,
-            rounds = inout(reg) rounds => _,
-            options(nostack, nomem, pure),
-        );
-    }
-    state
-}
-
-pub fn divide_64s(rounds: u64, start: u64) -> u64 {
-    let mut sum = start;
-    // SAFETY: registers only.
-    unsafe {
-        asm!(
-            "2:",
-            ".rept 8",
-            "udiv {quotient}, {one}, {divisor}",
-            "add {sum}, {sum}, {quotient}",
-            "udiv {quotient}, {other}, {divisor}",
-            "add {sum}, {sum}, {quotient}",
-            ".endr",
-            "subs {rounds}, {rounds}, #1",
-            "b.ne 2b",
-            divisor = in(reg) DIVISOR,
-            one = in(reg) DIVIDENDS_64[0],
-            other = in(reg) DIVIDENDS_64[1],
-            quotient = out(reg) _,
-            sum = inout(reg) sum,
-            rounds = inout(reg) rounds => _,
-            options(nostack, nomem, pure),
-        );
-    }
-    sum
-}
-
-pub fn divide_32s(rounds: u64, start: u64) -> u64 {
-    let mut sum = start;
-    // SAFETY: registers only; writing the lower half of a register clears the upper one.
-    unsafe {
-        asm!(
-            "2:",
-            ".rept 8",
-            "udiv {quotient:w}, {one:w}, {divisor:w}",
-            "add {sum}, {sum}, {quotient}",
-            "udiv {quotient:w}, {other:w}, {divisor:w}",
-            "add {sum}, {sum}, {quotient}",
-            ".endr",
-            "subs {rounds}, {rounds}, #1",
-            "b.ne 2b",
-            divisor = in(reg) DIVISOR,
-            one = in(reg) DIVIDENDS_32[0],
-            other = in(reg) DIVIDENDS_32[1],
-            quotient = out(reg) _,
-            sum = inout(reg) sum,
-            rounds = inout(reg) rounds => _,
-            options(nostack, nomem, pure),
-        );
-    }
-    sum
-}
+int_divide!(divide_64, divide_64s, TOP_64, DIVIDENDS_64, "");
+int_divide!(divide_32, divide_32s, TOP_32, DIVIDENDS_32, ":w");
 
 macro_rules! int_streams {
     ($name:ident, $instruction:literal) => {
@@ -109,14 +69,9 @@ macro_rules! int_streams {
                 asm!(
                     "2:",
                     ".rept 8",
-                    concat!($instruction, " {x0}, {x0}, {step}"),
-                    concat!($instruction, " {x1}, {x1}, {step}"),
-                    concat!($instruction, " {x2}, {x2}, {step}"),
-                    concat!($instruction, " {x3}, {x3}, {step}"),
-                    concat!($instruction, " {x4}, {x4}, {step}"),
-                    concat!($instruction, " {x5}, {x5}, {step}"),
-                    concat!($instruction, " {x6}, {x6}, {step}"),
-                    concat!($instruction, " {x7}, {x7}, {step}"),
+                    ".irp x,{x0},{x1},{x2},{x3},{x4},{x5},{x6},{x7}",
+                    concat!($instruction, " \\x, \\x, {step}"),
+                    ".endr",
                     ".endr",
                     "subs {rounds}, {rounds}, #1",
                     "b.ne 2b",
@@ -172,8 +127,18 @@ float_chain!(add_f32, f32, "fadd", "s");
 float_chain!(multiply_f64, f64, "fmul", "d");
 float_chain!(multiply_f32, f32, "fmul", "s");
 
+// The registers of all streams, as doubles or as floats.
+macro_rules! streams {
+    (d) => {
+        "{x0:d},{x1:d},{x2:d},{x3:d},{x4:d},{x5:d},{x6:d},{x7:d},{x8:d},{x9:d},{xa:d},{xb:d}"
+    };
+    (s) => {
+        "{x0:s},{x1:s},{x2:s},{x3:s},{x4:s},{x5:s},{x6:s},{x7:s},{x8:s},{x9:s},{xa:s},{xb:s}"
+    };
+}
+
 macro_rules! float_streams {
-    ($name:ident, $float:ty, $instruction:literal, $width:literal) => {
+    ($name:ident, $float:ty, $instruction:literal, $width:ident) => {
         pub fn $name(rounds: u64, start: $float, up: $float, back: $float) -> [u64; STREAMS] {
             let mut x = [start; STREAMS];
             // SAFETY: registers only.
@@ -181,30 +146,12 @@ macro_rules! float_streams {
                 asm!(
                     "2:",
                     ".rept 2",
-                    concat!($instruction, " {x0:", $width, "}, {x0:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x1:", $width, "}, {x1:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x2:", $width, "}, {x2:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x3:", $width, "}, {x3:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x4:", $width, "}, {x4:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x5:", $width, "}, {x5:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x6:", $width, "}, {x6:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x7:", $width, "}, {x7:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x8:", $width, "}, {x8:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x9:", $width, "}, {x9:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {xa:", $width, "}, {xa:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {xb:", $width, "}, {xb:", $width, "}, {up:", $width, "}"),
-                    concat!($instruction, " {x0:", $width, "}, {x0:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x1:", $width, "}, {x1:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x2:", $width, "}, {x2:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x3:", $width, "}, {x3:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x4:", $width, "}, {x4:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x5:", $width, "}, {x5:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x6:", $width, "}, {x6:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x7:", $width, "}, {x7:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x8:", $width, "}, {x8:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {x9:", $width, "}, {x9:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {xa:", $width, "}, {xa:", $width, "}, {back:", $width, "}"),
-                    concat!($instruction, " {xb:", $width, "}, {xb:", $width, "}, {back:", $width, "}"),
+                    concat!(".irp x,", streams!($width)),
+                    concat!($instruction, " \\x, \\x, {up:", stringify!($width), "}"),
+                    ".endr",
+                    concat!(".irp x,", streams!($width)),
+                    concat!($instruction, " \\x, \\x, {back:", stringify!($width), "}"),
+                    ".endr",
                     ".endr",
                     "subs {rounds}, {rounds}, #1",
                     "b.ne 2b",
@@ -231,10 +178,10 @@ macro_rules! float_streams {
     };
 }
 
-float_streams!(add_f64s, f64, "fadd", "d");
-float_streams!(add_f32s, f32, "fadd", "s");
-float_streams!(multiply_f64s, f64, "fmul", "d");
-float_streams!(multiply_f32s, f32, "fmul", "s");
+float_streams!(add_f64s, f64, "fadd", d);
+float_streams!(add_f32s, f32, "fadd", s);
+float_streams!(multiply_f64s, f64, "fmul", d);
+float_streams!(multiply_f32s, f32, "fmul", s);
 
 macro_rules! divide {
     ($chain:ident, $streams:ident, $float:ty, $width:literal) => {

@@ -4,119 +4,69 @@ use std::arch::asm;
 
 use crate::arithmetic::{DIVIDENDS_32, DIVIDENDS_64, DIVISOR, STEP, STREAMS, TOP_32, TOP_64};
 
-pub fn divide_64(rounds: u64, start: u64) -> u64 {
-    let mut state = start;
-    // SAFETY: registers only; a divisor above the upper half of the dividend (0) cannot overflow.
-    unsafe {
-        asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 64",
-            "xor edx, edx",
-            "div {divisor}",
-            "or rax, {top}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            divisor = in(reg) DIVISOR,
-            top = in(reg) TOP_64,
-            rounds = inout(reg) rounds => _,
-            inout("rax") state,
-            out("rdx") _,
-            options(nostack, nomem, pure),
-        );
-    }
-    state
+// `$part` makes a register's name that of the part which the numbers fill.
+macro_rules! int_divide {
+    ($chain:ident, $streams:ident, $top:expr, $dividends:expr, $ax:literal, $part:literal) => {
+        pub fn $chain(rounds: u64, start: u64) -> u64 {
+            let mut state = start;
+            // SAFETY: registers only; a divisor above the upper half of the dividend (0) cannot
+            // overflow.
+            unsafe {
+                asm!(
+                    ".p2align 5",
+                    "2:",
+                    ".rept 64",
+                    "xor edx, edx",
+                    concat!("div {divisor", $part, "}"),
+                    concat!("or ", $ax, ", {top", $part, "}"),
+                    ".endr",
+                    "dec {rounds}",
+                    "jnz 2b",
+                    divisor = in(reg) DIVISOR,
+                    top = in(reg) $top,
+                    rounds = inout(reg) rounds => _,
+                    inout("rax") state,
+                    out("rdx") _,
+                    options(nostack, nomem, pure),
+                );
+            }
+            state
+        }
+
+        pub fn $streams(rounds: u64, start: u64) -> u64 {
+            let mut sum = start;
+            // SAFETY: as above; writing eax clears the upper half of rax.
+            unsafe {
+                asm!(
+                    ".p2align 5",
+                    "2:",
+                    ".rept 8",
+                    concat!(".irp dividend,{one", $part, "},{other", $part, "}"),
+                    concat!("mov ", $ax, ", \\dividend"),
+                    "xor edx, edx",
+                    concat!("div {divisor", $part, "}"),
+                    "add {sum}, rax",
+                    ".endr",
+                    ".endr",
+                    "dec {rounds}",
+                    "jnz 2b",
+                    divisor = in(reg) DIVISOR,
+                    one = in(reg) $dividends[0],
+                    other = in(reg) $dividends[1],
+                    sum = inout(reg) sum,
+                    rounds = inout(reg) rounds => _,
+                    out("rax") _,
+                    out("rdx") _,
+                    options(nostack, nomem, pure),
+                );
+            }
+            sum
+        }
+    };
 }
 
-pub fn divide_32(rounds: u64, start: u64) -> u64 {
-    let mut state = start;
-    // SAFETY: as in `divide_64`.
-    unsafe {
-        asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 64",
-            "xor edx, edx",
-            "div {divisor:e}",
-            "or eax, {top:e}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            divisor = in(reg) DIVISOR,
-            top = in(reg) TOP_32,
-            rounds = inout(reg) rounds => _,
-            inout("rax") state,
-            out("rdx") _,
-            options(nostack, nomem, pure),
-        );
-    }
-    state
-}
-
-pub fn divide_64s(rounds: u64, start: u64) -> u64 {
-    let mut sum = start;
-    // SAFETY: as in `divide_64`.
-    unsafe {
-        asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 8",
-            "mov rax, {one}",
-            "xor edx, edx",
-            "div {divisor}",
-            "add {sum}, rax",
-            "mov rax, {other}",
-            "xor edx, edx",
-            "div {divisor}",
-            "add {sum}, rax",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            divisor = in(reg) DIVISOR,
-            one = in(reg) DIVIDENDS_64[0],
-            other = in(reg) DIVIDENDS_64[1],
-            sum = inout(reg) sum,
-            rounds = inout(reg) rounds => _,
-            out("rax") _,
-            out("rdx") _,
-            options(nostack, nomem, pure),
-        );
-    }
-    sum
-}
-
-pub fn divide_32s(rounds: u64, start: u64) -> u64 {
-    let mut sum = start;
-    // SAFETY: as in `divide_64`; writing eax clears the upper half of rax.
-    unsafe {
-        asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 8",
-            "mov eax, {one:e}",
-            "xor edx, edx",
-            "div {divisor:e}",
-            "add {sum}, rax",
-            "mov eax, {other:e}",
-            "xor edx, edx",
-            "div {divisor:e}",
-            "add {sum}, rax",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            divisor = in(reg) DIVISOR,
-            one = in(reg) DIVIDENDS_32[0],
-            other = in(reg) DIVIDENDS_32[1],
-            sum = inout(reg) sum,
-            rounds = inout(reg) rounds => _,
-            out("rax") _,
-            out("rdx") _,
-            options(nostack, nomem, pure),
-        );
-    }
-    sum
-}
+int_divide!(divide_64, divide_64s, TOP_64, DIVIDENDS_64, "rax", "");
+int_divide!(divide_32, divide_32s, TOP_32, DIVIDENDS_32, "eax", ":e");
 
 macro_rules! int_streams {
     ($name:ident, $instruction:literal) => {
@@ -128,14 +78,9 @@ macro_rules! int_streams {
                     ".p2align 5",
                     "2:",
                     ".rept 8",
-                    concat!($instruction, " {x0}, {step}"),
-                    concat!($instruction, " {x1}, {step}"),
-                    concat!($instruction, " {x2}, {step}"),
-                    concat!($instruction, " {x3}, {step}"),
-                    concat!($instruction, " {x4}, {step}"),
-                    concat!($instruction, " {x5}, {step}"),
-                    concat!($instruction, " {x6}, {step}"),
-                    concat!($instruction, " {x7}, {step}"),
+                    ".irp x,{x0},{x1},{x2},{x3},{x4},{x5},{x6},{x7}",
+                    concat!($instruction, " \\x, {step}"),
+                    ".endr",
                     ".endr",
                     "dec {rounds}",
                     "jnz 2b",
@@ -202,30 +147,12 @@ macro_rules! float_streams {
                     ".p2align 5",
                     "2:",
                     ".rept 2",
-                    concat!($instruction, " {x0}, {up}"),
-                    concat!($instruction, " {x1}, {up}"),
-                    concat!($instruction, " {x2}, {up}"),
-                    concat!($instruction, " {x3}, {up}"),
-                    concat!($instruction, " {x4}, {up}"),
-                    concat!($instruction, " {x5}, {up}"),
-                    concat!($instruction, " {x6}, {up}"),
-                    concat!($instruction, " {x7}, {up}"),
-                    concat!($instruction, " {x8}, {up}"),
-                    concat!($instruction, " {x9}, {up}"),
-                    concat!($instruction, " {xa}, {up}"),
-                    concat!($instruction, " {xb}, {up}"),
-                    concat!($instruction, " {x0}, {back}"),
-                    concat!($instruction, " {x1}, {back}"),
-                    concat!($instruction, " {x2}, {back}"),
-                    concat!($instruction, " {x3}, {back}"),
-                    concat!($instruction, " {x4}, {back}"),
-                    concat!($instruction, " {x5}, {back}"),
-                    concat!($instruction, " {x6}, {back}"),
-                    concat!($instruction, " {x7}, {back}"),
-                    concat!($instruction, " {x8}, {back}"),
-                    concat!($instruction, " {x9}, {back}"),
-                    concat!($instruction, " {xa}, {back}"),
-                    concat!($instruction, " {xb}, {back}"),
+                    ".irp x,{x0},{x1},{x2},{x3},{x4},{x5},{x6},{x7},{x8},{x9},{xa},{xb}",
+                    concat!($instruction, " \\x, {up}"),
+                    ".endr",
+                    ".irp x,{x0},{x1},{x2},{x3},{x4},{x5},{x6},{x7},{x8},{x9},{xa},{xb}",
+                    concat!($instruction, " \\x, {back}"),
+                    ".endr",
                     ".endr",
                     "dec {rounds}",
                     "jnz 2b",

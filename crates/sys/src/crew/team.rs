@@ -4,30 +4,36 @@
 //! Copies on many CPUs (bandwidth on all threads, a rate suite) are a team of equals; the leader is
 //! member 0 and works too. Members that die or hang end the round with an error, never with a hang.
 
-use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::process::Pid;
-use rustix::thread::futex;
 
-use super::affinity;
-use super::clock::Clock;
-use super::process::{self, Child};
-use super::shared::{SharedWords, WORDS_PER_LINE};
+use super::{END, Lines, Slots, fork_on};
+use crate::affinity;
+use crate::clock::Clock;
+use crate::process::Child;
 use model::CpuSet;
 
 /// Work of one member: gets the round's argument (iterations), returns its answer for checking.
 pub type Body = Box<dyn FnMut(u64) -> u64>;
 
-/// What one member did in one round.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lap {
-    /// Clock readings of the member itself, ns.
-    pub start_ns: f64,
-    pub end_ns: f64,
-    pub answer: u64,
+crate::record! {
+    /// What one member did in one round.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Lap {
+        /// Clock readings of the member itself, ns.
+        pub start_ns: f64,
+        pub end_ns: f64,
+        pub answer: u64,
+    }
+}
+
+/// From the first start to the last end of a round, ns.
+pub fn wall_ns(laps: &[Lap]) -> f64 {
+    let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
+    laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max) - start
 }
 
 /// Makes the body of a member, in the member.
@@ -76,10 +82,7 @@ impl Team {
         let leader = rustix::process::getpid();
         let mut members = Vec::new();
         for (index, cpus) in seats.iter().enumerate().skip(1) {
-            let member = process::fork(|| match be_member(index, cpus, &board, clock, leader, build) {
-                Ok(()) => 0,
-                Err(_) => FAILED,
-            });
+            let member = fork_on(cpus, || be_member(index, &board, clock, leader, build));
             members.push(member.with_context(|| format!("cannot fork member {index} of {}", seats.len()))?);
         }
         if let Some(first) = seats.first() {
@@ -87,30 +90,29 @@ impl Team {
         }
         let body = build(0)?;
         let mut team = Team { board, members, body, clock, round: 0, patience };
-        team.wait_for(|board| board.ready(), "get ready")?;
+        team.wait_for(READY, "get ready")?;
         Ok(team)
     }
 
     /// Runs one round on all members at once; the laps stand in seat order.
     pub fn round(&mut self, argument: u64) -> anyhow::Result<Vec<Lap>> {
         self.round += 1;
-        self.board.argument().store(argument, Ordering::Relaxed);
-        self.board.call(self.round);
-        self.wait_for(|board| board.arrived(), "reach the start")?;
-        self.board.go(self.round);
+        self.board.lines[ARGUMENT].store(argument, Ordering::Relaxed);
+        self.board.lines.pass(CALLED, self.round);
+        self.wait_for(ARRIVED, "reach the start")?;
+        self.board.lines.half(GO).store(self.round, Ordering::Release);
         let lap = run_lap(&mut self.body, argument, self.clock);
-        self.wait_for(|board| board.finished(), "finish a round")?;
-        let mut laps = vec![lap];
-        laps.extend((1..self.members.len() + 1).map(|index| self.board.lap(index)));
-        Ok(laps)
+        self.wait_for(FINISHED, "finish a round")?;
+        let others = (1..=self.members.len()).map(|index| self.board.laps.get(index, 0));
+        Ok([lap].into_iter().chain(others).collect())
     }
 
     /// Waits until all members have passed a stage; fails when one has died or the patience ends.
-    fn wait_for(&mut self, count: fn(&Board) -> &AtomicU32, stage: &str) -> anyhow::Result<()> {
+    fn wait_for(&mut self, count: usize, stage: &str) -> anyhow::Result<()> {
         let all = self.members.len() as u32;
         let begin = Instant::now();
         let mut spins = 0u32;
-        while count(&self.board).load(Ordering::Acquire) < all {
+        while self.board.lines.half(count).load(Ordering::Acquire) < all {
             spins += 1;
             if spins < SPINS {
                 std::hint::spin_loop();
@@ -128,44 +130,38 @@ impl Team {
                 }
             }
         }
-        count(&self.board).store(0, Ordering::Relaxed);
+        self.board.lines.half(count).store(0, Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.board.call(END);
+        self.board.lines.pass(CALLED, END);
     }
 }
 
-/// Round number that tells members to leave.
-const END: u32 = u32::MAX;
-const FAILED: i32 = 1;
-
-fn be_member(
-    index: usize,
-    cpus: &CpuSet,
-    board: &Board,
-    clock: Clock,
-    leader: Pid,
-    build: Build,
-) -> anyhow::Result<()> {
-    affinity::pin(cpus)?;
+fn be_member(index: usize, board: &Board, clock: Clock, leader: Pid, build: Build) -> anyhow::Result<()> {
+    let lines = &board.lines;
     let mut body = build(index)?;
-    board.ready().fetch_add(1, Ordering::AcqRel);
+    lines.half(READY).fetch_add(1, Ordering::AcqRel);
     let mut round = 0;
     loop {
-        round = match board.next_call(round, leader) {
-            Some(END) | None => return Ok(()),
-            Some(round) => round,
-        };
-        let argument = board.argument().load(Ordering::Relaxed);
-        board.arrived().fetch_add(1, Ordering::AcqRel);
+        while !lines.await_change(CALLED, round, 0) {
+            if rustix::process::getppid() != Some(leader) {
+                return Ok(());
+            }
+        }
+        round = lines.half(CALLED).load(Ordering::Acquire);
+        if round == END {
+            return Ok(());
+        }
+        let argument = lines[ARGUMENT].load(Ordering::Relaxed);
+        lines.half(ARRIVED).fetch_add(1, Ordering::AcqRel);
         board.await_go(round, leader);
         let lap = run_lap(&mut body, argument, clock);
-        board.record(index, lap);
-        board.finished().fetch_add(1, Ordering::AcqRel);
+        board.laps.put(index, 0, &lap);
+        lines.half(FINISHED).fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -175,77 +171,30 @@ fn run_lap(body: &mut Body, argument: u64, clock: Clock) -> Lap {
     Lap { start_ns, end_ns: clock.now(), answer }
 }
 
-/// What the members share: a few counters a cache line apart, then a line for each member's lap.
+/// What the members share.
 struct Board {
-    words: SharedWords,
+    lines: Lines,
+    laps: Slots<Lap>,
 }
 
-// Lines of the board.
+// Lines of the board: numbers of rounds, how many members have passed a stage, what a round is
+// about.
 const CALLED: usize = 0;
 const GO: usize = 1;
 const READY: usize = 2;
 const ARRIVED: usize = 3;
 const FINISHED: usize = 4;
 const ARGUMENT: usize = 5;
-const FIRST_LAP: usize = 6;
 
 impl Board {
-    fn new(members: usize) -> io::Result<Board> {
-        Ok(Board { words: SharedWords::new((FIRST_LAP + members) * WORDS_PER_LINE)? })
-    }
-
-    fn counter(&self, line: usize) -> &AtomicU32 {
-        self.words.half_word(line * WORDS_PER_LINE)
-    }
-
-    fn ready(&self) -> &AtomicU32 {
-        self.counter(READY)
-    }
-
-    fn arrived(&self) -> &AtomicU32 {
-        self.counter(ARRIVED)
-    }
-
-    fn finished(&self) -> &AtomicU32 {
-        self.counter(FINISHED)
-    }
-
-    fn argument(&self) -> &AtomicU64 {
-        self.words.word(ARGUMENT * WORDS_PER_LINE)
-    }
-
-    /// Calls members that sleep between rounds to the start.
-    fn call(&self, round: u32) {
-        self.counter(CALLED).store(round, Ordering::Release);
-        // Nobody waiting is fine. The kernel takes the number as a signed one.
-        let _ = futex::wake(self.counter(CALLED), futex::Flags::empty(), i32::MAX as u32);
-    }
-
-    /// Sleeps until a round other than `last` is called; `None` when the leader is gone.
-    fn next_call(&self, last: u32, leader: Pid) -> Option<u32> {
-        let called = self.counter(CALLED);
-        let pause = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        loop {
-            let round = called.load(Ordering::Acquire);
-            if round != last {
-                return Some(round);
-            }
-            if rustix::process::getppid() != Some(leader) {
-                return None;
-            }
-            // Woken, timed out or raced: the loop looks again.
-            let _ = futex::wait(called, futex::Flags::empty(), last, Some(&pause));
-        }
-    }
-
-    fn go(&self, round: u32) {
-        self.counter(GO).store(round, Ordering::Release);
+    fn new(members: usize) -> anyhow::Result<Board> {
+        Ok(Board { lines: Lines::new(ARGUMENT + 1)?, laps: Slots::new(members, 1)? })
     }
 
     /// Spins for the start signal: all members leave it within tens of nanoseconds of each other.
     fn await_go(&self, round: u32, leader: Pid) {
         let mut spins = 0u32;
-        while self.counter(GO).load(Ordering::Acquire) != round {
+        while self.lines.half(GO).load(Ordering::Acquire) != round {
             spins += 1;
             match spins < SPINS {
                 true => std::hint::spin_loop(),
@@ -255,20 +204,6 @@ impl Board {
                 return;
             }
         }
-    }
-
-    fn record(&self, index: usize, lap: Lap) {
-        let first = (FIRST_LAP + index) * WORDS_PER_LINE;
-        self.words.word(first).store(lap.start_ns.to_bits(), Ordering::Relaxed);
-        self.words.word(first + 1).store(lap.end_ns.to_bits(), Ordering::Relaxed);
-        self.words.word(first + 2).store(lap.answer, Ordering::Release);
-    }
-
-    fn lap(&self, index: usize) -> Lap {
-        let first = (FIRST_LAP + index) * WORDS_PER_LINE;
-        let answer = self.words.word(first + 2).load(Ordering::Acquire);
-        let ns = |word: usize| f64::from_bits(self.words.word(word).load(Ordering::Relaxed));
-        Lap { start_ns: ns(first), end_ns: ns(first + 1), answer }
     }
 }
 
