@@ -24,13 +24,16 @@ fn reference_pages_are_those_of_this_program() {
     }
 }
 
-/// Links of SUMMARY.md and all pages below docs are the same set.
+/// SUMMARY.md links to each page below docs exactly once.
 #[test]
 fn the_order_names_every_page() {
     let docs = testkit::root().join("docs");
     let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).expect("the order");
     let links = summary.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-    let named: BTreeSet<String> = links.map(|(link, _)| link.to_string()).collect();
+    let mut named = BTreeSet::new();
+    for (link, _) in links {
+        assert!(named.insert(link.to_string()), "SUMMARY.md names {link} twice");
+    }
     let files = Command::new("git").args(["ls-files", "--", "docs"]).current_dir(testkit::root()).output();
     let Some(files) = files.ok().filter(|output| output.status.success() && !output.stdout.is_empty()) else {
         println!("book::the_order_names_every_page is skipped: git does not list the files");
