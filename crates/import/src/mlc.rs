@@ -4,9 +4,9 @@
 use std::sync::LazyLock;
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again, scale};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
 use super::{Format, Imported, Tool};
-use model::Better;
+use model::{Better, units};
 
 pub(crate) const TOOL: Tool = Tool {
     files: "results of Intel Memory Latency Checker (mlc)",
@@ -290,10 +290,8 @@ fn words(hit: &Hit, field: &str) -> Vec<String> {
 
 /// A size as its options have it: `250` KiB, `10m`.
 fn size(text: &str) -> Option<u64> {
-    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
-    let step = if unit.is_empty() { 1024 } else { scale(unit, 1024.0) as u64 };
-    (unit.len() < 2).then_some(number.checked_mul(step))?
+    let has_unit = text.ends_with(|one: char| one.is_ascii_alphabetic());
+    units::bytes(text)?.checked_mul(if has_unit { 1 } else { 1024 })
 }
 
 /// Words as a value in a key.

@@ -11,7 +11,7 @@ use super::own::{Against, short};
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
 use model::vocabulary::network as ids;
-use model::{Better, Value};
+use model::{Better, Value, units};
 
 pub(crate) const TOOL: Tool = Tool {
     files: "results of nuttcp (words and -fparse)",
@@ -130,26 +130,8 @@ fn read(text: &str) -> Vec<Imported> {
 /// A rate as an option has it, Mbit/s: `100m`, `1g`, `500k` and, without a letter, Kbit/s.
 fn mbits(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(['i', 'u']).split('/').next().unwrap_or_default();
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok()?;
-    match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "k" => Some(number / 1e3),
-        "m" => Some(number),
-        "g" => Some(number * 1e3),
-        _ => None,
-    }
-}
-
-/// A size as an option has it: `64k` is 65536.
-fn size(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<i64>().ok()?.checked_mul(factor)
+    const WORDS: &units::Words = &[("", 1e3), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+    Some(units::amount(&text.to_ascii_lowercase(), WORDS)? / 1e6)
 }
 
 fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
@@ -180,7 +162,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     };
     let rate = asked.and_then(|asked| mbits(asked.value(&["-R"])?));
     let bytes = setup.and_then(|setup| setup.text("bytes")?.parse::<i64>().ok());
-    let bytes = bytes.or(asked.and_then(|asked| size(asked.value(&["-l"])?)));
+    let bytes = bytes.or(asked.and_then(|asked| Some(units::bytes(asked.value(&["-l"])?)? as i64)));
     let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
         let Some(mut keyed) = keyed(&format!("{bench}@free#{metric}")) else { return };
         keyed.case.params.set("direction", Value::Text(direction.into()));

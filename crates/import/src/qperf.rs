@@ -11,7 +11,7 @@ use super::own::short;
 use super::{Format, Imported, Tool, keyed};
 use crate::kit::Pattern;
 use model::vocabulary::network as ids;
-use model::{Better, Value};
+use model::{Better, Value, units};
 
 pub(crate) const TOOL: Tool =
     Tool { files: "results of qperf", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
@@ -109,14 +109,13 @@ fn read(text: &str) -> Vec<Imported> {
 /// What one of a unit is in Gbit/s, in 1/s, in µs, in bytes, in s/GB or in CPUs.
 fn scale(unit: &str) -> f64 {
     let step = if unit.contains('i') { 1024.0 } else { 1000.0 };
+    if let Some(ns) = units::nanoseconds(unit) {
+        return ns / 1e3;
+    }
     let letter = match unit {
-        "ms" => return 1e3,
-        "s" | "sec" => return 1e6,
-        "ns" => return 1e-3,
         "sec/GB" => return 1.0,
         "ns/GB" => return 1e-9,
         "% cpus" | "%" => return 0.01,
-        "us" | "μs" => return 1.0,
         unit => crate::kit::scale(unit, step),
     };
     if unit.contains("B/") || unit.contains("bytes/") { letter * 8e-9 } else { letter }
@@ -133,16 +132,9 @@ fn number(hit: &Hit) -> Option<f64> {
 
 /// A size as an option has it: `64K` is 1024s, `64k` is 1000s.
 fn size(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" => 1,
-        "k" | "kb" | "kB" => 1000,
-        "K" | "Ki" | "KiB" => 1024,
-        "m" | "mb" | "mB" => 1_000_000,
-        "M" | "Mi" | "MiB" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<i64>().ok()?.checked_mul(factor)
+    let (number, word) = units::split(text)?;
+    let step = if word.starts_with(['K', 'M']) { 1024.0 } else { 1000.0 };
+    units::binary(word).map(|_| (number * crate::kit::scale(word, step)) as i64)
 }
 
 fn figures(run: &Run, builder: &mut Builder) {

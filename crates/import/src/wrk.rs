@@ -3,6 +3,7 @@
 use crate::Format;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
 use crate::kit::{Does, Run, line};
+use model::units;
 
 pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
@@ -95,12 +96,7 @@ fn check(run: &Run, said: &mut Said) {
         said.invalid(run.at("errors").unwrap_or_default());
     }
     run.all("refused").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
-    let seconds = match run.at("requests.time_unit") {
-        Some("m") => 60.0,
-        Some("h") => 3600.0,
-        Some("ms") => 1e-3,
-        _ => 1.0,
-    };
+    let seconds = run.at("requests.time_unit").and_then(units::nanoseconds).map_or(1.0, |ns| ns / 1e9);
     let time = run.number("requests.time").map(|time| time.times(seconds));
     said.rate("Requests/sec", run.number("rate"), run.number("requests"), time);
 }

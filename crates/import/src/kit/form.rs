@@ -8,7 +8,7 @@ use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log, sai
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
-use model::{Better, Value};
+use model::{Better, Value, units};
 
 /// The name of lines in whose field `value` a program says why it gives up.
 const DIED: &str = "died";
@@ -310,7 +310,7 @@ fn figure<'t>(
     let factor = match row.scale {
         Scale::By(factor) => Some(factor),
         Scale::Letter(step, factor) => Some(super::scale(letter, step) * factor),
-        Scale::Time => micros(letter),
+        Scale::Time => units::nanoseconds(letter).map(|ns| ns / 1e3),
     };
     let value = Number::read(text).zip(factor).map(|(number, factor)| number.value * factor);
     let (Some(meaning), Some(value)) = (meaning(form, row, own), value) else { return false };
@@ -324,13 +324,6 @@ fn figure<'t>(
         None => builder.value(meaning, value),
     }
     true
-}
-
-/// What one of a unit of time is in µs.
-fn micros(unit: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 7] =
-        [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7), ("h", 3.6e9)];
-    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
 /// What a figure means; `None` where what its name needs is not told.
