@@ -1,20 +1,13 @@
 //! Intel Memory Latency Checker, versions 3: latencies and bandwidths of nodes, under load and
 //! between caches.
 
-use std::sync::LazyLock;
-
 use super::builder::{Builder, Meaning};
 use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
 use super::{Format, Imported, Tool};
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of Intel Memory Latency Checker (mlc)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("results of Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("Intel MLC result");
 const REMARK: &str = "mlc tells one figure each, so no spread is known, and not on which CPUs its threads ran, nor, unless -L was said, the \
@@ -72,7 +65,7 @@ pub(crate) const LINES: &[Pattern] = &[
     ),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
     const SIGNS: [&str; 9] = [

@@ -1,20 +1,13 @@
 //! Google's multichase, and the two small programs beside it: pingpong and fairness.
 
-use std::sync::LazyLock;
-
 use super::builder::{Builder, Meaning};
 use super::kit::{Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of multichase, and of pingpong and fairness beside it",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("results of multichase, and of pingpong and fairness beside it", is_one, |text| Ok(read(text)));
 
 const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");
@@ -62,7 +55,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line("rest", Does::Nothing, r"times are in ns|base_object_size = \d+|malloc allocation|timed out: .*"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// Whether a text has lines of its own, or a command above a bare number.
 fn is_one(text: &str) -> bool {

@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log, said_again};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, log, said_again};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -239,9 +239,7 @@ impl Reader {
                 figures(form, run, builder, against);
             }
         }
-        let mut results = results.finish(&log);
-        results.iter_mut().for_each(|result| headlines(result, form.headlines));
-        results
+        results.finish_with(&log, form.headlines)
     }
 }
 

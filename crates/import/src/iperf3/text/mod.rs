@@ -5,14 +5,12 @@ pub mod lines;
 mod parts;
 mod rows;
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use crate::Imported;
 use crate::kit::Does::Ahead;
+use crate::kit::Expression;
 use crate::kit::{Asked, Log, Number, Results, Run, Table, log, scale};
 use lines::{FLAGS, VALUED};
 use rows::{Shape, rows};
@@ -24,33 +22,25 @@ const BLOCK: u64 = 128 << 10;
 /// Its rate over UDP unless an option says otherwise, bit/s.
 const UDP_RATE: f64 = 1_048_576.0;
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that a test tries")
-}
-
 /// Whether a text is what iperf3 printed, and not its elder, whose lines are similar.
 pub fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?m)^\s*(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+|iperf Done\.|(?:\^C)?iperf3: (?:error|interrupt) - |\[ ID\](?:\[Role\])? Interval +Transfer +Bitrate)",
-        )
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+|iperf Done\.|(?:\^C)?iperf3: (?:error|interrupt) - |\[ ID\](?:\[Role\])? Interval +Transfer +Bitrate)",
+    );
     MARK.is_match(text) || has_sums(text)
 }
 
 /// Whether a text has the sums of a test.
 pub fn has_sums(text: &str) -> bool {
-    static SUM: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?m)^\s*\[ *(?:\d+|SUM)\](?:\[[RT]X-[CS]\])? +\d+\.\d\d-\d+\.\d\d +sec .*/sec .*(?:sender|receiver)\s*$",
-        )
-    });
+    static SUM: Expression = Expression::new(
+        r"(?m)^\s*\[ *(?:\d+|SUM)\](?:\[[RT]X-[CS]\])? +\d+\.\d\d-\d+\.\d\d +sec .*/sec .*(?:sender|receiver)\s*$",
+    );
     SUM.is_match(text)
 }
 
 /// The results in a text.
 pub fn read(text: &str) -> Vec<Imported> {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
+    static TABLE: Table = Table::new(lines::LINES);
     let (text, of_servers) = parts::without_servers(text);
     let text = parts::rejoined(&text, &TABLE);
     let mut log: Log = log(&text, "iperf3", &TABLE, parts::again);
