@@ -327,7 +327,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
     // What the server reports has arrived there.
     turn(&mut figures, client);
     found |= bandwidth(&rows.reported, "bandwidth", against, &mut figures);
-    let errors: Vec<&str> = run.all("error").filter_map(|hit| hit.text("value")).collect();
+    let errors: Vec<&str> = run.texts("error").collect();
     if !found {
         turn(&mut figures, true);
         figures.unfinished("sent", errors.first().copied());

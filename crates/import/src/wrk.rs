@@ -84,7 +84,7 @@ tool!(FORM, "results of wrk and wrk2");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {
-        said.interrupted("it has latencies, and no line of its requests a second");
+        said.against.interrupted("it has latencies, and no line of its requests a second");
     }
     if run.hit("uncorrected").is_some() {
         said.remark(
@@ -93,9 +93,9 @@ fn check(run: &Run, said: &mut Said) {
     }
     let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));
     if counts.into_iter().flatten().any(|count| count.value > 0.0) {
-        said.invalid(run.at("errors").unwrap_or_default());
+        said.against.invalid(run.at("errors").unwrap_or_default());
     }
-    run.all("refused").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    run.texts("refused").for_each(|text| said.against.invalid(text));
     let seconds = run.at("requests.time_unit").and_then(units::nanoseconds).map_or(1.0, |ns| ns / 1e9);
     let time = run.number("requests.time").map(|time| time.times(seconds));
     said.rate("Requests/sec", run.number("rate"), run.number("requests"), time);

@@ -42,6 +42,8 @@ pub struct Figures<'b> {
     pub point: Params,
     /// What is said of a figure whose metric has no note.
     pub note: String,
+    /// Wordings have the name of the metric as it is.
+    pub is_named: bool,
 }
 
 impl<'b> Figures<'b> {
@@ -59,6 +61,7 @@ impl<'b> Figures<'b> {
             params: Params::new(),
             point: Params::new(),
             note: String::new(),
+            is_named: false,
         }
     }
 
@@ -67,6 +70,20 @@ impl<'b> Figures<'b> {
         if let Some(value) = value {
             self.point.set(name, Value::Int(value));
         }
+    }
+
+    /// What was met and is no figure.
+    pub fn remark(&mut self, text: String) {
+        self.builder.remarks.push(text);
+    }
+
+    /// A figure with a note of its own behind that of all.
+    pub fn put_noted(&mut self, name: &str, note: &str, value: Result<f64, String>) {
+        let all = self.note.clone();
+        let notes = [all.as_str(), note].into_iter().filter(|note| !note.is_empty());
+        self.note = notes.collect::<Vec<_>>().join("; ");
+        self.put(name, value);
+        self.note = all;
     }
 
     /// A figure, or why there is none.
@@ -78,7 +95,8 @@ impl<'b> Figures<'b> {
         keyed.case.params = self.params.clone();
         keyed.point = self.point.clone();
         let note = if row.note.is_empty() { self.note.clone() } else { row.note.to_string() };
-        let wording = format!("{} {}", self.named, name.replace('_', " "));
+        let words = if self.is_named { name.to_string() } else { name.replace('_', " ") };
+        let wording = format!("{} {words}", self.named);
         let meaning = Meaning { keyed, wording, unit: row.unit.into(), better: row.better, note };
         match value {
             Ok(value) => self.builder.value(meaning, value),

@@ -122,7 +122,7 @@ impl Row {
 /// What a run has against itself, or needs said beside its figures.
 pub struct Said<'b> {
     builder: &'b mut Builder,
-    against: &'b mut Against,
+    pub against: &'b mut Against,
 }
 
 impl Said<'_> {
@@ -133,24 +133,9 @@ impl Said<'_> {
         }
     }
 
-    /// The tool itself says that the result is not valid.
-    pub fn invalid(&mut self, text: &str) {
-        self.against.invalid(text);
-    }
-
-    /// The run did not come to its end.
-    pub fn interrupted(&mut self, text: &str) {
-        self.against.interrupted(text);
-    }
-
     /// Figures that contradict each other.
     pub fn disagree(&mut self, what: &str, text: &str) {
         self.against.disagree(what, text.to_string(), "the file");
-    }
-
-    /// The tool itself says that heat or power held the machine back.
-    pub fn throttled(&mut self, text: &str) {
-        self.against.throttled(text);
     }
 
     /// A rate that is not its amount over its time; all three as printed, in units that fit.

@@ -53,6 +53,11 @@ impl<'t> Run<'t> {
         self.hit(name)?.text("value")
     }
 
+    /// The fields `value` of lines.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &'t str> {
+        self.all(name).filter_map(|hit| hit.text("value"))
+    }
+
     fn is_fresh(&self) -> bool {
         !self.ended && self.hits.iter().all(|hit| matches!(hit.does, Does::Begins | Does::Ahead))
     }

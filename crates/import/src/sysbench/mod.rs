@@ -280,7 +280,7 @@ fn settings(run: &Run, test: &str, put: &mut dyn FnMut(&str, &str)) {
 
 /// The series of a run.
 fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
-    for warning in run.all("warning").filter_map(|hit| hit.text("value")) {
+    for warning in run.texts("warning") {
         let remark = format!("it warns: {}", short(warning));
         if !builder.remarks.contains(&remark) && builder.remarks.len() < 20 {
             builder.remarks.push(remark);
