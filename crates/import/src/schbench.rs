@@ -28,21 +28,8 @@ const SETTINGS: [(&str, bool, [&str; 2]); 7] = [
     ("operations", false, ["-n", "--operations"]),
     ("footprint_kb", false, ["-F", "--cache_footprint"]),
 ];
-const VALUED: [&str; 26] = [
-    "-m",
-    "--message-threads",
-    "-t",
-    "--threads",
-    "-p",
-    "--pipe",
-    "-R",
-    "--rps",
-    "-A",
-    "--auto-rps",
-    "-n",
-    "--operations",
-    "-F",
-    "--cache_footprint",
+/// Further options that have a value.
+const VALUED: [&str; 12] = [
     "-r",
     "--runtime",
     "-i",
@@ -97,6 +84,8 @@ fn is_one(text: &str) -> bool {
 fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "schbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
+    let valued = SETTINGS.into_iter().flat_map(|(_, _, options)| options).chain(VALUED);
+    let valued: Vec<&str> = valued.collect();
     let mut before = 0;
     for (at, run) in log.runs.iter().enumerate() {
         if log.runs.get(at + 1).is_some_and(|next| goes_on(run, next)) {
@@ -104,7 +93,7 @@ fn read(text: &str) -> Vec<Imported> {
             continue;
         }
         let asked = run.asked.clone().unwrap_or_default();
-        let facts = vec![("options", asked.without(&VALUED, &["-C", "--calibrate", "-L", "--no-locking"]))];
+        let facts = vec![("options", asked.without(&valued, &["-C", "--calibrate", "-L", "--no-locking"]))];
         if let Some((builder, against)) = results.of(run, facts, false) {
             // What a run says before its first report is of all of them.
             figures(run, log.runs[at - before].text("threads"), builder, against);
