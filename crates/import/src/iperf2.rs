@@ -11,6 +11,7 @@ use super::kit::{
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
+use model::vocabulary::network as ids;
 
 pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
@@ -298,8 +299,8 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
     if !is_mixed && rows.connections.iter().any(Connection::bounces) {
         return bounced(run, &rows.connections, builder, against);
     }
-    let protocol = if udp { "network.udp" } else { "network.tcp" };
-    let mut figures = Figures::new(builder, METRICS, "iperf 2", protocol);
+    let bench = if udp { ids::UDP } else { ids::TCP };
+    let mut figures = Figures::new(builder, METRICS, "iperf 2", bench.as_str());
     figures.note = "how much it wrote at once is not told".to_string();
     figures.point("streams", Some(rows.streams() as i64));
     if rows.both {

@@ -8,6 +8,7 @@ use super::kit::{
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
+use model::vocabulary::network as ids;
 
 pub(crate) const TOOL: Tool = Tool::of("results of ntttcp for Linux", is_one, |text| Ok(read(text)));
 
@@ -118,10 +119,10 @@ fn is_asked(run: &Run, option: &str) -> bool {
 fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     // Segments that were sent again are told of TCP alone, by versions since 2020.
     let bench = match run.text("protocol") {
-        Some("UDP") => "network.udp",
-        Some(_) => "network.tcp",
-        None if is_asked(run, "-u") => "network.udp",
-        None if run.hit("retrans").is_some() || run.asked.is_some() => "network.tcp",
+        Some("UDP") => ids::UDP.as_str(),
+        Some(_) => ids::TCP.as_str(),
+        None if is_asked(run, "-u") => ids::UDP.as_str(),
+        None if run.hit("retrans").is_some() || run.asked.is_some() => ids::TCP.as_str(),
         None => "ntttcp.untold",
     };
     let mut figures = Figures::new(builder, METRICS, "ntttcp", bench);
