@@ -2,8 +2,8 @@
 //! engine, time and rate.
 
 use super::device::DISK;
-use super::measure_args;
 use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
+use model::units;
 
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = DISK)]
@@ -33,7 +33,7 @@ pub struct DiskArgs {
 
 /// As a time on any command line, from a second to an hour.
 fn whole_seconds(text: &str) -> Result<u64, String> {
-    let time = measure_args::duration(text)?;
+    let time = units::duration(text)?;
     let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
     whole.then_some(time.as_secs()).ok_or_else(|| "a time of whole seconds, from 1s to 1h".to_string())
 }
@@ -43,16 +43,10 @@ const LARGEST: u64 = 8 << 20;
 
 /// `4096`, `4k`, `1M`: whole sectors.
 fn block(text: &str) -> Result<u64, String> {
-    let number = text.trim_end_matches(['k', 'K', 'm', 'M']);
-    let factor = match &text[number.len()..] {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        _ => 0,
-    };
-    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let fits = |bytes: &u64| (SMALLEST..=LARGEST).contains(bytes) && bytes.is_multiple_of(SMALLEST);
-    bytes.filter(fits).ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, like 4k or 1M".to_string())
+    units::bytes(text)
+        .filter(fits)
+        .ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, like 4k or 1M".to_string())
 }
 
 /// `1` to `64`.

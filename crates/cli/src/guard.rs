@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use rustix::fs::Access;
 
-use super::measure_args::{MeasureArgs, duration};
+use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
 use bench::{self, Candidate, FORMATS, Scope, Wanted};
+use model::units::duration;
 use model::vocabulary::guard as ids;
 use model::{Better, Header, Title};
 use session::measure::Patience;

@@ -12,6 +12,7 @@ use super::output;
 use super::planted::Planted;
 use super::screen::ScreenArgs;
 use model::Severity;
+use model::units::duration;
 use session::measure::Patience;
 use session::plan::{self, PROFILES, Profile};
 
@@ -137,19 +138,4 @@ impl MeasureArgs {
             _ => Patience::Bounded(USUAL),
         }
     }
-}
-
-/// `90`, `90s`, `10m`, `2h`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let number = text.trim_end_matches(['s', 'm', 'h']);
-    let factor = match &text[number.len()..] {
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("a time is a number above 0 with s, m or h, like 90s or 10m".to_string()),
-    };
-    let seconds = number.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 1e7);
-    seconds
-        .map(|seconds| Duration::from_secs_f64(seconds * factor))
-        .ok_or_else(|| "a time is a number above 0 with s, m or h, like 90s or 10m".to_string())
 }

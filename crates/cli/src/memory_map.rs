@@ -6,6 +6,7 @@ use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
 use bench::{self, Candidate, Depth, MapWish, Plant, Scope};
+use model::units;
 use model::vocabulary::memory_map::MAP;
 use session::plan;
 
@@ -55,18 +56,7 @@ pub struct Args {
 
 /// `8G`, `512M`, `64K`, with or without `iB`.
 pub fn size(text: &str) -> Result<u64, String> {
-    let number = text.trim_end_matches("iB").trim_end_matches('B');
-    let digits = number.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: Option<u64> = match number[digits.len()..].to_ascii_uppercase().as_str() {
-        "" => Some(1),
-        "K" => Some(1 << 10),
-        "M" => Some(1 << 20),
-        "G" => Some(1 << 30),
-        "T" => Some(1 << 40),
-        _ => None,
-    };
-    let bytes = digits.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes
+    units::bytes(text)
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| "a size is a whole number with K, M, G or T, like 8G".to_string())
 }

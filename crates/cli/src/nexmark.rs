@@ -9,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::Access;
 
 use bench::{Flink, JobManager, On};
+use model::units;
 use sys::process;
 
 mod program;
@@ -144,10 +145,8 @@ const METRICS_APART_S: f64 = 10.0;
 
 /// A duration of Flink's configuration: `250`, `250 ms`, `10 s`, `10s`, `1 min`.
 fn seconds(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: f64 = text[..end].parse().ok()?;
-    let unit = match text[end..].trim() {
+    let (number, word) = units::split(text)?;
+    let unit = match word {
         "" | "ms" | "milli" | "millis" => 1e-3,
         "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
         "m" | "min" | "minute" | "minutes" => 60.0,

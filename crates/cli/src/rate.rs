@@ -15,6 +15,7 @@ use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope}
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
 use diagnose::suite::Past;
 use kernels::rate::{COMPONENTS, Component};
+use model::units;
 use model::vocabulary::memory_map::MAP;
 use model::vocabulary::rate::probe::{RATE_ESCALATION, RATE_HISTORY};
 use model::{CpuSet, Entry, Header, LAST};
@@ -99,15 +100,10 @@ fn footprint(text: &str) -> Result<Footprint, String> {
     if text == "max" {
         return Ok(Footprint::Most);
     }
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let shift = match unit.to_ascii_uppercase() {
-        'M' => 20,
-        'G' => 30,
-        'T' => 40,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
-    let bytes = number * (1u64 << shift) as f64;
+    // Without a unit nobody means bytes.
+    let is_letter = |(_, word): &(f64, &str)| word.len() == 1 && "MGT".contains(&word.to_ascii_uppercase());
+    let (number, word) = units::split(text).filter(is_letter).ok_or_else(wrong)?;
+    let bytes = number * units::binary(word).ok_or_else(wrong)?;
     (bytes >= (16 << 20) as f64 && bytes < 1e17)
         .then_some(Footprint::Bytes(bytes as u64))
         .ok_or_else(|| "a footprint is at least 16M a node, and no more than memory can be".to_string())

@@ -9,12 +9,13 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::network::{PORT, address, given, is_link_local, weakness};
-use super::{measure_args, output};
+use super::output;
 use bench::network_path::{self, Probe};
 use bench::network_seats as seats;
 use bench::network_serve::{self as serve, Event, Service};
 use bench::placement::Floor;
 use machine::Machine;
+use model::units::duration;
 use sys::random::random;
 
 /// Answer network tests from another host
@@ -48,10 +49,10 @@ pub struct Args {
     #[arg(long)]
     weak_token: bool,
     /// Stop after this long without a client
-    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measure_args::duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
     idle: Duration,
     /// A session may take so long
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = measure_args::duration, hide = true)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration, hide = true)]
     session: Duration,
 }
 

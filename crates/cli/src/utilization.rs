@@ -16,8 +16,8 @@ use super::machine::{live_snapshot, saved_snapshot};
 use super::margin::MarginArg;
 use super::{files, output, results};
 use diagnose::{self, capacity::yield_of_study};
-use knobs::table::nanoseconds;
 use machine::Machine;
+use model::units;
 use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
 use sys::counters::units_per_second;
@@ -102,15 +102,12 @@ impl Siblings {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    let number = number.filter(|number| (0.01..=1e7).contains(number));
-    number.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds from 0.01, like 5".to_string())
+    let time = units::duration(text).ok().filter(|time| (0.01..=1e7).contains(&time.as_secs_f64()));
+    time.ok_or_else(|| "a number of seconds from 0.01, like 5".to_string())
 }
 
 fn every(text: &str) -> Result<Duration, String> {
-    // Without a unit people mean seconds, not the nanoseconds of kernel knobs.
-    let with_unit = if text.ends_with('s') { text.to_string() } else { format!("{text}s") };
-    let time = nanoseconds(&with_unit).map(Duration::from_nanos);
+    let time = units::duration(text).ok();
     time.filter(|time| (Duration::from_millis(1)..=Duration::from_secs(86_400)).contains(time))
         .ok_or_else(|| "a time from 1ms to a day, like 20ms or 1s".to_string())
 }

@@ -1,20 +1,13 @@
 //! bw_mem of lmbench, as people run it by itself: a size and a rate a line, where the command above
 //! alone tells what was done with the bytes.
 
-use std::sync::LazyLock;
-
 use super::builder::Meaning;
-use super::kit::{Above, Does, Hit, Log, Pattern, Results, Run, Table, line, log, scale};
+use super::kit::{Above, Does, Hit, Log, Pattern, Results, Run, Table, line, log};
 use super::{Format, Imported, Tool};
-use model::Better;
+use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "pairs of bw_mem (lmbench), below their commands",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("pairs of bw_mem (lmbench), below their commands", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("bw_mem pairs");
 const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and counts \
@@ -26,7 +19,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line("usage", Does::Nothing, r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// What bw_mem is asked to do, and the curve of a whole run of lmbench that is made by it.
 #[rustfmt::skip]
@@ -110,12 +103,14 @@ fn note(op: &str, copies: u32) -> &'static str {
 
 /// A size as lmbench reads it: `512`, `64k` in powers of two, `256M` in powers of ten.
 fn bytes(text: &str) -> Option<u64> {
-    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
-    let step = match unit {
-        "" | "k" | "m" | "g" => 1024.0,
-        "K" | "M" | "G" => 1000.0,
-        _ => return None,
-    };
-    number.checked_mul(scale(unit, step) as u64)
+    const WORDS: &units::Words = &[
+        ("", 1.0),
+        ("k", 1024.0),
+        ("m", 1048576.0),
+        ("g", 1073741824.0),
+        ("K", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+    ];
+    units::amount(text, WORDS).map(|bytes| bytes as u64)
 }

@@ -1,21 +1,14 @@
 //! core-to-core-latency by Nicolas Viennot: how long a cache line takes between every two CPUs, as
 //! a table of a terminal and as CSV.
 
-use std::sync::LazyLock;
-
 use super::builder::{Builder, Meaning};
 use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
 use model::Better;
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "matrices of core-to-core-latency (text and CSV)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("matrices of core-to-core-latency (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("core-to-core-latency matrix");
 const REMARK: &str = "core-to-core-latency does not tell on which node its lines lay; the ± of its table is of a deviation that it cuts \
@@ -43,7 +36,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line("rest", Does::Nothing, r"Reading the clock via RDTSC takes .*|Using RDTSC to measure time: .*"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// Whether a text says so, or has a matrix that can be no other's.
 fn is_one(text: &str) -> bool {

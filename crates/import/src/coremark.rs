@@ -48,13 +48,13 @@ tool!(FORM, "results of CoreMark");
 const LEAST_SECONDS: f64 = 10.0;
 
 fn check(run: &Run, said: &mut Said) {
-    run.all("invalid").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    run.texts("invalid").for_each(|text| said.against.invalid(text));
     let time = run.number("time");
     if time.is_some_and(|time| time.value < LEAST_SECONDS) {
-        said.invalid("it ran for less than the ten seconds that its rules ask for");
+        said.against.invalid("it ran for less than the ten seconds that its rules ask for");
     }
     if run.hit("rate").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.interrupted("it has no line on whether its operation was correct");
+        said.against.interrupted("it has no line on whether its operation was correct");
     }
     said.rate("Iterations/Sec", run.number("rate"), run.number("iterations"), time);
 }

@@ -180,7 +180,7 @@ fn check(run: &Run, said: &mut Said) {
         });
     }
     if run.hit("test").is_some() && !is_scored {
-        said.interrupted("it has scores of tests, and no summary of them");
+        said.against.interrupted("it has scores of tests, and no summary of them");
     }
     let parts = run.all("single").chain(run.all("multi")).count();
     let mut tests: BTreeMap<&str, usize> = BTreeMap::new();

@@ -56,11 +56,11 @@ pub(crate) const FORM: Form = Form {
 tool!(FORM, "results of HPL (Linpack)");
 
 fn check(run: &Run, said: &mut Said) {
-    run.all("failed").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    run.texts("failed").for_each(|text| said.against.invalid(text));
     let rows = run.all("row").count();
     let judged = run.all("passed").count() + run.all("failed").count();
     if judged < rows {
-        said.interrupted("a test has no line on whether its residual check passed");
+        said.against.interrupted("a test has no line on whether its residual check passed");
     }
     for hit in run.all("row") {
         // The operations that HPL counts: 2/3 n³ + 3/2 n².

@@ -2,24 +2,18 @@
 //! or a client of its server's report, is what arrived.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::builder::{Builder, Meaning};
-use super::kit::{Above, Does, Hit, Log, Number, Results, Run, Table, line, log};
-use super::own::Against;
-use super::{Format, Imported, Tool, keyed};
-use crate::kit::Pattern;
-use model::{Better, Value};
-
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of iperf 2 (text and CSV)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
+use super::builder::Builder;
+use super::kit::{
+    Above, Does, Expression, Figures, Hit, Log, Metric, Number, Pattern, Results, Run, Table, line, log,
+    metric,
 };
+use super::own::Against;
+use super::{Format, Imported, Tool};
+use model::Better;
+use model::vocabulary::network as ids;
+
+pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("iperf 2 result");
 const REMARK: &str = "iperf 2 does not tell where its threads ran";
@@ -86,16 +80,13 @@ pub(crate) const LINES: &[Pattern] = &[
     ),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// Whether a text is what iperf 2 printed: its later namesake has other first lines.
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:Client connecting to \S+, (?:TCP|UDP) port \d+|Server listening on (?:TCP|UDP) port \d+|\d{14}[\d.+:-]*,[\da-fA-F.:]+,\d+,[\da-fA-F.:]+,\d+,-?\d+,\d+\.\d+-\d+\.\d+,\d+,)",
-        )
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:Client connecting to \S+, (?:TCP|UDP) port \d+|Server listening on (?:TCP|UDP) port \d+|\d{14}[\d.+:-]*,[\da-fA-F.:]+,\d+,[\da-fA-F.:]+,\d+,-?\d+,\d+\.\d+-\d+\.\d+,\d+,)",
+    );
     let is_row =
         |line: &str| line.starts_with(|one: char| one.is_ascii_digit()) && line.matches(',').count() > 7;
     let has_sign = text.contains("Client connecting to ") || text.contains("Server listening on ");
@@ -237,108 +228,133 @@ fn whole<'r, 't>(rows: &[&'r Hit<'t>]) -> Vec<&'r Hit<'t>> {
     rows.iter().filter(|row| begins(row) && end(row) > 0.97 * longest).copied().collect()
 }
 
-/// One figure's name, unit, better side, and its value or why there is none.
-type Put<'p> = dyn FnMut(&str, &'static str, Better, Result<f64, String>) + 'p;
+const METRICS: &[Metric] = &[
+    metric("bandwidth", "Gbit/s", Better::Higher),
+    metric("sent", "Gbit/s", Better::Higher),
+    metric("stream_bandwidth", "Gbit/s", Better::Higher),
+    metric("stream_sent", "Gbit/s", Better::Higher),
+    metric("loss", "", Better::Lower),
+    metric("jitter", "us", Better::Lower),
+    metric("latency_mean", "us", Better::Lower),
+    metric("latency_min", "us", Better::Lower),
+    metric("latency_max", "us", Better::Lower),
+    metric("round_trips", "1/s", Better::Higher),
+];
+
+/// The rows of one test, by what they are of.
+struct Rows<'r, 't> {
+    connections: Vec<Connection<'r>>,
+    own: Vec<&'r Hit<'t>>,
+    sent: Vec<&'r Hit<'t>>,
+    received: Vec<&'r Hit<'t>>,
+    /// What its server says to a client.
+    reported: Vec<&'r Hit<'t>>,
+    ids: BTreeSet<&'r str>,
+    /// The client tested both directions at once.
+    both: bool,
+}
+
+impl<'r, 't> Rows<'r, 't> {
+    fn of(run: &'r Run<'t>, ports: &Ports) -> Rows<'r, 't> {
+        let place = run.hits.iter().position(|hit| hit.name == "report").unwrap_or(run.hits.len());
+        let (own, reported) = run.hits.split_at(place);
+        let rows = |hits: &'r [Hit<'t>]| {
+            hits.iter().filter(|hit| ["row", "csv"].contains(&hit.name)).collect::<Vec<&Hit>>()
+        };
+        let own = rows(own);
+        let connections: Vec<Connection> =
+            run.all("connected").map(|hit| Connection::of(hit, ports)).collect();
+        let sends = |row: &Hit| {
+            let id = row.text("id").unwrap_or_default();
+            let bare = id.trim_start_matches('*');
+            let own = connections.iter().rev().find(|one| one.id == bare).or(connections.first());
+            own.map_or(!ports.serves(), |one| one.sends(id.len() > bare.len()))
+        };
+        let single: Vec<&Hit> = own.iter().copied().filter(|row| !is_sum(row)).collect();
+        let ids = single.iter().filter_map(|row| row.text("id")).collect();
+        let (sent, received): (Vec<&Hit>, Vec<&Hit>) = single.into_iter().partition(|row| sends(row));
+        // Both ends of one connection may have written into one text.
+        let is_mirrored = |one: &Connection| {
+            let [own, other] = one.ports;
+            own != other && connections.iter().any(|mirror| mirror.ports == [other, own])
+        };
+        let both = !sent.is_empty() && !received.is_empty() && !connections.iter().any(is_mirrored);
+        Rows { connections, own, sent, received, reported: rows(reported), ids, both }
+    }
+
+    /// Version 2.0.14 prints one row for both ways.
+    fn is_untold(&self) -> bool {
+        self.connections.iter().any(Connection::is_both) && !self.both && !self.own.is_empty()
+    }
+
+    fn streams(&self) -> usize {
+        if self.both { self.ids.len().div_ceil(2) } else { self.ids.len().max(1) }
+    }
+}
 
 fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: &mut Against) {
-    let place = run.hits.iter().position(|hit| hit.name == "report").unwrap_or(run.hits.len());
-    let (own, reported) = run.hits.split_at(place);
-    let is_row = |hit: &&Hit| ["row", "csv"].contains(&hit.name);
-    let own_rows: Vec<&Hit> = own.iter().filter(is_row).collect();
-    let reported_rows: Vec<&Hit> = reported.iter().filter(is_row).collect();
-    let connections: Vec<Connection> = run.all("connected").map(|hit| Connection::of(hit, ports)).collect();
-    let sends = |row: &Hit| {
-        let id = row.text("id").unwrap_or_default();
-        let bare = id.trim_start_matches('*');
-        let own = connections.iter().rev().find(|one| one.id == bare).or(connections.first());
-        own.map_or(!ports.serves(), |one| one.sends(id.len() > bare.len()))
-    };
-    let ids: BTreeSet<&str> =
-        own_rows.iter().filter(|row| !is_sum(row)).filter_map(|row| row.text("id")).collect();
-    let (sent, received): (Vec<&Hit>, Vec<&Hit>) =
-        own_rows.iter().filter(|row| !is_sum(row)).partition(|row| sends(row));
-    // Both ends of one connection may have written into one text.
-    let is_mirrored = |one: &Connection| {
-        connections
-            .iter()
-            .any(|other| other.ports == [one.ports[1], one.ports[0]] && one.ports[0] != one.ports[1])
-    };
-    let both = !sent.is_empty() && !received.is_empty() && !connections.iter().any(is_mirrored);
-    let protocol = if udp { "udp" } else { "tcp" };
-    let streams = if both { ids.len().div_ceil(2) } else { ids.len().max(1) };
-    let mut put =
-        |sends: bool, metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-            let Some(mut keyed) = keyed(&format!("network.{protocol}@free#{metric}")) else { return };
-            let way = Value::Text(if sends { "send" } else { "receive" }.into());
-            let params = &mut keyed.case.params;
-            if both {
-                params.set("direction", Value::Text("both".into()));
-            }
-            params.set(if both { "way" } else { "direction" }, way);
-            keyed.point.set("streams", Value::Int(streams as i64));
-            let wording = format!("iperf 2 {}", metric.replace('_', " "));
-            let note = "how much it wrote at once is not told".to_string();
-            let meaning = Meaning { keyed, wording, unit: unit.into(), better, note };
-            match value {
-                Ok(value) => builder.value(meaning, value),
-                Err(why) => builder.missing(meaning, why),
-            }
-        };
+    let rows = Rows::of(run, ports);
     let client = !ports.serves();
-    // Version 2.0.14 prints one row for both ways.
-    let untold = connections.iter().any(Connection::is_both) && !both && !own_rows.is_empty();
-    if run.hit("mixed").is_some() || untold {
+    let is_mixed = run.hit("mixed").is_some() || rows.is_untold();
+    if !is_mixed && rows.connections.iter().any(Connection::bounces) {
+        return bounced(run, &rows.connections, builder, against);
+    }
+    let bench = if udp { ids::UDP } else { ids::TCP };
+    let mut figures = Figures::new(builder, METRICS, "iperf 2", bench.as_str());
+    figures.note = "how much it wrote at once is not told".to_string();
+    figures.point("streams", Some(rows.streams() as i64));
+    if rows.both {
+        figures.params.set("direction", "both".into());
+    }
+    let way = if rows.both { "way" } else { "direction" };
+    let turn = |figures: &mut Figures, sends: bool| {
+        figures.params.set(way, if sends { "send" } else { "receive" }.into());
+    };
+    if is_mixed {
         let why =
             "tests of both directions ran at once, and their lines are mixed: ask for the client's output";
-        return put(client, "bandwidth", "Gbit/s", Better::Higher, Err(why.to_string()));
-    }
-    if connections.iter().any(Connection::bounces) {
-        return bounced(run, &connections, builder, against);
+        turn(&mut figures, client);
+        return figures.put("bandwidth", Err(why.to_string()));
     }
     let mut found = false;
-    for (sends, rows) in [(true, &sent), (false, &received)] {
-        let metric = if sends { "sent" } else { "bandwidth" };
+    for (sends, metric, own) in [(true, "sent", &rows.sent), (false, "bandwidth", &rows.received)] {
         // A sum of one row is one of several tests; one of both ways is none of either.
-        let sums = own_rows.iter().filter(|row| is_sum(row) && !both && ids.len() != 1 && sends == client);
-        let rows: Vec<&Hit> = rows.iter().copied().chain(sums.copied()).collect();
-        found |= bandwidth(&rows, metric, against, &mut |name, unit, better, value| {
-            put(sends, name, unit, better, value);
-        });
+        let has_sums = !rows.both && rows.ids.len() != 1 && sends == client;
+        let sums = rows.own.iter().filter(|row| is_sum(row) && has_sums);
+        let own: Vec<&Hit> = own.iter().chain(sums).copied().collect();
+        turn(&mut figures, sends);
+        found |= bandwidth(&own, metric, against, &mut figures);
     }
     // What the server reports has arrived there.
-    found |= bandwidth(&reported_rows, "bandwidth", against, &mut |name, unit, better, value| {
-        put(client, name, unit, better, value);
-    });
-    let errors: Vec<&str> = run.all("error").filter_map(|hit| hit.text("value")).collect();
+    turn(&mut figures, client);
+    found |= bandwidth(&rows.reported, "bandwidth", against, &mut figures);
+    let errors: Vec<&str> = run.texts("error").collect();
     if !found {
-        let why = errors.first().copied().unwrap_or("the run, or the text, ended before a result");
-        let why = format!("started, no test finished: {why}");
-        put(true, "sent", "Gbit/s", Better::Higher, Err(why));
+        turn(&mut figures, true);
+        figures.unfinished("sent", errors.first().copied());
     } else if let Some(error) = errors.first().filter(|error| !error.contains("bind failed")) {
         against.interrupted(error);
     }
 }
 
 /// The bandwidth of rows of one way and what UDP lost; whether there was one.
-fn bandwidth(rows: &[&Hit], metric: &str, against: &mut Against, put: &mut Put) -> bool {
+fn bandwidth(rows: &[&Hit], metric: &str, against: &mut Against, figures: &mut Figures) -> bool {
     let rate = |hit: &Hit| hit.scaled("rate", 1000.0).map(|rate| rate.value / 1e9);
     let whole = whole(rows);
     whole.iter().for_each(|row| check(row, against));
     let sum = whole.iter().find(|row| is_sum(row));
     let one = sum.or(whole.first().filter(|_| whole.len() == 1)).copied();
     if let Some(rate) = one.and_then(rate) {
-        let value = if rate > 0.0 { Ok(rate) } else { Err("it prints 0: nothing went over".to_string()) };
-        put(metric, "Gbit/s", Better::Higher, value);
+        figures.moved(metric, rate);
     } else {
-        whole.iter().filter_map(|row| rate(row)).for_each(|rate| {
-            put(&format!("stream_{metric}"), "Gbit/s", Better::Higher, Ok(rate));
-        });
+        let each = whole.iter().filter_map(|row| rate(row));
+        each.for_each(|rate| figures.put(&format!("stream_{metric}"), Ok(rate)));
     }
     for row in whole.iter().filter(|row| !is_sum(row) || whole.len() == 1) {
         let count = |name: &str| row.number(name).map(|count| count.value);
         if let (Some(lost), Some(total)) = (count("lost"), count("total").filter(|total| *total > 0.0)) {
-            put("loss", "", Better::Lower, Ok(lost / total));
-            put("jitter", "us", Better::Lower, Ok(count("jitter").unwrap_or_default() * 1e3));
+            figures.put("loss", Ok(lost / total));
+            figures.put("jitter", Ok(count("jitter").unwrap_or_default() * 1e3));
         }
     }
     !whole.is_empty()
@@ -358,36 +374,22 @@ fn check(row: &Hit, against: &mut Against) {
 
 /// Messages that went to and fro, a few each second: no bandwidth.
 fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against: &mut Against) {
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-        let Some(mut keyed) = keyed(&format!("network.iperf2-bounceback@free#{metric}")) else { return };
-        let how = connections.iter().find_map(|one| one.how.split_once("req/reply/hold="));
-        let sizes = how.and_then(|(_, rest)| rest.split([')', ' ']).next()).unwrap_or_default();
-        for (name, text) in ["request", "reply", "hold"].iter().zip(sizes.split('/')) {
-            if let Ok(number) = text.parse() {
-                keyed.point.set(*name, Value::Int(number));
-            }
-        }
-        let wording = format!("iperf 2 bounceback {}", metric.replace('_', " "));
-        let meaning = Meaning { keyed, wording, unit: unit.into(), better, note: String::new() };
-        match value {
-            Ok(value) => builder.value(meaning, value),
-            Err(why) => builder.missing(meaning, why),
-        }
-    };
+    let mut figures = Figures::new(builder, METRICS, "iperf 2 bounceback", "network.iperf2-bounceback");
+    let how = connections.iter().find_map(|one| one.how.split_once("req/reply/hold="));
+    let sizes = how.and_then(|(_, rest)| rest.split([')', ' ']).next()).unwrap_or_default();
+    for (name, text) in ["request", "reply", "hold"].iter().zip(sizes.split('/')) {
+        figures.point(name, text.parse().ok());
+    }
     let rows: Vec<&Hit> = run.all("bounce").collect();
     let whole = whole(&rows);
     let Some(row) = whole.first().filter(|_| whole.len() == 1) else {
         let why = "a client bounced messages off it: ask for the client's output";
-        return put("latency_mean", "us", Better::Lower, Err(why.to_string()));
+        return figures.put("latency_mean", Err(why.to_string()));
     };
     check(row, against);
     let number = |name: &str| row.number(name).map(|number| number.value);
     for (metric, field) in [("latency_mean", "mean"), ("latency_min", "least"), ("latency_max", "most")] {
-        if let Some(value) = number(field) {
-            put(metric, "us", Better::Lower, Ok(value * 1e3));
-        }
+        figures.some(metric, number(field).map(|ms| ms * 1e3));
     }
-    if let Some(rate) = number("rps") {
-        put("round_trips", "1/s", Better::Higher, Ok(rate));
-    }
+    figures.some("round_trips", number("rps"));
 }

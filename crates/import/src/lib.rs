@@ -72,6 +72,17 @@ struct Tool {
     read: fn(&str) -> anyhow::Result<Vec<Imported>>,
 }
 
+impl Tool {
+    /// A tool whose results are texts, of which one was seen here.
+    const fn of(
+        files: &'static str,
+        is_one: fn(&str) -> bool,
+        read: fn(&str) -> anyhow::Result<Vec<Imported>>,
+    ) -> Tool {
+        Tool { files, json: &[], documented: false, is_one, read }
+    }
+}
+
 /// Declares the modules and lists their tools: a text is read by the first that knows it.
 macro_rules! tools {
     ($($seen:vis $module:ident)+) => {

@@ -76,7 +76,7 @@ tool!(FORM, "results of likwid-bench");
 fn check(run: &Run, said: &mut Said) {
     let volume = run.number("volume").map(|bytes| bytes.times(1e-6));
     said.rate("MByte/s", run.number("bandwidth"), volume, run.number("time"));
-    let mut cpus: Vec<&str> = run.all("placed").filter_map(|hit| hit.text("value")).collect();
+    let mut cpus: Vec<&str> = run.texts("placed").collect();
     let threads = cpus.len();
     cpus.sort_unstable();
     cpus.dedup();

@@ -1,20 +1,13 @@
 //! Intel Memory Latency Checker, versions 3: latencies and bandwidths of nodes, under load and
 //! between caches.
 
-use std::sync::LazyLock;
-
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again, scale};
+use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
 use super::{Format, Imported, Tool};
-use model::Better;
+use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of Intel Memory Latency Checker (mlc)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("results of Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("Intel MLC result");
 const REMARK: &str = "mlc tells one figure each, so no spread is known, and not on which CPUs its threads ran, nor, unless -L was said, the \
@@ -72,7 +65,7 @@ pub(crate) const LINES: &[Pattern] = &[
     ),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
     const SIGNS: [&str; 9] = [
@@ -202,29 +195,21 @@ impl Reader {
     /// How many figures a line has; `None` where it cannot be read as one of its section.
     fn line(&self, hit: &Hit, builder: &mut Builder) -> Option<usize> {
         let access = self.access.unwrap_or_default();
-        let mut put = |key: String, wording: &str, value: Option<f64>| {
-            let is_rate = key.ends_with("#bandwidth");
-            let (unit, better) = if is_rate { ("GB/s", Better::Higher) } else { ("ns", Better::Lower) };
-            let value = value.map(|value| if is_rate { value / 1e3 } else { value });
-            builder.value(Meaning::of(&key, wording, unit, better)?, value?);
-            Some(1)
-        };
         let number = |name: &str| hit.number(name).map(|number| number.value);
         match (hit.name, self.section) {
             ("mix", "peak" | "max") => {
                 let mix = hit.text("mix").unwrap_or_default();
                 let params = self.params(&[("mix", &slug(mix))]);
                 let key = format!("memory.mlc-{}@all{params}#bandwidth", self.section);
-                put(key, &format!("{mix}, {}", self.section), number("value"))
+                put(builder, key, &format!("{mix}, {}", self.section), number("value"))
             }
             ("load", "loaded") => {
                 let delay: u32 = hit.text("delay").and_then(|delay| delay.parse().ok()).unwrap_or_default();
                 let params = self.params(&[("access", access), ("traffic", &self.traffic)]);
                 let key = format!("memory.mlc-loaded@all{params}/delay={delay}#");
-                let (latency, bandwidth) = (number("latency"), number("bandwidth"));
-                latency.zip(bandwidth)?;
-                put(format!("{key}latency"), "loaded latency", latency)?;
-                put(format!("{key}bandwidth"), "bandwidth of the load", bandwidth)
+                let (latency, bandwidth) = number("latency").zip(number("bandwidth"))?;
+                put(builder, format!("{key}latency"), "loaded latency", Some(latency))?;
+                put(builder, format!("{key}bandwidth"), "bandwidth of the load", Some(bandwidth))
             }
             ("local", "caches") => {
                 let text = |name: &str| slug(hit.text(name).unwrap_or_default());
@@ -235,52 +220,62 @@ impl Reader {
                     ("to", &text("to")),
                 ]);
                 let key = format!("memory.mlc-cache-to-cache@free{params}#latency");
-                put(key, &format!("cache to cache, local {}", text("state")), number("value"))
+                put(builder, key, &format!("cache to cache, local {}", text("state")), number("value"))
             }
             ("each", _) => {
                 let point = self.bytes.map_or(String::new(), |bytes| format!("/bytes={bytes}"));
                 let key =
                     format!("memory.mlc-idle@one-cpu{}{point}#latency", self.params(&[("access", access)]));
-                put(key, "idle latency", number("value"))
+                put(builder, key, "idle latency", number("value"))
             }
-            ("row", section) => {
-                let (values, node) = (words(hit, "value"), hit.text("node").unwrap_or_default());
-                if values.len() != self.heads.len() {
-                    return None;
-                }
-                let mut found = 0;
-                for (head, value) in self.heads.iter().zip(values) {
-                    let (key, wording) = match section {
-                        "idle" => {
-                            let params = self.params(&[("access", access)]);
-                            let key = format!(
-                                "memory.mlc-idle-latency@node{params}/from={node}&node={head}#latency"
-                            );
-                            (key, format!("idle latency, {node} to {head}"))
-                        }
-                        "nodes" => {
-                            let params = self.params(&[("traffic", &self.traffic)]);
-                            let key = format!(
-                                "memory.mlc-node-bandwidth@node{params}/from={node}&node={head}#bandwidth"
-                            );
-                            (key, format!("bandwidth, {node} to {head}"))
-                        }
-                        "caches" if !self.home.is_empty() => {
-                            let params =
-                                self.params(&[("home", &self.home), ("socket", "remote"), ("state", "hitm")]);
-                            let point = format!("reader={head}&writer={node}");
-                            let key = format!("memory.mlc-cache-to-cache@node{params}/{point}#latency");
-                            (key, format!("cache to cache, {node} to {head}"))
-                        }
-                        _ => return None,
-                    };
-                    found += put(key, &wording, value.parse().ok()).unwrap_or(0);
-                }
-                Some(found)
-            }
+            ("row", _) => self.row(hit, builder),
             _ => None,
         }
     }
+
+    /// A row of a table of nodes.
+    fn row(&self, hit: &Hit, builder: &mut Builder) -> Option<usize> {
+        let (values, node) = (words(hit, "value"), hit.text("node").unwrap_or_default());
+        if values.len() != self.heads.len() {
+            return None;
+        }
+        let mut found = 0;
+        for (head, value) in self.heads.iter().zip(values) {
+            let (key, wording) = self.cell(node, head)?;
+            found += put(builder, key, &wording, value.parse().ok()).unwrap_or(0);
+        }
+        Some(found)
+    }
+
+    /// The key and the words of what stands in the row of a node, below a head.
+    fn cell(&self, node: &str, head: &str) -> Option<(String, String)> {
+        let access = self.access.unwrap_or_default();
+        let (name, params, what) = match self.section {
+            "idle" => ("idle-latency", self.params(&[("access", access)]), "idle latency"),
+            "nodes" => ("node-bandwidth", self.params(&[("traffic", &self.traffic)]), "bandwidth"),
+            "caches" if !self.home.is_empty() => {
+                let remote = [("home", self.home.as_str()), ("socket", "remote"), ("state", "hitm")];
+                ("cache-to-cache", self.params(&remote), "cache to cache")
+            }
+            _ => return None,
+        };
+        let point = match self.section {
+            "caches" => format!("reader={head}&writer={node}"),
+            _ => format!("from={node}&node={head}"),
+        };
+        let metric = if what == "bandwidth" { what } else { "latency" };
+        let key = format!("memory.mlc-{name}@node{params}/{point}#{metric}");
+        Some((key, format!("{what}, {node} to {head}")))
+    }
+}
+
+/// Adds a figure, bandwidths of MB/s; how many these were.
+fn put(builder: &mut Builder, key: String, wording: &str, value: Option<f64>) -> Option<usize> {
+    let is_rate = key.ends_with("#bandwidth");
+    let (unit, better) = if is_rate { ("GB/s", Better::Higher) } else { ("ns", Better::Lower) };
+    let value = value.map(|value| if is_rate { value / 1e3 } else { value });
+    builder.value(Meaning::of(&key, wording, unit, better)?, value?);
+    Some(1)
 }
 
 fn words(hit: &Hit, field: &str) -> Vec<String> {
@@ -290,10 +285,8 @@ fn words(hit: &Hit, field: &str) -> Vec<String> {
 
 /// A size as its options have it: `250` KiB, `10m`.
 fn size(text: &str) -> Option<u64> {
-    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
-    let step = if unit.is_empty() { 1024 } else { scale(unit, 1024.0) as u64 };
-    (unit.len() < 2).then_some(number.checked_mul(step))?
+    let has_unit = text.ends_with(|one: char| one.is_ascii_alphabetic());
+    units::bytes(text)?.checked_mul(if has_unit { 1 } else { 1024 })
 }
 
 /// Words as a value in a key.

@@ -1,22 +1,13 @@
 //! Google's multichase, and the two small programs beside it: pingpong and fairness.
 
-use std::sync::LazyLock;
-
 use super::builder::{Builder, Meaning};
-use super::kit::{
-    Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, said_again, scale,
-};
+use super::kit::{Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
-use model::Better;
+use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of multichase, and of pingpong and fairness beside it",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("results of multichase, and of pingpong and fairness beside it", is_one, |text| Ok(read(text)));
 
 const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");
@@ -64,7 +55,7 @@ pub(crate) const LINES: &[Pattern] = &[
     line("rest", Does::Nothing, r"times are in ns|base_object_size = \d+|malloc allocation|timed out: .*"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// Whether a text has lines of its own, or a command above a bare number.
 fn is_one(text: &str) -> bool {
@@ -120,23 +111,16 @@ fn is_of(run: &Run, program: &str) -> bool {
     }
 }
 
-/// A size as options have it: `512`, `64m`.
-fn bytes(text: &str) -> Option<u64> {
-    let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().ok()?;
-    (unit.len() < 2).then_some(number.checked_mul(scale(unit, 1024.0) as u64))?
-}
-
 fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
     let asked = run.asked.as_ref();
     let option = |name: &str| asked.and_then(|asked| asked.value(&[name]));
     let told = |line: &str| run.text(line).and_then(|text| text.parse::<u64>().ok());
     // What it rounds is told where it speaks.
     let size = |line: &str, name: &str, usual: u64| {
-        told(line).or_else(|| option(name).map_or(Some(usual), bytes).filter(|_| asked.is_some()))
+        told(line).or_else(|| option(name).map_or(Some(usual), units::bytes).filter(|_| asked.is_some()))
     };
     // What is usual is as many pages of the machine, whose size only -v tells.
-    let locality = told("locality").or_else(|| option("-T").and_then(bytes));
+    let locality = told("locality").or_else(|| option("-T").and_then(units::bytes));
     let (Some(stride), Some(memory)) = (size("stride", "-s", STRIDE), size("memory", "-m", MEMORY)) else {
         return;
     };
@@ -153,7 +137,7 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
     }
     if has("-H") || run.hit("page").is_some_and(|page| page.text("huge").is_some()) {
         params.push_str("&pages=huge");
-    } else if let Some(pages) = option("-p").and_then(bytes) {
+    } else if let Some(pages) = option("-p").and_then(units::bytes) {
         params.push_str(&format!("&pages={pages}"));
     }
     let samples: Vec<f64> = run.all("sample").filter_map(|hit| Some(hit.number("value")?.value)).collect();

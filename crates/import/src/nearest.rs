@@ -1,9 +1,6 @@
 //! What a text that cannot be read is nearest to, and what of that it lacks.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use crate::kit::Expression;
 use crate::own::short;
 
 /// Benchmarks of perf that are named.
@@ -119,14 +116,10 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that a test tries")
-}
-
 /// The benchmarks of perf in a text, which may be a collection of them.
 fn of_perf(text: &str) -> Option<String> {
-    static RUNS: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?m)^\s*# Running '?([a-z]+/[a-z-]+)'? benchmark(?::|\.\.\.)\s*$"));
+    static RUNS: Expression =
+        Expression::new(r"(?m)^\s*# Running '?([a-z]+/[a-z-]+)'? benchmark(?::|\.\.\.)\s*$");
     let mut names: Vec<&str> =
         RUNS.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str())).collect();
     names.dedup();
@@ -141,12 +134,12 @@ fn of_perf(text: &str) -> Option<String> {
 
 /// What a shell or a tool says where the tool did not run at all.
 fn not_run(text: &str) -> Option<String> {
-    static SAID: LazyLock<Regex> = LazyLock::new(|| {
-        let tools = "iperf3|fio|sysbench|sockperf|hackbench|perf|lmbench|lat_[a-z_]+|bw_[a-z_]+|runcpu|Run";
-        pattern(&format!(
-            r"(?m)^\s*((?:\S+: )*(?:line )?(?:\d+: )?(?:\S*/)?(?:{tools}): (?:unrecognized|unknown|invalid|illegal|bad|option|parameter|command not found|not found|No such file|Permission denied|cannot)\b.*)$"
-        ))
-    });
+    static SAID: Expression = Expression::new(concat!(
+        r"(?m)^\s*((?:\S+: )*(?:line )?(?:\d+: )?(?:\S*/)?",
+        r"(?:iperf3|fio|sysbench|sockperf|hackbench|perf|lmbench|lat_[a-z_]+|bw_[a-z_]+|runcpu|Run): ",
+        r"(?:unrecognized|unknown|invalid|illegal|bad|option|parameter|command not found|not found|",
+        r"No such file|Permission denied|cannot)\b.*)$"
+    ));
     let said = SAID.captures(text)?;
     Some(format!("nothing was measured: it says {:?}", short(said[1].trim())))
 }

@@ -61,9 +61,9 @@ tool!(FORM, "results of the NAS Parallel Benchmarks");
 fn check(run: &Run, said: &mut Said) {
     let verified = run.at("verified").unwrap_or_default();
     if verified.contains("UNSUCCESSFUL") {
-        said.invalid("Verification = UNSUCCESSFUL");
+        said.against.invalid("Verification = UNSUCCESSFUL");
     }
     if run.hit("rate").is_some() && verified.is_empty() {
-        said.interrupted("it has no line on whether its result was verified");
+        said.against.interrupted("it has no line on whether its result was verified");
     }
 }

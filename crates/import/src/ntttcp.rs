@@ -1,24 +1,16 @@
 //! ntttcp for Linux, from either end: what a sender says is what it sent, what a receiver says is
 //! what arrived.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::builder::{Builder, Meaning};
-use super::kit::{Does, Log, Results, Run, Table, headlines, line, log, said_again, scale};
-use super::own::{Against, short};
-use super::{Format, Imported, Tool, keyed};
-use crate::kit::Pattern;
-use model::{Better, Value};
-
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of ntttcp for Linux",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
+use super::builder::Builder;
+use super::kit::{
+    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
 };
+use super::own::Against;
+use super::{Format, Imported, Tool};
+use model::Better;
+use model::vocabulary::network as ids;
+
+pub(crate) const TOOL: Tool = Tool::of("results of ntttcp for Linux", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("ntttcp result");
 const REMARK: &str = "ntttcp does not tell where its threads ran; its CPU figures are of the whole host";
@@ -65,13 +57,11 @@ pub(crate) const LINES: &[Pattern] = &[
     ),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?m)^\s*(?:NTTTCP for Linux [\d.]+|(?:[\d:]{8} )?INFO: #####  Totals:  #####)\s*$")
-            .expect("a pattern that a test tries")
-    });
+    static MARK: Expression =
+        Expression::new(r"(?m)^\s*(?:NTTTCP for Linux [\d.]+|(?:[\d:]{8} )?INFO: #####  Totals:  #####)\s*$");
     (text.contains("NTTTCP for Linux") || text.contains("#####  Totals:")) && MARK.is_match(text)
 }
 
@@ -93,93 +83,82 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, builder, against);
         }
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|one| headlines(one, &["bandwidth", "sent"]));
-    results
+    results.finish_with(&log, &["bandwidth", "sent"])
+}
+
+const METRICS: &[Metric] = &[
+    metric("bandwidth", "Gbit/s", Better::Higher),
+    metric("sent", "Gbit/s", Better::Neither),
+    metric("stream_bandwidth", "Gbit/s", Better::Neither),
+    metric("stream_sent", "Gbit/s", Better::Neither),
+    metric("interval_bandwidth", "Gbit/s", Better::Higher),
+    metric("interval_sent", "Gbit/s", Better::Neither),
+    metric("system_retransmits", "1/s", Better::Lower).noted("of the host, whoever sent them"),
+    metric("rtt_mean", "us", Better::Lower),
+    metric("cycles_per_byte", "", Better::Lower).noted("of the whole host"),
+    metric("cpu_busy", "", Better::Neither).noted("of the whole host"),
+];
+
+fn number(run: &Run, name: &str) -> Option<f64> {
+    run.hit(name)?.number("value").map(|number| number.value)
+}
+
+/// Whether the text is a sender's, which tells its connections.
+fn is_sender(run: &Run) -> bool {
+    match run.text("role") {
+        Some(role) => role == "sender",
+        None => run.hit("created").is_some() || is_asked(run, "-s"),
+    }
+}
+
+fn is_asked(run: &Run, option: &str) -> bool {
+    run.asked.as_ref().is_some_and(|asked| asked.words.iter().any(|word| word.starts_with(option)))
+}
+
+/// What stands in the keys of a run's figures.
+fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
+    // Segments that were sent again are told of TCP alone, by versions since 2020.
+    let bench = match run.text("protocol") {
+        Some("UDP") => ids::UDP.as_str(),
+        Some(_) => ids::TCP.as_str(),
+        None if is_asked(run, "-u") => ids::UDP.as_str(),
+        None if run.hit("retrans").is_some() || run.asked.is_some() => ids::TCP.as_str(),
+        None => "ntttcp.untold",
+    };
+    let mut figures = Figures::new(builder, METRICS, "ntttcp", bench);
+    figures.params.set("direction", if is_sender(run) { "send" } else { "receive" }.into());
+    for (name, line) in [("streams", "created"), ("bytes", "bytes")] {
+        figures.point(name, number(run, line).map(|value| value as i64));
+    }
+    if run.hit("bytes").is_none() {
+        figures.note = "how much it wrote at once is not told".to_string();
+    }
+    figures
 }
 
 fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
-    let asked = run.asked.as_ref();
-    let is_asked =
-        |option: &str| asked.is_some_and(|asked| asked.words.iter().any(|word| word.starts_with(option)));
-    // A sender tells its connections.
-    let sends = match run.text("role") {
-        Some(role) => role == "sender",
-        None => run.hit("created").is_some() || is_asked("-s"),
-    };
-    // Segments that were sent again are told of TCP alone, by versions since 2020.
-    let protocol = match run.text("protocol") {
-        Some("UDP") => "udp",
-        Some(_) => "tcp",
-        None if is_asked("-u") => "udp",
-        None if run.hit("retrans").is_some() || asked.is_some() => "tcp",
-        None => "untold",
-    };
-    let bench = match protocol {
-        "untold" => "ntttcp.untold".to_string(),
-        protocol => format!("network.{protocol}"),
-    };
-    let number = |name: &str| run.hit(name).and_then(|hit| hit.number("value")).map(|number| number.value);
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-        let Some(mut keyed) = keyed(&format!("{bench}@free#{metric}")) else { return };
-        keyed.case.params.set("direction", Value::Text(if sends { "send" } else { "receive" }.into()));
-        for (name, value) in [("streams", number("created")), ("bytes", number("bytes"))] {
-            if let Some(value) = value {
-                keyed.point.set(name, Value::Int(value as i64));
-            }
-        }
-        let note = match metric {
-            "system_retransmits" => "of the host, whoever sent them",
-            "cpu_busy" | "cycles_per_byte" => "of the whole host",
-            _ if run.hit("bytes").is_none() => "how much it wrote at once is not told",
-            _ => "",
-        };
-        let wording = format!("ntttcp {}", metric.replace('_', " "));
-        let meaning = Meaning { keyed, wording, unit: unit.into(), better, note: note.to_string() };
-        match value {
-            Ok(value) => builder.value(meaning, value),
-            Err(why) => builder.missing(meaning, why),
-        }
-    };
-    let (metric, better) = if sends { ("sent", Better::Neither) } else { ("bandwidth", Better::Higher) };
-    let rate = run.hit("rate").and_then(|hit| hit.scaled("value", 1000.0));
+    let mut figures = keys(run, builder);
+    let metric = if is_sender(run) { "sent" } else { "bandwidth" };
+    let bits = |hit: &Hit| hit.scaled("value", 1000.0);
+    let rate = run.hit("rate").and_then(bits);
     match rate {
-        Some(rate) if rate.value > 0.0 => put(metric, "Gbit/s", better, Ok(rate.value / 1e9)),
-        Some(_) => put(metric, "Gbit/s", better, Err("it prints 0: nothing went over".to_string())),
-        None => {
-            let why = run.text("died").unwrap_or("the run, or the text, ended before a result");
-            let why = format!("started, no test finished: {}", short(why));
-            return put(metric, "Gbit/s", better, Err(why));
-        }
+        Some(rate) => figures.moved(metric, rate.value / 1e9),
+        None => return figures.unfinished(metric, run.text("died")),
     }
-    let bits = |hit: &crate::kit::Hit| {
-        let unit = hit.text("value_unit").unwrap_or_default();
-        hit.number("value").map(|value| value.value * scale(unit, 1000.0) / 1e9)
-    };
-    let threads: Vec<f64> = run.all("thread").filter_map(bits).collect();
-    for value in threads.iter().take(200).filter(|_| threads.len() > 1) {
-        put(&format!("stream_{metric}"), "Gbit/s", Better::Neither, Ok(*value));
+    // The last moment is of what was left.
+    for (line, part) in [("thread", "stream"), ("moment", "interval")] {
+        let all: Vec<f64> = run.all(line).filter_map(bits).map(|rate| rate.value / 1e9).collect();
+        figures.each(&format!("{part}_{metric}"), &all);
     }
-    // The last one is of what was left of a moment.
-    let moments: Vec<f64> = run.all("moment").filter_map(bits).collect();
-    for value in moments.iter().take(200).filter(|_| moments.len() > 1) {
-        put(&format!("interval_{metric}"), "Gbit/s", better, Ok(*value));
-    }
-    if let Some((count, time)) = number("retrans").zip(number("time").filter(|time| *time > 0.0)) {
-        put("system_retransmits", "1/s", Better::Lower, Ok(count / time));
-    }
-    if let Some(us) = number("rtt") {
-        put("rtt_mean", "us", Better::Lower, Ok(us));
-    }
-    if let Some(cycles) = number("cycles") {
-        put("cycles_per_byte", "", Better::Lower, Ok(cycles));
-    }
+    let time = number(run, "time").filter(|time| *time > 0.0);
+    figures.some("system_retransmits", number(run, "retrans").zip(time).map(|(count, time)| count / time));
+    figures.some("rtt_mean", number(run, "rtt"));
+    figures.some("cycles_per_byte", number(run, "cycles"));
     // What it calls busy does not agree with the shares above it.
-    if let Some(percent) = number("idle") {
-        match percent <= 100.0 {
-            true => put("cpu_busy", "", Better::Neither, Ok(1.0 - percent / 100.0)),
-            false => put("cpu_busy", "", Better::Neither, Err(format!("it says that {percent} % were idle"))),
-        }
+    if let Some(percent) = number(run, "idle") {
+        let is_share = percent <= 100.0;
+        let untrue = || format!("it says that {percent} % were idle");
+        figures.put("cpu_busy", is_share.then(|| 1.0 - percent / 100.0).ok_or_else(untrue));
     }
     let amount = run.hit("amount").and_then(|hit| hit.number("value"));
     let time = run.hit("time").and_then(|hit| hit.number("value"));

@@ -1,25 +1,17 @@
 //! nuttcp: the line of a test, as words and as `-fparse`, and the blocks of both ends (`-v`). Its
 //! MB are 2^20 bytes and its Mbps 10^6 bits a second; what it says of a test is what arrived.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::builder::{Builder, Meaning};
-use super::kit::{Above, Does, Hit, Log, Results, Run, Table, headlines, line, log};
-use super::own::{Against, short};
-use super::{Format, Imported, Tool, keyed};
-use crate::kit::Pattern;
-use model::vocabulary::network as ids;
-use model::{Better, Value};
-
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of nuttcp (words and -fparse)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
+use super::builder::Builder;
+use super::kit::{
+    Above, Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric,
 };
+use super::own::Against;
+use super::{Format, Imported, Tool};
+use model::vocabulary::network as ids;
+use model::{Better, Value, units};
+
+pub(crate) const TOOL: Tool =
+    Tool::of("results of nuttcp (words and -fparse)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("nuttcp result");
 const REMARK: &str =
@@ -76,15 +68,12 @@ pub(crate) const LINES: &[Pattern] = &[
     line("rest", Does::Nothing, r"nuttcp-[tr](?:-\S+)?: .*|errno=\d+"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:\d+\.\d+ MB / +\d+\.\d+ sec = +\d+\.\d+ Mbps|megabytes=[\d.]+ real_sec(?:onds)?=|nuttcp-[tr](?:-\S+)?: |invalid ctlport = )",
-        )
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:\d+\.\d+ MB / +\d+\.\d+ sec = +\d+\.\d+ Mbps|megabytes=[\d.]+ real_sec(?:onds)?=|nuttcp-[tr](?:-\S+)?: |invalid ctlport = )",
+    );
     const SIGNS: [&str; 4] = [" MB / ", "megabytes=", "nuttcp-", "invalid ctlport"];
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
@@ -122,49 +111,39 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, builder, against);
         }
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|one| headlines(one, &["bandwidth"]));
-    results
+    results.finish_with(&log, &["bandwidth"])
 }
 
 /// A rate as an option has it, Mbit/s: `100m`, `1g`, `500k` and, without a letter, Kbit/s.
 fn mbits(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(['i', 'u']).split('/').next().unwrap_or_default();
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok()?;
-    match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "k" => Some(number / 1e3),
-        "m" => Some(number),
-        "g" => Some(number * 1e3),
-        _ => None,
-    }
+    const WORDS: &units::Words = &[("", 1e3), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+    Some(units::amount(&text.to_ascii_lowercase(), WORDS)? / 1e6)
 }
 
-/// A size as an option has it: `64k` is 65536.
-fn size(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<i64>().ok()?.checked_mul(factor)
-}
+const METRICS: &[Metric] = &[
+    metric("bandwidth", "Gbit/s", Better::Higher),
+    metric("sent", "Gbit/s", Better::Neither),
+    metric("interval_bandwidth", "Gbit/s", Better::Higher),
+    metric("retransmits", "1/s", Better::Lower),
+    metric("rtt_at_start", "us", Better::Lower).noted("when it connected"),
+    metric("loss", "", Better::Lower),
+    metric("tx_busy", "", Better::Neither).noted("of nuttcp itself, of one CPU"),
+    metric("rx_busy", "", Better::Neither).noted("of nuttcp itself, of one CPU"),
+];
 
-fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
-    let whole = run.hit("whole");
-    let ends: Vec<&Hit> = run.all("end").collect();
-    let asked = run.asked.as_ref();
-    let setup = run.hit("setup");
-    let told = |name: &str| whole.and_then(|hit| hit.text(name));
+/// What stands in the keys of a run's figures: by what its ends say of themselves, else by its
+/// command.
+fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
+    let (whole, setup, asked) = (run.hit("whole"), run.hit("setup"), run.asked.as_ref());
     // Of datagrams it always tells how many were lost.
     let is_udp = match setup.and_then(|hit| hit.text("protocol")) {
         Some(protocol) => protocol == "udp",
-        None if whole.is_some() => told("packets").is_some(),
-        None => asked.is_some_and(|asked| asked.has(&["-u"])),
+        None => match whole {
+            Some(whole) => whole.text("packets").is_some(),
+            None => asked.is_some_and(|asked| asked.has(&["-u"])),
+        },
     };
-    let bench = if is_udp { ids::UDP } else { ids::TCP };
     // The client's own end stands first.
     let direction = match (setup.and_then(|hit| hit.text("end")), asked) {
         (Some("t"), _) => "send",
@@ -174,93 +153,72 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
         (None, None) => "untold",
     };
     let streams = match (setup, asked) {
-        (Some(setup), _) => setup.text("streams").and_then(|streams| streams.parse::<i64>().ok()),
+        (Some(setup), _) => setup.text("streams").and_then(|streams| streams.parse().ok()),
         (None, Some(asked)) => asked.value(&["-N"]).map_or(Some(1), |streams| streams.parse().ok()),
         (None, None) => None,
     };
-    let rate = asked.and_then(|asked| mbits(asked.value(&["-R"])?));
-    let bytes = setup.and_then(|setup| setup.text("bytes")?.parse::<i64>().ok());
-    let bytes = bytes.or(asked.and_then(|asked| size(asked.value(&["-l"])?)));
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-        let Some(mut keyed) = keyed(&format!("{bench}@free#{metric}")) else { return };
-        keyed.case.params.set("direction", Value::Text(direction.into()));
-        if let Some(rate) = rate {
-            let whole = rate.fract() == 0.0;
-            keyed.case.params.set("rate", if whole { Value::Int(rate as i64) } else { Value::Float(rate) });
-        }
-        if let Some(streams) = streams {
-            keyed.point.set("streams", Value::Int(streams));
-        }
-        if let Some(bytes) = bytes {
-            keyed.point.set("bytes", Value::Int(bytes));
-        }
-        let note = match (metric, bytes) {
-            ("tx_busy" | "rx_busy", _) => "of nuttcp itself, of one CPU",
-            ("rtt_at_start", _) => "when it connected",
-            (_, None) => "how much it wrote at once is not told",
-            _ => "",
-        };
-        let wording = format!("nuttcp {}", metric.replace('_', " "));
-        let meaning = Meaning { keyed, wording, unit: unit.into(), better, note: note.to_string() };
-        match value {
-            Ok(value) => builder.value(meaning, value),
-            Err(why) => builder.missing(meaning, why),
-        }
-    };
-    let number = |hit: &Hit, name: &str| hit.number(name).map(|number| number.value);
+    let bytes = setup.and_then(|setup| setup.text("bytes")?.parse().ok());
+    let bytes = bytes.or(asked.and_then(|asked| Some(units::bytes(asked.value(&["-l"])?)? as i64)));
+    let mut figures = Figures::new(builder, METRICS, "nuttcp", &*if is_udp { ids::UDP } else { ids::TCP });
+    figures.params.set("direction", direction.into());
+    if let Some(rate) = asked.and_then(|asked| mbits(asked.value(&["-R"])?)) {
+        let is_whole = rate.fract() == 0.0;
+        figures.params.set("rate", if is_whole { Value::Int(rate as i64) } else { Value::Float(rate) });
+    }
+    figures.point("streams", streams);
+    figures.point("bytes", bytes);
+    if bytes.is_none() {
+        figures.note = "how much it wrote at once is not told".to_string();
+    }
+    figures
+}
+
+fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
+    let mut figures = keys(run, builder);
+    let number = |hit: Option<&Hit>, name: &str| hit?.number(name).map(|number| number.value);
+    let whole = run.hit("whole");
     let mut main = whole;
-    for end in &ends {
-        let is_sender = end.text("end") == Some("t");
-        match number(end, "rate") {
-            Some(rate) if is_sender => put("sent", "Gbit/s", Better::Neither, Ok(rate / 1e3)),
+    for end in run.all("end") {
+        match number(Some(end), "rate") {
+            Some(rate) if end.text("end") == Some("t") => figures.put("sent", Ok(rate / 1e3)),
             _ => main = main.or(Some(end)),
         }
     }
-    match main.and_then(|hit| number(hit, "rate")) {
-        Some(rate) if rate > 0.0 => put("bandwidth", "Gbit/s", Better::Higher, Ok(rate / 1e3)),
-        Some(_) => put("bandwidth", "Gbit/s", Better::Higher, Err("it prints 0: nothing went over".into())),
-        None => {
-            let why = run.text("died").unwrap_or("the run, or the text, ended before a result");
-            let why = format!("started, no test finished: {}", short(why));
-            put("bandwidth", "Gbit/s", Better::Higher, Err(why));
-        }
+    match number(main, "rate") {
+        Some(rate) => figures.moved("bandwidth", rate / 1e3),
+        None => figures.unfinished("bandwidth", run.text("died")),
     }
-    let time = main.and_then(|hit| number(hit, "time")).filter(|time| *time > 0.0);
-    let retrans = whole.and_then(|hit| number(hit, "retrans"));
-    let retrans = retrans.or(run.hit("retrans").and_then(|hit| number(hit, "value")));
-    if let (Some(count), Some(time)) = (retrans, time) {
-        put("retransmits", "1/s", Better::Lower, Ok(count / time));
-    }
-    let rtt =
-        whole.and_then(|hit| number(hit, "rtt")).or(run.hit("rtt").and_then(|hit| number(hit, "value")));
-    if let Some(ms) = rtt {
-        put("rtt_at_start", "us", Better::Lower, Ok(ms * 1e3));
-    }
+    let time = number(main, "time").filter(|time| *time > 0.0);
+    let retrans = number(whole, "retrans").or_else(|| number(run.hit("retrans"), "value"));
+    figures.some("retransmits", retrans.zip(time).map(|(count, time)| count / time));
+    let rtt = number(whole, "rtt").or_else(|| number(run.hit("rtt"), "value"));
+    figures.some("rtt_at_start", rtt.map(|ms| ms * 1e3));
     let lost = whole.filter(|hit| hit.text("packets").is_some()).or(run.hit("loss"));
-    if let Some((drop, packets)) = lost.and_then(|hit| Some((number(hit, "drop")?, number(hit, "packets")?)))
-    {
-        match packets > 0.0 && (0.0..=packets).contains(&drop) {
-            true => put("loss", "", Better::Lower, Ok(drop / packets)),
-            false => put("loss", "", Better::Lower, Err(format!("it says {drop} of {packets}"))),
-        }
+    if let Some((drop, packets)) = number(lost, "drop").zip(number(lost, "packets")) {
+        let is_share = packets > 0.0 && (0.0..=packets).contains(&drop);
+        figures.put(
+            "loss",
+            if is_share { Ok(drop / packets) } else { Err(format!("it says {drop} of {packets}")) },
+        );
     }
     for (name, metric) in [("tx", "tx_busy"), ("rx", "rx_busy")] {
-        if let Some(percent) = whole.and_then(|hit| number(hit, name)) {
-            put(metric, "", Better::Neither, Ok(percent / 100.0));
-        }
+        figures.some(metric, number(whole, name).map(|percent| percent / 100.0));
     }
-    let intervals: Vec<f64> = run.all("interval").filter_map(|hit| number(hit, "rate")).collect();
-    for rate in intervals.iter().take(200).filter(|_| intervals.len() > 1) {
-        put("interval_bandwidth", "Gbit/s", Better::Higher, Ok(rate / 1e3));
+    let intervals = run.all("interval").filter_map(|hit| number(Some(hit), "rate")).map(|rate| rate / 1e3);
+    figures.each("interval_bandwidth", &intervals.collect::<Vec<_>>());
+    check(run, against);
+    if let Some(died) = run.text("died").filter(|_| main.is_some()) {
+        against.interrupted(died);
     }
+}
+
+/// Looks whether its rates are its amounts over its times.
+fn check(run: &Run, against: &mut Against) {
+    const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
     for hit in run.hits.iter().filter(|hit| ["whole", "end"].contains(&hit.name)) {
-        const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
         let amount = hit.number("amount").map(|amount| amount.times(MEGABITS));
         against.rate("Mbps", [hit.number("rate"), amount, hit.number("time")], |rate, amount, time| {
             format!("it says {rate} Mbps; {} MB in {time} s is another rate", amount / MEGABITS)
         });
-    }
-    if let Some(died) = run.text("died").filter(|_| main.is_some()) {
-        against.interrupted(died);
     }
 }

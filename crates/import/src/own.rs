@@ -188,28 +188,20 @@ impl Against {
     }
 
     pub fn interrupted(&mut self, text: &str) {
-        if self.interrupted.len() < QUOTED {
-            self.interrupted.push(Fact::new("says", short(text), "the file"));
-        }
+        says(&mut self.interrupted, text);
     }
 
     pub fn invalid(&mut self, text: &str) {
-        if self.invalid.len() < QUOTED {
-            self.invalid.push(Fact::new("says", short(text), "the file"));
-        }
+        says(&mut self.invalid, text);
     }
 
     /// The tool says that its own passes lie too far apart.
     pub fn unsure(&mut self, text: &str) {
-        if self.unsure.len() < QUOTED {
-            self.unsure.push(Fact::new("says", short(text), "the file"));
-        }
+        says(&mut self.unsure, text);
     }
 
     pub fn throttled(&mut self, text: &str) {
-        if self.throttled.len() < QUOTED {
-            self.throttled.push(Fact::new("says", short(text), "the file"));
-        }
+        says(&mut self.throttled, text);
     }
 
     pub fn bound(&mut self, name: &str, text: String, source: &str) {
@@ -275,6 +267,13 @@ impl Against {
             ),
         ];
         findings.into_iter().flatten().collect()
+    }
+}
+
+/// Quotes what the file says.
+fn says(facts: &mut Vec<Fact>, text: &str) {
+    if facts.len() < QUOTED {
+        facts.push(Fact::new("says", short(text), "the file"));
     }
 }
 

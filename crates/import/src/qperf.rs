@@ -1,20 +1,16 @@
 //! qperf: bandwidth and latency over sockets and RDMA, a block of lines a test. Its MB and GB are
 //! powers of ten; its latency is one way, half of a round trip.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Results, Run, Table, headlines, line, log, said_again};
-use super::own::short;
-use super::{Format, Imported, Tool, keyed};
-use crate::kit::Pattern;
+use super::builder::Builder;
+use super::kit::{
+    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
+    unfinished,
+};
+use super::{Format, Imported, Tool};
 use model::vocabulary::network as ids;
-use model::{Better, Value};
+use model::{Better, units};
 
-pub(crate) const TOOL: Tool =
-    Tool { files: "results of qperf", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
+pub(crate) const TOOL: Tool = Tool::of("results of qperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("qperf result");
 const REMARK: &str =
@@ -62,15 +58,12 @@ pub(crate) const LINES: &[Pattern] = &[
     line("died", Does::Within, r"(?<value>failed to .*|\S+: failed to connect.*|-\w+: bad .*)"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:(?:(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc|ver)_[a-z_]+):\s*$|(?:loc|rem)_qperf +=  )",
-        )
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:(?:(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc|ver)_[a-z_]+):\s*$|(?:loc|rem)_qperf +=  )",
+    );
     const SIGNS: [&str; 4] = ["_bw:", "_lat:", "_qperf", "_mr:"];
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
@@ -101,22 +94,19 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, builder);
         }
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|one| headlines(one, &HEADLINES));
-    results
+    results.finish_with(&log, &HEADLINES)
 }
 
 /// What one of a unit is in Gbit/s, in 1/s, in µs, in bytes, in s/GB or in CPUs.
 fn scale(unit: &str) -> f64 {
     let step = if unit.contains('i') { 1024.0 } else { 1000.0 };
+    if let Some(ns) = units::nanoseconds(unit) {
+        return ns / 1e3;
+    }
     let letter = match unit {
-        "ms" => return 1e3,
-        "s" | "sec" => return 1e6,
-        "ns" => return 1e-3,
         "sec/GB" => return 1.0,
         "ns/GB" => return 1e-9,
         "% cpus" | "%" => return 0.01,
-        "us" | "μs" => return 1.0,
         unit => crate::kit::scale(unit, step),
     };
     if unit.contains("B/") || unit.contains("bytes/") { letter * 8e-9 } else { letter }
@@ -133,90 +123,71 @@ fn number(hit: &Hit) -> Option<f64> {
 
 /// A size as an option has it: `64K` is 1024s, `64k` is 1000s.
 fn size(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|one: char| one.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" => 1,
-        "k" | "kb" | "kB" => 1000,
-        "K" | "Ki" | "KiB" => 1024,
-        "m" | "mb" | "mB" => 1_000_000,
-        "M" | "Mi" | "MiB" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<i64>().ok()?.checked_mul(factor)
+    let (number, word) = units::split(text)?;
+    let step = if word.starts_with(['K', 'M']) { 1024.0 } else { 1000.0 };
+    units::binary(word).map(|_| (number * crate::kit::scale(word, step)) as i64)
 }
+
+const METRICS: &[Metric] = &[
+    metric("bandwidth", "Gbit/s", Better::Higher),
+    metric("sent", "Gbit/s", Better::Neither),
+    metric("latency_mean", "us", Better::Lower),
+    metric("messages", "1/s", Better::Higher),
+    metric("send_cost", "s/GB", Better::Lower),
+    metric("recv_cost", "s/GB", Better::Lower),
+    metric("send_cpus_used", "CPUs", Better::Neither),
+    metric("recv_cpus_used", "CPUs", Better::Neither),
+    metric("loc_cpus_used", "CPUs", Better::Neither),
+    metric("rem_cpus_used", "CPUs", Better::Neither),
+];
+/// Values whose metric has another name here.
+const NAMES: [(&str, &str); 5] = [
+    ("bw", "bandwidth"),
+    ("recv_bw", "bandwidth"),
+    ("send_bw", "sent"),
+    ("latency", "latency_mean"),
+    ("msg_rate", "messages"),
+];
 
 fn figures(run: &Run, builder: &mut Builder) {
     let Some(test) = run.hit("begin").and_then(|hit| hit.text("test")) else { return };
     let (protocol, what) = test.split_once('_').unwrap_or((test, ""));
     let is_socket = ["tcp", "udp"].contains(&protocol);
-    let (bench, main) = match what {
-        "bw" if is_socket => (format!("network.{protocol}"), "bandwidth"),
-        "lat" if is_socket => (ids::ROUND_TRIP.to_string(), "latency_mean"),
-        _ => (
-            format!("qperf.{}", test.replace('_', "-")),
-            if what.ends_with("lat") { "latency_mean" } else { "bandwidth" },
-        ),
+    let main = if what.ends_with("lat") { "latency_mean" } else { "bandwidth" };
+    let mut figures = Figures::new(builder, METRICS, format!("qperf {test}"), "");
+    figures.bench = match what {
+        "bw" if is_socket => {
+            figures.params.set("direction", "send".into());
+            figures.point("streams", Some(1));
+            format!("network.{protocol}")
+        }
+        "lat" if is_socket => {
+            figures.params.set("protocol", protocol.into());
+            ids::ROUND_TRIP.to_string()
+        }
+        _ => format!("qperf.{}", test.replace('_', "-")),
     };
-    let told = |name: &str| run.all("value").find(|hit| hit.text("name") == Some(name)).and_then(number);
     let asked = run.asked.as_ref();
+    let told = run.all("value").find(|hit| hit.text("name") == Some("msg_size")).and_then(number);
     let asked_size = asked.and_then(|asked| size(asked.value(&["--msg_size", "-m"])?));
-    let bytes = told("msg_size").map(|bytes| bytes as i64).or(asked_size);
+    figures.point("bytes", told.map(|bytes| bytes as i64).or(asked_size));
     // A loop prints the same line for each of its turns.
-    let is_loop =
-        asked.is_some_and(|asked| asked.words.iter().any(|word| ["-oo", "--loop"].contains(&word.as_str())));
-    let untold = is_loop && told("msg_size").is_none();
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-        let Some(mut keyed) = keyed(&format!("{bench}@free#{metric}")) else { return };
-        match what {
-            "bw" if is_socket => {
-                keyed.case.params.set("direction", Value::Text("send".into()));
-                keyed.point.set("streams", Value::Int(1));
-            }
-            "lat" if is_socket => keyed.case.params.set("protocol", Value::Text(protocol.into())),
-            _ => {}
-        }
-        if let Some(bytes) = bytes {
-            keyed.point.set("bytes", Value::Int(bytes));
-        }
-        let note = match metric {
-            "latency_mean" if is_socket => "printed as half of it",
-            _ => "",
-        };
-        let wording = format!("qperf {test} {}", metric.replace('_', " "));
-        let meaning = Meaning { keyed, wording, unit: unit.into(), better, note: note.to_string() };
-        match value {
-            _ if untold => {
-                let why = "its command varies something from test to test, which the text does not tell";
-                builder.missing(meaning, why.to_string());
-            }
-            Ok(value) => builder.value(meaning, value),
-            Err(why) => builder.missing(meaning, why),
-        }
+    let untold = told.is_none() && asked.is_some_and(|asked| asked.has(&["-oo", "--loop"]));
+    let mut put = |name: &str, value: Result<f64, String>| {
+        let is_half = is_socket && name == "latency_mean";
+        figures.note = if is_half { "printed as half of it" } else { "" }.to_string();
+        let why = "its command varies something from test to test, which the text does not tell";
+        figures.put(name, if untold { Err(why.to_string()) } else { value });
     };
     let mut found = false;
     for hit in run.all("value") {
-        let (Some(name), Some(value)) = (hit.text("name"), number(hit)) else { continue };
-        let times = if is_socket { 2.0 } else { 1.0 };
-        let (metric, unit, better, value) = match name {
-            "bw" | "recv_bw" => ("bandwidth", "Gbit/s", Better::Higher, value),
-            "send_bw" => ("sent", "Gbit/s", Better::Neither, value),
-            "latency" => ("latency_mean", "us", Better::Lower, value * times),
-            "msg_rate" => ("messages", "1/s", Better::Higher, value),
-            "send_cost" | "recv_cost" => (name, "s/GB", Better::Lower, value),
-            "send_cpus_used" | "recv_cpus_used" | "loc_cpus_used" | "rem_cpus_used" => {
-                (name, "CPUs", Better::Neither, value)
-            }
-            _ => continue,
-        };
-        found |= metric == main;
-        put(metric, unit, better, Ok(value));
+        let (Some(own), Some(value)) = (hit.text("name"), number(hit)) else { continue };
+        let name = NAMES.iter().find(|(known, _)| *known == own).map_or(own, |(_, name)| name);
+        let is_half = is_socket && name == "latency_mean";
+        found |= name == main;
+        put(name, Ok(if is_half { 2.0 * value } else { value }));
     }
     if !found {
-        let why = run.text("died").unwrap_or("the run, or the text, ended before a result");
-        let (unit, better) = match main {
-            "bandwidth" => ("Gbit/s", Better::Higher),
-            _ => ("us", Better::Lower),
-        };
-        put(main, unit, better, Err(format!("started, no test finished: {}", short(why))));
+        put(main, Err(unfinished(run.text("died"))));
     }
 }

@@ -122,7 +122,7 @@ const fn cipher(place: &'static str, metric: &'static str) -> Row {
 }
 
 fn check(run: &Run, said: &mut Said) {
-    run.all("throttled").filter_map(|hit| hit.text("value")).for_each(|text| said.throttled(text));
+    run.texts("throttled").for_each(|text| said.against.throttled(text));
     if run.hit("cipher").is_some() {
         said.remark("what OpenSSL did is of one CPU each; two lines of one kind of core are not told apart");
     }

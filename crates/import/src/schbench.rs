@@ -2,24 +2,16 @@
 //! take and how many there are a second. A run may report on its way; its last report is of all of
 //! it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::builder::{Builder, Meaning, number};
-use super::kit::{Does, Hit, Log, Number, Results, Run, Table, line, log, said_again};
+use super::builder::{Builder, number};
+use super::kit::{
+    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
+    unfinished,
+};
 use super::own::{Against, percentile_name, too_few_beyond};
-use super::{Format, Imported, Tool, keyed};
-use crate::kit::Pattern;
+use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of schbench (2016 to 2025)",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool = Tool::of("results of schbench (2016 to 2025)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("schbench result");
 const REMARK: &str = "schbench tells its times by buckets, which grow with the time, and of its settings what its command says";
@@ -36,21 +28,8 @@ const SETTINGS: [(&str, bool, [&str; 2]); 7] = [
     ("operations", false, ["-n", "--operations"]),
     ("footprint_kb", false, ["-F", "--cache_footprint"]),
 ];
-const VALUED: [&str; 26] = [
-    "-m",
-    "--message-threads",
-    "-t",
-    "--threads",
-    "-p",
-    "--pipe",
-    "-R",
-    "--rps",
-    "-A",
-    "--auto-rps",
-    "-n",
-    "--operations",
-    "-F",
-    "--cache_footprint",
+/// Further options that have a value.
+const VALUED: [&str; 12] = [
     "-r",
     "--runtime",
     "-i",
@@ -92,15 +71,12 @@ pub(crate) const LINES: &[Pattern] = &[
     line("rest", Does::Nothing, r"warmup done, zeroing stats|final rps was \d+"),
 ];
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:(?:(?:Wakeup|Request) Latencies|Latency) percentiles \(usec\)|RPS percentiles \(requests\))(?: runtime .*)?\s*$",
-        )
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:(?:(?:Wakeup|Request) Latencies|Latency) percentiles \(usec\)|RPS percentiles \(requests\))(?: runtime .*)?\s*$",
+    );
     text.contains(" percentiles (") && MARK.is_match(text)
 }
 
@@ -108,6 +84,8 @@ fn is_one(text: &str) -> bool {
 fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "schbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
+    let valued = SETTINGS.into_iter().flat_map(|(_, _, options)| options).chain(VALUED);
+    let valued: Vec<&str> = valued.collect();
     let mut before = 0;
     for (at, run) in log.runs.iter().enumerate() {
         if log.runs.get(at + 1).is_some_and(|next| goes_on(run, next)) {
@@ -115,7 +93,7 @@ fn read(text: &str) -> Vec<Imported> {
             continue;
         }
         let asked = run.asked.clone().unwrap_or_default();
-        let facts = vec![("options", asked.without(&VALUED, &["-C", "--calibrate", "-L", "--no-locking"]))];
+        let facts = vec![("options", asked.without(&valued, &["-C", "--calibrate", "-L", "--no-locking"]))];
         if let Some((builder, against)) = results.of(run, facts, false) {
             // What a run says before its first report is of all of them.
             figures(run, log.runs[at - before].text("threads"), builder, against);
@@ -128,9 +106,7 @@ fn read(text: &str) -> Vec<Imported> {
         }
         before = 0;
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|one| super::kit::headlines(one, &HEADLINES));
-    results
+    results.finish_with(&log, &HEADLINES)
 }
 
 /// Whether a report is a later one of the same run: it counts on from where the other was.
@@ -156,6 +132,33 @@ fn goes_on(run: &Run, next: &Run) -> bool {
         && grows(end(next, "min"), end(run, "min"))
 }
 
+const METRICS: &[Metric] = &[
+    metric("latency", "us", Better::Lower),
+    metric("latency_min", "us", Better::Lower),
+    metric("latency_max", "us", Better::Lower),
+    metric("rate", "1/s", Better::Higher),
+    metric("rate_min", "1/s", Better::Higher),
+    metric("rate_max", "1/s", Better::Higher),
+    metric("worker_operations", "1/s", Better::Higher),
+    metric("worker_bandwidth", "GB/s", Better::Higher),
+];
+
+/// What a run's command asks for, in the keys of its figures.
+fn keys<'b>(run: &Run, threads: Option<&str>, builder: &'b mut Builder) -> Figures<'b> {
+    let mut figures = Figures::new(builder, METRICS, "", "");
+    for (name, is_count, options) in SETTINGS {
+        let asked = run.asked.as_ref().and_then(|asked| asked.value(&options));
+        let told = asked.or(threads.filter(|_| name == "threads"));
+        let Some(told) = told.and_then(|told| told.parse().ok()) else { continue };
+        let params = if is_count { &mut figures.point } else { &mut figures.params };
+        params.set(name, Value::Int(told));
+    }
+    if run.asked.as_ref().is_some_and(|asked| asked.has(&["-L", "--no-locking"])) {
+        figures.params.set("locking", "no".into());
+    }
+    figures
+}
+
 /// The figures of a run's last report.
 fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, against: &mut Against) {
     let is_last = ["average", "goal", "transfer"].iter().any(|name| run.hit(name).is_some());
@@ -168,80 +171,64 @@ fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, against: &mu
             builder.remarks.push(text.to_string());
         }
     }
-    let mut put =
-        |bench: &str, metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| {
-            let Some(mut keyed) = keyed(&format!("schbench.{bench}@free#{metric}")) else { return };
-            for (name, is_count, options) in SETTINGS {
-                let asked = run.asked.as_ref().and_then(|asked| asked.value(&options));
-                let told = asked.or(threads.filter(|_| name == "threads"));
-                let Some(told) = told.and_then(|told| told.parse().ok()) else { continue };
-                let params = if is_count { &mut keyed.point } else { &mut keyed.case.params };
-                params.set(name, Value::Int(told));
-            }
-            let locks = run.asked.as_ref().is_some_and(|asked| asked.has(&["-L", "--no-locking"]));
-            if locks {
-                keyed.case.params.set("locking", Value::Text("no".into()));
-            }
-            let wording = format!("schbench {bench} {}", metric.replace('_', " "));
-            let meaning = Meaning { keyed, wording, unit: unit.into(), better, note: String::new() };
-            match value {
-                Ok(value) => builder.value(meaning, value),
-                Err(why) => builder.missing(meaning, why),
-            }
-        };
+    let mut figures = keys(run, threads, builder);
     let mut head: Option<&Hit> = None;
     let mut found = false;
     for hit in &run.hits {
-        // Since 2023 a wake-up is of another work.
-        let bench = match head.and_then(|head| head.text("kind")) {
-            Some("Wakeup Latencies") => "wakeup",
-            Some("Request Latencies") => "request",
-            Some("RPS") => "rps",
-            _ => "latency",
-        };
-        let samples = head.and_then(|head| head.number("samples")).map(|samples| samples.value);
-        let (stem, unit, better) = match bench {
-            "rps" => ("rate", "1/s", Better::Higher),
-            _ => ("latency", "us", Better::Lower),
-        };
         let number = |name: &str| hit.number(name).map(|number| number.value);
-        match hit.name {
-            "begin" | "head" => head = Some(hit),
-            "percentile" if head.is_some() => {
-                let percent = hit.text("percent").unwrap_or_default();
-                let (Some(metric), Some(value)) = (percentile_name(stem, percent), number("value")) else {
-                    continue;
-                };
-                found = true;
-                let percent = percent.parse().unwrap_or(100.0);
-                let few = too_few_beyond(percent, samples, &format!("{value} {unit}"));
-                put(bench, &metric, unit, better, few.map_or(Ok(value), Err));
+        match (hit.name, head) {
+            ("begin" | "head", _) => head = Some(hit),
+            ("percentile" | "ends", Some(head)) => found |= times(head, hit, &mut figures),
+            ("average", _) => {
+                number("rate").into_iter().for_each(|rate| put(&mut figures, "request", "rate", Ok(rate)));
             }
-            "ends" if head.is_some() && samples != Some(0.0) => {
-                // The first version, which tells of no samples, has no least but 0.
-                for end in ["min", "max"].into_iter().filter(|end| samples.is_some() || *end == "max") {
-                    if let Some(value) = number(end) {
-                        put(bench, &format!("{stem}_{end}"), unit, better, Ok(value));
-                    }
-                }
-            }
-            "average" => {
-                if let Some(rate) = number("rate") {
-                    put("request", "rate", "1/s", Better::Higher, Ok(rate));
-                }
-            }
-            "transfer" => {
-                let bytes = hit.scaled("bytes", 1024.0).map(|bytes: Number| bytes.value / 1e9);
+            ("transfer", _) => {
+                let bytes = hit.scaled("bytes", 1024.0).map(|bytes| bytes.value / 1e9);
                 if let (Some(operations), Some(bytes)) = (number("operations"), bytes) {
-                    put("pipe", "worker_operations", "1/s", Better::Higher, Ok(operations));
-                    put("pipe", "worker_bandwidth", "GB/s", Better::Higher, Ok(bytes));
+                    put(&mut figures, "pipe", "worker_operations", Ok(operations));
+                    put(&mut figures, "pipe", "worker_bandwidth", Ok(bytes));
                 }
             }
             _ => {}
         }
     }
     if !found {
-        let why = "started, no test finished: the run, or the text, ended before a result";
-        put("latency", "latency_p50", "us", Better::Lower, Err(why.to_string()));
+        put(&mut figures, "latency", "latency_p50", Err(unfinished(None)));
     }
+}
+
+fn put(figures: &mut Figures, bench: &str, name: &str, value: Result<f64, String>) {
+    (figures.bench, figures.named) = (format!("schbench.{bench}"), format!("schbench {bench}"));
+    figures.put(name, value);
+}
+
+/// A line of a block of percentiles; whether it is one of them.
+fn times(head: &Hit, hit: &Hit, figures: &mut Figures) -> bool {
+    // Since 2023 a wake-up is of another work.
+    let (bench, stem, unit) = match head.text("kind") {
+        Some("Wakeup Latencies") => ("wakeup", "latency", "us"),
+        Some("Request Latencies") => ("request", "latency", "us"),
+        Some("RPS") => ("rps", "rate", "1/s"),
+        _ => ("latency", "latency", "us"),
+    };
+    let samples = head.number("samples").map(|samples| samples.value);
+    let number = |name: &str| hit.number(name).map(|number| number.value);
+    if let Some(percent) = hit.text("percent") {
+        let named = percentile_name(stem, percent).zip(number("value"));
+        let Some((name, value)) = named else { return false };
+        let percent = percent.parse().unwrap_or(100.0);
+        put(
+            figures,
+            bench,
+            &name,
+            too_few_beyond(percent, samples, &format!("{value} {unit}")).map_or(Ok(value), Err),
+        );
+        return true;
+    }
+    // The first version, which tells of no samples, has no least but 0.
+    let ends = ["min", "max"].into_iter().filter(|end| samples.is_some() || *end == "max");
+    for (end, value) in ends.filter(|_| samples != Some(0.0)).filter_map(|end| Some((end, number(end)?))) {
+        put(figures, bench, &format!("{stem}_{end}"), Ok(value));
+    }
+    false
 }

@@ -88,9 +88,9 @@ tool!(FORM, "results of STREAM");
 const ARRAYS: [(&str, f64); 4] = [("Copy", 2.0), ("Scale", 2.0), ("Add", 3.0), ("Triad", 3.0)];
 
 fn check(run: &Run, said: &mut Said) {
-    run.all("invalid").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
+    run.texts("invalid").for_each(|text| said.against.invalid(text));
     if run.hit("kernel").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.interrupted("it has no line on whether the solution validates");
+        said.against.interrupted("it has no line on whether the solution validates");
     }
     let element = run.number("odd").or_else(|| run.number("element"));
     let elements = run.number("elements");

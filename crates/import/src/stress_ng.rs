@@ -109,8 +109,8 @@ pub(crate) const FORM: Form = Form {
 tool!(FORM, "results of stress-ng (text and YAML)");
 
 fn check(run: &Run, said: &mut Said) {
-    run.all("failed").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
-    run.all("skipped").filter_map(|hit| hit.text("value")).for_each(|text| said.remark(text));
+    run.texts("failed").for_each(|text| said.against.invalid(text));
+    run.texts("skipped").for_each(|text| said.remark(text));
     for hit in run.all("row").chain(run.all("bare")) {
         said.rate(
             hit.text("name").unwrap_or_default(),
@@ -124,6 +124,6 @@ fn check(run: &Run, said: &mut Said) {
         said.remark(&format!("{more} of its miscellaneous metrics {} not read", number(more, "is", "are")));
     }
     if run.hit("begin").is_some() && run.hit("end").is_none() && run.hit("skipped").is_none() {
-        said.interrupted("it does not say that its run was completed");
+        said.against.interrupted("it does not say that its run was completed");
     }
 }

@@ -3,15 +3,12 @@
 //! Every importer sees a text as its tool printed it. Whatever a line was wrapped in is taken off
 //! where most lines have it; what tells sources apart, as pods of a log, makes a text of each.
 
-use std::io::Read;
-use std::sync::LazyLock;
-
 use anyhow::bail;
-use regex::Regex;
-
 use model::packed;
+use std::io::Read;
 
 use super::LARGEST;
+use crate::kit::Expression;
 
 mod hosts;
 mod mails;
@@ -116,21 +113,15 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
 /// Without colours and what else steers a terminal, also where a copy lost the escape before them
 /// or wrote it as JSON and syslog do, and without marks that editors put before a text.
 fn without_colours(text: &str) -> String {
-    static STEERING: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?:\x1b|\\u001[bB]|#033)\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}",
-        )
-    });
-    static BARE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[[0-9;]+m"));
+    static STEERING: Expression = Expression::new(
+        r"(?:\x1b|\\u001[bB]|#033)\[[0-9;?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\x{feff}",
+    );
+    static BARE: Expression = Expression::new(r"\[[0-9;]+m");
     let text = STEERING.replace_all(text, "");
     match text.contains("[0m") {
         true => BARE.replace_all(&text, "").into_owned(),
         false => text.into_owned(),
     }
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that a test tries")
 }
 
 /// Lines that must be wrapped alike before anything is taken off.

@@ -3,6 +3,7 @@
 use crate::Format;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
 use crate::kit::{Does, Run, line};
+use model::units;
 
 pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
@@ -83,7 +84,7 @@ tool!(FORM, "results of wrk and wrk2");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {
-        said.interrupted("it has latencies, and no line of its requests a second");
+        said.against.interrupted("it has latencies, and no line of its requests a second");
     }
     if run.hit("uncorrected").is_some() {
         said.remark(
@@ -92,15 +93,10 @@ fn check(run: &Run, said: &mut Said) {
     }
     let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));
     if counts.into_iter().flatten().any(|count| count.value > 0.0) {
-        said.invalid(run.at("errors").unwrap_or_default());
+        said.against.invalid(run.at("errors").unwrap_or_default());
     }
-    run.all("refused").filter_map(|hit| hit.text("value")).for_each(|text| said.invalid(text));
-    let seconds = match run.at("requests.time_unit") {
-        Some("m") => 60.0,
-        Some("h") => 3600.0,
-        Some("ms") => 1e-3,
-        _ => 1.0,
-    };
+    run.texts("refused").for_each(|text| said.against.invalid(text));
+    let seconds = run.at("requests.time_unit").and_then(units::nanoseconds).map_or(1.0, |ns| ns / 1e9);
     let time = run.number("requests.time").map(|time| time.times(seconds));
     said.rate("Requests/sec", run.number("rate"), run.number("requests"), time);
 }

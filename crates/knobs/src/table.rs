@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use model::units;
+
 /// A knob: its name here, and where Linux keeps it.
 pub struct Knob {
     pub name: &'static str,
@@ -350,16 +352,7 @@ impl Values {
 
 /// `2500000`, `2.5ms`, `100us`, `1s`.
 pub fn nanoseconds(text: &str) -> Option<u64> {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &text[number.len()..] {
-        "" | "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    let ns = number.parse::<f64>().ok().filter(|number| *number >= 0.0)? * factor;
-    (ns < 1e15).then_some(ns.round() as u64)
+    units::time(text, "ns").filter(|ns| *ns < 1e15).map(|ns| ns.round() as u64)
 }
 
 impl Form {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuSet, Entry, Snapshot};
+use model::{CpuSet, Entry, Snapshot, units};
 
 /// Where the kernel keeps the folders of CPUs.
 pub const CPUS: &str = "/sys/devices/system/cpu";
@@ -98,17 +98,7 @@ pub(super) fn contradict<'a>(
 /// Bytes from a size with a binary suffix as the kernel writes it: `32K`, `11264K`, `8M`,
 /// `103079215104`. `None` for zero, which sysfs writes where it does not know.
 pub(super) fn size_bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale: u64 = match text[digits.len()..].chars().next() {
-        None => 1,
-        Some('K' | 'k') => 1 << 10,
-        Some('M' | 'm') => 1 << 20,
-        Some('G' | 'g') => 1 << 30,
-        Some(_) => return None,
-    };
-    let bytes = digits.trim_end().parse::<u64>().ok()?.checked_mul(scale)?;
-    (bytes > 0).then_some(bytes)
+    units::bytes(text).filter(|bytes| *bytes > 0)
 }
 
 /// The choice in brackets: `always [madvise] never` gives `madvise`; a text without brackets and

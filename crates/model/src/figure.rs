@@ -57,32 +57,6 @@ pub fn time_unit(times_ns: impl IntoIterator<Item = f64>) -> &'static str {
     }
 }
 
-/// What turns a number of one unit into one of another; `None` where they measure different things.
-pub fn unit_factor(from: &str, to: &str) -> Option<f64> {
-    const UNITS: [&[(&str, f64)]; 5] = [
-        &[("MHz", 1e6), ("GHz", 1e9)],
-        &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)],
-        &[("1/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)],
-        &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0), ("TiB", 1099511627776.0)],
-        &[
-            ("kB/s", 1e3),
-            ("MB/s", 1e6),
-            ("GB/s", 1e9),
-            ("MiB/s", 1048576.0),
-            ("GiB/s", 1073741824.0),
-            ("Mbit/s", 1.25e5),
-            ("Gbit/s", 1.25e8),
-        ],
-    ];
-    let of = |units: &[(&str, f64)], unit: &str| {
-        units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
-    };
-    match from == to {
-        true => Some(1.0),
-        false => UNITS.iter().find_map(|units| Some(of(units, from)? / of(units, to)?)),
-    }
-}
-
 /// A share as per cent with two significant digits.
 pub fn percent(share: f64) -> String {
     // Damaged files hold what is finite only before it is made a percentage.
@@ -111,14 +85,6 @@ pub fn letters(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn units_of_one_kind_are_converted() {
-        assert_eq!(unit_factor("ns", "µs").map(|by| (by * 1e6).round()), Some(1000.0));
-        assert_eq!(unit_factor("1/s", "k/s"), Some(1e-3));
-        assert_eq!(unit_factor("cycles", "cycles"), Some(1.0));
-        assert_eq!(unit_factor("ns", "GB/s"), None);
-    }
 
     #[test]
     fn times_of_one_column_have_one_unit() {

@@ -29,13 +29,14 @@ pub mod smbios;
 mod snapshot;
 pub mod sweep;
 mod thinned;
+pub mod units;
 pub mod vocabulary;
 
 pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
 pub use case::{Beside, COMPILER, Case, LAST, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use factors::Factors;
-pub use figure::{figure, letters, percent, rough_figure, time_unit, unit_factor, unit_words};
+pub use figure::{figure, letters, percent, rough_figure, time_unit, unit_words};
 pub use finding::{Effect, Fact, Finding, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use nearest::{did_you_mean, nearest};
@@ -48,3 +49,4 @@ pub use sample::{BEYOND, Covariates, Histogram, Moves, Packed, ProcessFacts, Sam
 pub use snapshot::{Entry, Snapshot};
 pub use sweep::Sweep;
 pub use thinned::{Earlier, LeftOut, Place, Thinned};
+pub use units::unit_factor;

@@ -107,6 +107,34 @@ fn case(bench: &'static str, placement: &'static str, params: Params) -> Case {
 /// A figure of one direction.
 type OfSide = fn(&Side) -> Option<f64>;
 
+/// What the figures of one direction of a job are called.
+struct Named {
+    case: Case,
+    point: Params,
+    job: String,
+    side: &'static str,
+}
+
+impl Named {
+    fn meaning(&self, metric: &str, unit: &'static str, better: Better, notes: &[String]) -> Meaning {
+        let job = short(&self.job);
+        let words = [job.as_str(), self.side, metric];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        Meaning {
+            keyed: Keyed { case: self.case.clone(), point: self.point.clone(), metric: metric.to_string() },
+            wording: words.join(" "),
+            unit: unit.into(),
+            better,
+            note: notes.join("; "),
+        }
+    }
+
+    fn rate(&self, metric: &str, notes: &[String]) -> Meaning {
+        let unit = if metric == ids::metric::IOPS { "1/s" } else { "GB/s" };
+        self.meaning(metric, unit, Better::Higher, notes)
+    }
+}
+
 impl Crew<'_> {
     fn figures(&self, builder: &mut Builder, against: &mut Against) {
         for job in &self.jobs {
@@ -193,15 +221,8 @@ impl Crew<'_> {
         }
     }
 
-    fn direction(
-        &self,
-        way: Way,
-        op: &str,
-        one_of_both: bool,
-        sides: &[&Side],
-        builder: &mut Builder,
-        against: &mut Against,
-    ) {
+    /// What figures of one direction are called; with what is said of all of them.
+    fn named(&self, way: Way, op: &str, one_of_both: bool) -> (Named, Vec<String>) {
         let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
         let mut params = self.params(op);
         if one_of_both {
@@ -220,83 +241,77 @@ impl Crew<'_> {
         }
         // Where both directions are one, it is none of the two.
         let side = if op == "mixed" && !one_of_both { "" } else { way.word() };
+        let (case, point) = (case(bench, self.place(), params), self.point(way));
+        (Named { case, point, job: self.job().name.clone(), side }, notes)
+    }
+
+    fn direction(
+        &self,
+        way: Way,
+        op: &str,
+        one_of_both: bool,
+        sides: &[&Side],
+        builder: &mut Builder,
+        against: &mut Against,
+    ) {
+        let (named, mut notes) = self.named(way, op, one_of_both);
         let rounded = sides.iter().map(|side| side.rounded.as_str()).find(|text| !text.is_empty());
-        let place = self.place();
-        let name = self.job().name.clone();
-        let meaning = |metric: &str, unit: &'static str, better: Better, notes: &[String]| Meaning {
-            keyed: Keyed {
-                case: case(bench, place, params.clone()),
-                point: self.point(way),
-                metric: metric.to_string(),
-            },
-            wording: [&short(&name), side, metric]
-                .into_iter()
-                .filter(|word| !word.is_empty())
-                .collect::<Vec<_>>()
-                .join(" "),
-            unit: unit.into(),
-            better,
-            note: notes.join("; "),
-        };
         let mut rates = notes.clone();
         rates.extend(rounded.map(str::to_string));
-        let headline = |metric: &str| match metric {
-            "iops" => meaning("iops", "1/s", Better::Higher, &rates),
-            _ => meaning("bandwidth", "GB/s", Better::Higher, &rates),
-        };
         if sides.is_empty() {
             let job = self.job();
             let why = job.unfinished.clone().unwrap_or_else(|| match job.error {
                 0 => "no such I/O was done".to_string(),
                 error => format!("no such I/O was done: the job ended with error {error}"),
             });
-            builder.missing(headline("iops"), why.clone());
-            return builder.missing(headline("bandwidth"), why);
+            builder.missing(named.rate("iops", &rates), why.clone());
+            return builder.missing(named.rate("bandwidth", &rates), why);
         }
         let asked = self.asked(way).filter(|_| !self.job().verifies() && (one_of_both || op != "mixed"));
         for side in sides {
-            check(&name, way, side, against);
+            check(&named.job, way, side, against);
             if let Some(block) = asked.filter(|block| !is_of(side, *block, self.in_flight())) {
                 let each = side.bytes.zip(side.ios).map_or(0.0, |(bytes, ios)| bytes / ios);
                 against.disagree(
-                    &format!("{} {}", short(&name), way.word()),
+                    &format!("{} {}", short(&named.job), way.word()),
                     format!("its blocks are of {block:.0} bytes; its bytes over its I/Os are {each:.0}"),
                     "the job",
                 );
             }
         }
-        let whole = |of: fn(&Side) -> Option<f64>| -> Result<f64, String> {
-            let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
-            match all {
-                None => Err("it is not printed".to_string()),
-                Some(_) if !self.one_report() && (sides.len() as u64) < self.count => {
-                    Err(format!("{} of {} jobs have a figure in the file", sides.len(), self.count))
-                }
-                Some(all) => Ok(all.iter().sum()),
-            }
-        };
-        let rates: [(&str, OfSide); 2] =
+        let of_rates: [(&str, OfSide); 2] =
             [("iops", |side| side.iops), ("bandwidth", |side| side.bandwidth.map(|rate| rate / 1e9))];
-        for (metric, of) in rates {
-            match whole(of) {
-                Ok(value) => builder.value(headline(metric), value),
-                Err(why) => builder.missing(headline(metric), why),
+        for (metric, of) in of_rates {
+            match self.whole(sides, of) {
+                Ok(value) => builder.value(named.rate(metric, &rates), value),
+                Err(why) => builder.missing(named.rate(metric, &rates), why),
             }
             if sides.len() > 1 {
                 let unit = if metric == ids::metric::IOPS { "1/s" } else { "GB/s" };
-                let each = meaning(&format!("{metric}_each"), unit, Better::Neither, &notes);
-                for value in sides.iter().filter_map(|side| of(side)) {
-                    builder.value(each.clone(), value);
-                }
+                let each = named.meaning(&format!("{metric}_each"), unit, Better::Neither, &notes);
+                let values = sides.iter().filter_map(|side| of(side));
+                values.for_each(|value| builder.value(each.clone(), value));
             }
         }
         if sides.len() > 1 {
             notes.push(format!("of each of {} jobs at once", sides.len()));
         }
-        let us = |metric: &str, notes: &[String]| meaning(metric, "us", Better::Lower, notes);
+        let us = |metric: &str, notes: &[String]| named.meaning(metric, "us", Better::Lower, notes);
         let synchronous = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
         for side in sides {
-            latencies(&name, synchronous, side, &notes, &us, builder, against);
+            latencies(&named.job, synchronous, side, &notes, &us, builder, against);
+        }
+    }
+
+    /// A rate of all jobs together.
+    fn whole(&self, sides: &[&Side], of: OfSide) -> Result<f64, String> {
+        let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
+        match all {
+            None => Err("it is not printed".to_string()),
+            Some(_) if !self.one_report() && (sides.len() as u64) < self.count => {
+                Err(format!("{} of {} jobs have a figure in the file", sides.len(), self.count))
+            }
+            Some(all) => Ok(all.iter().sum()),
         }
     }
 

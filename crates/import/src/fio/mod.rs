@@ -30,11 +30,8 @@ use super::own::Against;
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of fio (JSON, text and terse)",
     json: &["{\"fioversion\":", "[{\"fioversion\":"],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
+    ..Tool::of("results of fio (JSON, text and terse)", is_one, |text| Ok(read(text)))
 };
 
 const FORMAT: Format = Format("fio result");

@@ -1,18 +1,15 @@
 //! fio's numbers: with suffixes of two kinds, and units that each line names.
 
+use model::units::{binary, split};
+
+use crate::kit::scale;
+
 /// A number that a suffix may multiply: `3472.2k`, `46.8k`, `1.2M`; of 1000s, as fio's text has
 /// them for counts and times.
 pub fn decimal(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let scale = match text.chars().last()? {
-        'k' | 'K' => 1e3,
-        'm' | 'M' => 1e6,
-        'g' | 'G' => 1e9,
-        't' | 'T' => 1e12,
-        _ => 1.0,
-    };
-    let number = if scale == 1.0 { text } else { &text[..text.len() - 1] };
-    plain(number).map(|value| value * scale)
+    let (number, suffix) = split(text)?;
+    let is_suffix = suffix.is_empty() || suffix.len() == 1 && "kKmMgGtT".contains(suffix);
+    is_suffix.then(|| number * scale(suffix, 1e3))
 }
 
 /// A number of digits and at most one point.
@@ -26,28 +23,16 @@ pub fn plain(text: &str) -> Option<f64> {
 /// `KB` is 1024 in what version 2 wrote and 1000 in what version 3 writes beside it in brackets,
 /// which `kilo` says. `Gibit` and `Gbit` are eighths (`--unit_base=1`).
 pub fn amount(text: &str, kilo: f64) -> Option<f64> {
-    let text = text.trim();
-    let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim();
+    let (number, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();
     if let Some(prefix) = unit.strip_suffix("bit") {
-        let unit = format!("{prefix}b");
-        return Some(amount(&format!("{number}{unit}"), kilo)? / 8.0);
+        return Some(amount(&format!("{number}{prefix}b"), kilo)? / 8.0);
     }
-    let scale = match unit.as_str() {
-        "" | "b" => 1.0,
-        "k" | "kib" => 1024.0,
-        "m" | "mib" => 1024f64.powi(2),
-        "g" | "gib" => 1024f64.powi(3),
-        "t" | "tib" => 1024f64.powi(4),
-        "kb" => kilo,
-        "mb" => kilo.powi(2),
-        "gb" => kilo.powi(3),
-        "tb" => kilo.powi(4),
-        _ => return None,
+    let bytes = match unit.as_bytes() {
+        [b'k' | b'm' | b'g' | b't', b'b'] => scale(&unit, kilo),
+        _ => binary(&unit)?,
     };
-    plain(number).map(|value| value * scale)
+    Some(number * bytes)
 }
 
 /// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things,
@@ -75,17 +60,6 @@ pub fn carry(text: &str, read: &dyn Fn(&str) -> Option<f64>) -> f64 {
 /// Whether a rate lacks what the same in other units has: at most so much.
 pub fn is_carried(most: f64, printed: f64, again: f64) -> bool {
     again > printed * 1.01 && again < (printed + most) * 1.01
-}
-
-/// ns a unit: `usec`, `msec`.
-pub fn nanoseconds(unit: &str) -> Option<f64> {
-    match unit.trim() {
-        "nsec" | "ns" => Some(1.0),
-        "usec" | "us" => Some(1e3),
-        "msec" | "ms" => Some(1e6),
-        "sec" | "s" => Some(1e9),
-        _ => None,
-    }
 }
 
 /// `name=value` of a list with commas, spaces around allowed.

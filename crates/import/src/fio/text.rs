@@ -8,10 +8,11 @@
 use super::announced::{Announced, announced};
 use super::disks::{Disk, Disks};
 use super::fields::{issued, percentiles, side, steady};
-use super::numbers::{decimal, named, nanoseconds, plain, whole};
+use super::numbers::{decimal, named, plain, whole};
 use super::recount::{deepen, deepest, fits, recount, sharpen};
 use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Way, terse};
 use crate::own::short;
+use model::units;
 
 /// No run has as many jobs, nor a file as many runs.
 const MOST_JOBS: usize = 5000;
@@ -391,7 +392,9 @@ impl Reader {
             // Shares of ranges, which percentiles tell better, begin with a number.
             "lat" if rest.contains('%') => {}
             "slat" | "clat" | "lat" | "sync" => {
-                if let (Some(scale), Some(spread)) = (nanoseconds(unit), spread(job, self.within, kind)) {
+                if let (Some(scale), Some(spread)) =
+                    (units::nanoseconds(unit.trim()), spread(job, self.within, kind))
+                {
                     let value = |name: &str| whole(rest, name).and_then(decimal).map(|value| value * scale);
                     (spread.mean, spread.max) = (value("avg"), value("max"));
                 }
@@ -403,7 +406,7 @@ impl Reader {
                     Some("sync") => "sync",
                     _ => "lat",
                 };
-                self.percentiles = nanoseconds(unit).map(|scale| (kind, scale));
+                self.percentiles = units::nanoseconds(unit.trim()).map(|scale| (kind, scale));
             }
             "cpu" => {
                 let share = |name: &str| whole(rest, name).and_then(|text| plain(text.trim_end_matches('%')));

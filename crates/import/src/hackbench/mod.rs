@@ -17,13 +17,10 @@ use super::kit::Number;
 use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
-    json: &[],
-    documented: false,
-    is_one,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool =
+    Tool::of("logs of hackbench and of `perf bench sched messaging` and `pipe`", is_one, |text| {
+        Ok(read(text))
+    });
 
 const FORMAT: Format = Format("hackbench log");
 const PERF_MESSAGING: Format = Format("perf bench sched messaging");

@@ -6,13 +6,30 @@ mod facts;
 use model::vocabulary::network as ids;
 use serde_json::Value;
 
-use crate::builder::{Builder, Meaning};
+use crate::builder::Builder;
+use crate::kit::{Figures, MOST_EACH, Metric, metric};
 use crate::own::{Against, short};
-use crate::{Imported, Keyed};
-use model::{Beside, Better, Case, Pages, Params, Placement, Value as Of};
+use model::{Better, Value as Of};
 
-/// The statistics of one series take time that grows with the square of its values.
-const MOST_INTERVALS: usize = 200;
+const METRICS: &[Metric] = &[
+    metric("bandwidth", "Gbit/s", Better::Higher),
+    metric("sent", "Gbit/s", Better::Neither),
+    metric("stream_bandwidth", "Gbit/s", Better::Neither),
+    metric("stream_sent", "Gbit/s", Better::Neither),
+    metric("interval_bandwidth", "Gbit/s", Better::Higher),
+    metric("interval_sent", "Gbit/s", Better::Neither),
+    metric("rtt_min", "us", Better::Lower),
+    metric("rtt_mean", "us", Better::Lower),
+    metric("cwnd_bytes", "B", Better::Neither),
+    metric("retransmits", "1/s", Better::Lower),
+    metric("loss", "", Better::Lower),
+    metric("reordered", "", Better::Lower),
+    metric("jitter", "us", Better::Lower),
+    metric("local_busy", "", Better::Neither),
+    metric("remote_busy", "", Better::Neither),
+];
+/// What is no test of ours.
+const OTHER: &str = "iperf3.test";
 /// No segment carries less where more is to be sent (Linux, tcp_min_snd_mss), bytes.
 const SMALLEST_SEGMENT: f64 = 48.0;
 /// A shorter transfer is what the buffers of sockets take, and no rate, s.
@@ -49,6 +66,10 @@ fn rate(one: &Value) -> Option<f64> {
         .filter(|_| positive(&one["seconds"]).is_none_or(|time| time >= SHORTEST))
 }
 
+fn gbit(one: &Value) -> Option<f64> {
+    rate(one).map(|bits| bits / 1e9)
+}
+
 /// Why a sum has no rate; `None` where it says none.
 fn no_rate(one: &Value) -> Option<String> {
     let (bytes, seconds) = (one["bytes"].as_f64()?, positive(&one["seconds"])?);
@@ -79,9 +100,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
             (None, Some(error)) => short(error),
             (None, None) => "it does not tell what was to be tested: the file was cut, or edited".to_string(),
         };
-        let meaning =
-            meaning(("iperf3.test", Params::new(), Params::new()), "bandwidth", "Gbit/s", Better::Higher, "");
-        return builder.missing(meaning, why);
+        return of(OTHER, builder).put("bandwidth", Err(why));
     };
     if !["TCP", "UDP"].contains(&protocol) {
         builder.remarks.push(format!("its protocol is {}, which Assay does not measure", short(protocol)));
@@ -122,56 +141,28 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
     test.busy(protocol, version, builder, against);
 }
 
-/// Marks what a row's first figure is.
-pub fn headlines(imported: &mut Imported) {
-    let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
-    let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
-    figures.chain(titles).for_each(|metric| metric.headline = metric.name == ids::metric::BANDWIDTH);
-}
-
-fn meaning(
-    (bench, params, point): (&'static str, Params, Params),
-    metric: &str,
-    unit: &'static str,
-    better: Better,
-    note: &str,
-) -> Meaning {
-    let placement = Placement {
-        name: "free".into(),
-        seats: Vec::new(),
-        pages: Pages::AsGiven,
-        beside: Beside::Idle,
-        neighbours: Default::default(),
-    };
-    let case = Case {
-        bench: bench.into(),
-        placement,
-        params,
-        knobs: Default::default(),
-        inputs: Default::default(),
-    };
-    Meaning {
-        keyed: Keyed { case, point, metric: metric.to_string() },
-        wording: format!("iperf3 {metric}"),
-        unit: unit.into(),
-        better,
-        note: note.to_string(),
-    }
+/// Takes figures of a benchmark.
+fn of<'b>(bench: &str, builder: &'b mut Builder) -> Figures<'b> {
+    let mut figures = Figures::new(builder, METRICS, "iperf3", bench);
+    figures.is_named = true;
+    figures
 }
 
 impl Test<'_> {
-    /// Which row, and where in it; `backwards` is the way back of a test in both directions.
-    fn place(&self, backwards: bool, protocol: &str) -> (&'static str, Params, Params) {
+    /// What stands in the keys of a direction's figures; `backwards` is the way back of a test in
+    /// both directions.
+    fn keys<'b>(&self, backwards: bool, protocol: &str, builder: &'b mut Builder) -> Figures<'b> {
         let bench = match protocol {
             "TCP" => ids::TCP.as_str(),
             "UDP" => ids::UDP.as_str(),
-            _ => "iperf3.test",
+            _ => OTHER,
         };
-        let text = |word: &str| Of::Text(word.to_string());
+        let mut figures = of(bench, builder);
+        figures.note = self.notes.join("; ");
         let own = if self.sends != backwards { "send" } else { "receive" };
-        let mut params = Params::from([(ids::param::DIRECTION, text(if self.both { "both" } else { own }))]);
+        figures.params.insert(ids::param::DIRECTION, if self.both { "both" } else { own });
         if self.both {
-            params.set("way", text(own));
+            figures.params.set("way", own.into());
         }
         let setup = &self.start["test_start"];
         let rate = positive(&setup["target_bitrate"]).or(positive(&self.start["target_bitrate"]));
@@ -179,107 +170,100 @@ impl Test<'_> {
             // iperf3's rate is of each stream.
             let all = rate * self.streams.max(1) as f64 / 1e6;
             let value = if all.fract() == 0.0 { Of::Int(all as i64) } else { Of::Float(all) };
-            params.insert(ids::param::RATE, value);
+            figures.params.insert(ids::param::RATE, value);
         }
-        let mut point = Params::new();
-        if self.streams > 0 {
-            point.insert(ids::param::STREAMS, Of::Int(self.streams));
-        }
-        if let Some(bytes) = setup["blksize"].as_i64() {
-            point.insert(ids::param::BYTES, Of::Int(bytes));
-        }
-        (bench, params, point)
+        figures.point(&ids::param::STREAMS, Some(self.streams).filter(|streams| *streams > 0));
+        figures.point(&ids::param::BYTES, setup["blksize"].as_i64());
+        figures
     }
 
     fn way(&self, backwards: bool, protocol: &str, builder: &mut Builder, against: &mut Against) {
-        let place = self.place(backwards, protocol);
-        let with = |metric: &str, unit: &'static str, better: Better, more: &str| {
-            let notes: Vec<&str> =
-                self.notes.iter().map(String::as_str).chain([more]).filter(|note| !note.is_empty()).collect();
-            meaning(place.clone(), metric, unit, better, &notes.join("; "))
-        };
+        let mut figures = self.keys(backwards, protocol, builder);
         let suffix = if backwards { "_bidir_reverse" } else { "" };
         let sum = |name: &str| &self.end[format!("{name}{suffix}")];
         let (sent, received, summed) = (sum("sum_sent"), sum("sum_received"), sum("sum"));
         for (name, one) in [("sum_sent", sent), ("sum_received", received)] {
             check(name, one, against);
         }
-        let gbit = |one: &Value| rate(one).map(|bits| bits / 1e9);
         // After an error a server's sums count bytes of a time that they leave out.
-        let stopped = self.error.as_deref().filter(|_| self.server);
-        let sent_gbit = gbit(sent)
-            .or(gbit(summed).filter(|_| self.udp && self.sends && !backwards))
-            .filter(|_| stopped.is_none());
-        let arrived = gbit(received).filter(|_| self.error.is_none());
+        let is_stopped = self.error.is_some() && self.server;
+        let own = gbit(summed).filter(|_| self.udp && self.sends && !backwards);
+        let sent_gbit = gbit(sent).or(own).filter(|_| !is_stopped);
+        match (sent_gbit, no_rate(sent)) {
+            (Some(value), _) => figures.put("sent", Ok(value)),
+            (None, Some(why)) if !is_stopped => figures.put("sent", Err(why)),
+            (None, _) => {}
+        }
         let datagrams = if positive(&received["packets"]).is_some() { received } else { summed };
         let loss = loss(datagrams);
-        let beside = match &loss {
+        self.bandwidth(sent_gbit, [received, summed], &loss, &mut figures);
+        self.streams(backwards, &mut figures);
+        self.intervals(backwards, &mut figures);
+        if self.udp {
+            self.datagrams(datagrams, loss, &mut figures);
+        } else if !is_stopped {
+            self.retransmits(backwards, sent, &mut figures);
+        }
+    }
+
+    /// What arrived, as the receiver says or as far as a sender's file tells it.
+    fn bandwidth(
+        &self,
+        sent: Option<f64>,
+        [received, summed]: [&Value; 2],
+        loss: &Result<f64, String>,
+        figures: &mut Figures,
+    ) {
+        let beside = match loss {
             _ if !self.udp => String::new(),
             Ok(share) => format!("{} of its datagrams were lost", model::percent(*share)),
             Err(_) => "how many of its datagrams were lost is not told".to_string(),
         };
-        match (sent_gbit, no_rate(sent)) {
-            (Some(value), _) => builder.value(with("sent", "Gbit/s", Better::Neither, ""), value),
-            (None, Some(why)) if stopped.is_none() => {
-                builder.missing(with("sent", "Gbit/s", Better::Neither, ""), why);
-            }
-            (None, _) => {}
+        if let Some(arrived) = gbit(received).filter(|_| self.error.is_none()) {
+            return figures.put_noted("bandwidth", &beside, Ok(arrived));
         }
         let lost = positive(&summed["lost_percent"]).unwrap_or(0.0);
-        let told = positive(&summed["jitter_ms"]).is_some();
-        match (arrived, sent_gbit) {
-            (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, &beside), value),
-            // Before 3.12 a sender's file has only what it sent, and what of it the receiver
-            // missed.
-            (None, Some(sent)) if self.udp && told && received.is_null() && lost <= 100.0 => {
-                let note = format!(
-                    "what was sent, less what was lost: iperf3 of this version says no more; {beside}"
-                );
-                builder
-                    .value(with("bandwidth", "Gbit/s", Better::Higher, &note), sent * (1.0 - lost / 100.0));
-            }
-            (None, sent) => {
-                let why = no_rate(received).or(no_rate(summed)).filter(|_| self.error.is_none());
-                let why = why.unwrap_or_else(|| match (&self.error, sent) {
-                    (Some(error), _) if gbit(received).is_some() => format!(
-                        "the test ended with an error ({}): what its sum says, {:.3} Gbit/s, is of more bytes than of its time",
-                        short(error),
-                        gbit(received).unwrap_or(0.0)
-                    ),
-                    (Some(error), Some(sent)) => {
-                        format!("what arrived is not told ({}); {sent:.3} Gbit/s were sent", short(error))
-                    }
-                    (Some(error), None) => short(error),
-                    (None, Some(sent)) => format!("what arrived is not told; {sent:.3} Gbit/s were sent"),
-                    (None, None) => "it has no sum: the file was cut, or edited".to_string(),
-                });
-                builder.missing(with("bandwidth", "Gbit/s", Better::Higher, ""), why);
-            }
+        let is_told = self.udp && positive(&summed["jitter_ms"]).is_some();
+        // Before 3.12 a sender's file has only what it sent, and what of it the receiver missed.
+        if let Some(sent) = sent.filter(|_| is_told && received.is_null() && lost <= 100.0) {
+            let note =
+                format!("what was sent, less what was lost: iperf3 of this version says no more; {beside}");
+            return figures.put_noted("bandwidth", &note, Ok(sent * (1.0 - lost / 100.0)));
         }
-        self.streams(backwards, &with, builder);
-        self.intervals(backwards, &with, builder);
-        if self.udp {
-            return self.datagrams(datagrams, loss, &with, builder);
-        }
-        let seconds = positive(&sent["seconds"]).filter(|time| stopped.is_none() && *time >= SHORTEST);
-        if let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) {
-            let meaning = with("retransmits", "1/s", Better::Lower, "");
-            // What was sent in the smallest segments that TCP has.
-            let most = sent["bytes"].as_f64().map_or(f64::MAX, |bytes| bytes / SMALLEST_SEGMENT + 1.0);
-            let most = most.min(WRAPPED - 1.0);
-            let each = self.own_streams(backwards).filter_map(|one| one["sender"]["retransmits"].as_f64());
-            let is_sound =
-                (0.0..=most).contains(&count) && each.into_iter().all(|one| (0.0..WRAPPED).contains(&one));
-            match is_sound {
-                true => builder.value(meaning, count / seconds),
-                false => {
-                    let why = format!(
-                        "a counter that wrapped around, of all streams or of one: {count:.0} retransmits of at most {most:.0} segments"
-                    );
-                    builder.missing(meaning, why);
-                }
+        let why = no_rate(received).or(no_rate(summed)).filter(|_| self.error.is_none());
+        figures.put("bandwidth", Err(why.unwrap_or_else(|| self.untold(sent, gbit(received)))));
+    }
+
+    /// Why what arrived is not known.
+    fn untold(&self, sent: Option<f64>, received: Option<f64>) -> String {
+        match (&self.error, sent, received) {
+            (Some(error), _, Some(received)) => format!(
+                "the test ended with an error ({}): what its sum says, {received:.3} Gbit/s, is of more bytes than of its time",
+                short(error)
+            ),
+            (Some(error), Some(sent), None) => {
+                format!("what arrived is not told ({}); {sent:.3} Gbit/s were sent", short(error))
             }
+            (Some(error), None, None) => short(error),
+            (None, Some(sent), _) => format!("what arrived is not told; {sent:.3} Gbit/s were sent"),
+            (None, None, _) => "it has no sum: the file was cut, or edited".to_string(),
         }
+    }
+
+    fn retransmits(&self, backwards: bool, sent: &Value, figures: &mut Figures) {
+        let seconds = positive(&sent["seconds"]).filter(|time| *time >= SHORTEST);
+        let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) else { return };
+        // What was sent in the smallest segments that TCP has.
+        let most = sent["bytes"].as_f64().map_or(f64::MAX, |bytes| bytes / SMALLEST_SEGMENT + 1.0);
+        let most = most.min(WRAPPED - 1.0);
+        let mut each = self.own_streams(backwards).filter_map(|one| one["sender"]["retransmits"].as_f64());
+        let is_sound = (0.0..=most).contains(&count) && each.all(|one| (0.0..WRAPPED).contains(&one));
+        figures.put("retransmits", match is_sound {
+            true => Ok(count / seconds),
+            false => Err(format!(
+                "a counter that wrapped around, of all streams or of one: {count:.0} retransmits of at most {most:.0} segments"
+            )),
+        });
     }
 
     /// The streams that go this way, by what they say of their sender.
@@ -294,14 +278,13 @@ impl Test<'_> {
         all.iter().filter(of)
     }
 
-    fn streams(&self, backwards: bool, with: &With, builder: &mut Builder) {
-        let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_INTERVALS).collect();
+    fn streams(&self, backwards: bool, figures: &mut Figures) {
+        let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_EACH).collect();
         for one in streams.iter().filter(|_| self.streams > 1 && self.error.is_none()) {
             // What iperf3 says of a stream of datagrams is what was sent.
             let sent = rate(&one["udp"]).filter(|_| self.udp);
             if let Some(bits) = sent {
-                let meaning = with("stream_sent", "Gbit/s", Better::Neither, "each stream, what was sent");
-                builder.value(meaning, bits / 1e9);
+                figures.put_noted("stream_sent", "each stream, what was sent", Ok(bits / 1e9));
             }
             let less = sent.zip(loss(&one["udp"]).ok()).map(|(bits, loss)| bits * (1.0 - loss));
             let note = match rate(&one["receiver"]) {
@@ -309,29 +292,25 @@ impl Test<'_> {
                 _ => "each stream",
             };
             if let Some(bits) = rate(&one["receiver"]).or(less) {
-                builder.value(with("stream_bandwidth", "Gbit/s", Better::Neither, note), bits / 1e9);
+                figures.put_noted("stream_bandwidth", note, Ok(bits / 1e9));
             }
         }
         let of = |name: &str| {
             let told = streams.iter().filter_map(|one| positive(&one["sender"][name]));
             told.filter(|value| *value < WRAPPED).collect::<Vec<f64>>()
         };
-        let least = of("min_rtt").into_iter().reduce(f64::min);
         let mean = of("mean_rtt");
-        let window = of("max_snd_cwnd").into_iter().reduce(f64::max);
-        if let Some(least) = least {
-            builder.value(with("rtt_min", "us", Better::Lower, "of looks once an interval"), least);
-        }
-        if !mean.is_empty() {
-            let mean = mean.iter().sum::<f64>() / mean.len() as f64;
-            builder.value(with("rtt_mean", "us", Better::Lower, "of looks once an interval"), mean);
-        }
-        if let Some(window) = window {
-            builder.value(with("cwnd_bytes", "B", Better::Neither, "the largest of its looks"), window);
+        let mean = (!mean.is_empty()).then(|| mean.iter().sum::<f64>() / mean.len() as f64);
+        for (name, note, value) in [
+            ("rtt_min", "of looks once an interval", of("min_rtt").into_iter().reduce(f64::min)),
+            ("rtt_mean", "of looks once an interval", mean),
+            ("cwnd_bytes", "the largest of its looks", of("max_snd_cwnd").into_iter().reduce(f64::max)),
+        ] {
+            value.into_iter().for_each(|value| figures.put_noted(name, note, Ok(value)));
         }
     }
 
-    fn intervals(&self, backwards: bool, with: &With, builder: &mut Builder) {
+    fn intervals(&self, backwards: bool, figures: &mut Figures) {
         let name = if backwards { "sum_bidir_reverse" } else { "sum" };
         let whole = |one: &&Value| one[name]["omitted"].as_bool() != Some(true);
         let sums: Vec<&Value> = self.intervals.iter().filter(whole).map(|one| &one[name]).collect();
@@ -345,7 +324,7 @@ impl Test<'_> {
         let (mut told, wrapped): (Vec<(f64, Option<f64>)>, Vec<_>) = told.partition(|(bits, _)| *bits >= 0.0);
         if !wrapped.is_empty() {
             let count = wrapped.len();
-            builder.remarks.push(format!("{count} intervals were left out: their counters wrapped around"));
+            figures.remark(format!("{count} intervals were left out: their counters wrapped around"));
         }
         // What is left between the last whole second and the end, often 2 ms, is no interval like
         // the others.
@@ -357,26 +336,22 @@ impl Test<'_> {
         if rates.len() < 2 {
             return;
         }
-        if rates.len() > MOST_INTERVALS {
-            builder.remarks.push(format!("{} intervals were left out", rates.len() - MOST_INTERVALS));
+        if rates.len() > MOST_EACH {
+            figures.remark(format!("{} intervals were left out", rates.len() - MOST_EACH));
         }
         // Nobody tells a sender of datagrams what of an interval arrived.
-        let (metric, better, note) = match self.udp && self.sends != backwards {
-            true => ("interval_sent", Better::Neither, "each interval, what was sent"),
-            false => ("interval_bandwidth", Better::Higher, "each interval, at the end that wrote the file"),
+        let (metric, note) = match self.udp && self.sends != backwards {
+            true => ("interval_sent", "each interval, what was sent"),
+            false => ("interval_bandwidth", "each interval, at the end that wrote the file"),
         };
-        for bits in rates.into_iter().take(MOST_INTERVALS) {
-            builder.value(with(metric, "Gbit/s", better, note), bits / 1e9);
+        for bits in rates.into_iter().take(MOST_EACH) {
+            figures.put_noted(metric, note, Ok(bits / 1e9));
         }
     }
 
     /// What is told of single datagrams: losses, order, jitter.
-    fn datagrams(&self, sum: &Value, loss: Result<f64, String>, with: &With, builder: &mut Builder) {
-        let share = |metric: &str| with(metric, "", Better::Lower, "");
-        match loss {
-            Ok(loss) => builder.value(share("loss"), loss),
-            Err(why) => builder.missing(share("loss"), why),
-        }
+    fn datagrams(&self, sum: &Value, loss: Result<f64, String>, figures: &mut Figures) {
+        figures.put("loss", loss);
         let (Some(packets), Some(jitter)) = (positive(&sum["packets"]), positive(&sum["jitter_ms"])) else {
             return;
         };
@@ -384,20 +359,18 @@ impl Test<'_> {
             self.own_streams(false).filter_map(|one| one["udp"]["out_of_order"].as_f64()).collect();
         if !out.is_empty() && !self.both {
             let all = out.iter().sum::<f64>();
-            match out.iter().all(|one| *one >= 0.0) && all <= packets {
-                true => builder.value(share("reordered"), all / packets),
-                false => builder.missing(
-                    share("reordered"),
-                    format!("a counter that wrapped around: {all:.0} of {packets:.0} datagrams out of order"),
-                ),
-            }
+            let is_sound = out.iter().all(|one| *one >= 0.0) && all <= packets;
+            let wrapped =
+                || format!("a counter that wrapped around: {all:.0} of {packets:.0} datagrams out of order");
+            figures.put("reordered", is_sound.then(|| all / packets).ok_or_else(wrapped));
         }
-        let note = "smoothed differences of transit times (RFC 3550), not those of round trips";
-        let own = with("jitter", "us", Better::Lower, note);
-        match positive(&sum["seconds"]).is_none_or(|seconds| jitter <= seconds * 1e3) {
-            true => builder.value(own, jitter * 1e3),
-            false => builder.missing(own, format!("{jitter:.0} ms are longer than the test")),
-        }
+        let is_sound = positive(&sum["seconds"]).is_none_or(|seconds| jitter <= seconds * 1e3);
+        let too_long = || format!("{jitter:.0} ms are longer than the test");
+        figures.put_noted(
+            "jitter",
+            "smoothed differences of transit times (RFC 3550), not those of round trips",
+            is_sound.then_some(jitter * 1e3).ok_or_else(too_long),
+        );
     }
 
     /// CPU of both ends, and whether one had all that it could use.
@@ -410,16 +383,15 @@ impl Test<'_> {
             .unwrap_or(0);
         let limit =
             if minor >= 16 { self.streams.max(1) as f64 * if self.both { 2.0 } else { 1.0 } } else { 1.0 };
+        let mut figures = self.keys(false, protocol, builder);
         for (metric, name) in [("local_busy", "host_total"), ("remote_busy", "remote_total")] {
-            let meaning =
-                meaning(self.place(false, protocol), metric, "", Better::Neither, &self.notes.join("; "));
             let Some(share) = positive(&cpu[name]).map(|percent| percent / 100.0) else {
                 if cpu.is_object() {
-                    builder.missing(meaning, "it is not told".to_string());
+                    figures.put(metric, Err("it is not told".to_string()));
                 }
                 continue;
             };
-            builder.value(meaning, share);
+            figures.put(metric, Ok(share));
             if share >= BUSY * limit {
                 let sends = (metric == ids::metric::LOCAL_BUSY) == self.sends;
                 let end = match (self.both, sends) {
@@ -452,9 +424,6 @@ fn loss(sum: &Value) -> Result<f64, String> {
         lost => Ok(lost / packets),
     }
 }
-
-/// Makes a figure of the way at hand: metric, unit, better, and what else is to be noted.
-type With<'a> = dyn Fn(&str, &'static str, Better, &str) -> Meaning + 'a;
 
 /// Whether a rate is its bytes over its seconds.
 fn check(name: &str, sum: &Value, against: &mut Against) {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::embedded::{Embedded, embedded};
 use super::kit::commands::command;
 use super::kit::told::{Teller, Told};
-use super::kit::{Log, Results};
+use super::kit::{Log, Results, headlines};
 use super::own::short;
 use super::{Format, Imported, Tool};
 
@@ -170,7 +170,7 @@ fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
             _ => first.remarks.push(format!("{repeated} tests stand in it once more and count once")),
         }
     }
-    results.iter_mut().for_each(figures::headlines);
+    results.iter_mut().for_each(|one| headlines(one, &["bandwidth"]));
     results
 }
 

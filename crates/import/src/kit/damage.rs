@@ -122,13 +122,17 @@ mod tests {
 
     #[test]
     fn rows_are_told_from_headings_with_numbers() {
-        let table = Table::new(&[
-            line("copy", Does::Adds, r"Copy: +[\d.]+ +[\d.]+"),
-            line("range", Does::Adds, r"\d+\.\d+-\d+\.\d+ sec +[\d.]+ MBytes"),
-            line("row", Does::Adds, r"\d+(?:\s+\d+\.\d+)+"),
-            line("pair", Does::Adds, r"\d+:\s+(?:[\d.]+|inf)"),
-            line("alone", Does::Adds, r"\d+\.\d+"),
-        ]);
+        let table = Table::new(
+            const {
+                &[
+                    line("copy", Does::Adds, r"Copy: +[\d.]+ +[\d.]+"),
+                    line("range", Does::Adds, r"\d+\.\d+-\d+\.\d+ sec +[\d.]+ MBytes"),
+                    line("row", Does::Adds, r"\d+(?:\s+\d+\.\d+)+"),
+                    line("pair", Does::Adds, r"\d+:\s+(?:[\d.]+|inf)"),
+                    line("alone", Does::Adds, r"\d+\.\d+"),
+                ]
+            },
+        );
         for damaged in [
             "Copy: 12x4.5 0.1",
             "Copy:  124.5  o.1 ",

@@ -4,11 +4,11 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, headlines, log, said_again};
+use super::{Does, Log, Number, Pattern, Results, Run, Table, log, said_again};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
-use model::{Better, Value};
+use model::{Better, Value, units};
 
 /// The name of lines in whose field `value` a program says why it gives up.
 const DIED: &str = "died";
@@ -122,7 +122,7 @@ impl Row {
 /// What a run has against itself, or needs said beside its figures.
 pub struct Said<'b> {
     builder: &'b mut Builder,
-    against: &'b mut Against,
+    pub against: &'b mut Against,
 }
 
 impl Said<'_> {
@@ -133,24 +133,9 @@ impl Said<'_> {
         }
     }
 
-    /// The tool itself says that the result is not valid.
-    pub fn invalid(&mut self, text: &str) {
-        self.against.invalid(text);
-    }
-
-    /// The run did not come to its end.
-    pub fn interrupted(&mut self, text: &str) {
-        self.against.interrupted(text);
-    }
-
     /// Figures that contradict each other.
     pub fn disagree(&mut self, what: &str, text: &str) {
         self.against.disagree(what, text.to_string(), "the file");
-    }
-
-    /// The tool itself says that heat or power held the machine back.
-    pub fn throttled(&mut self, text: &str) {
-        self.against.throttled(text);
     }
 
     /// A rate that is not its amount over its time; all three as printed, in units that fit.
@@ -239,9 +224,7 @@ impl Reader {
                 figures(form, run, builder, against);
             }
         }
-        let mut results = results.finish(&log);
-        results.iter_mut().for_each(|result| headlines(result, form.headlines));
-        results
+        results.finish_with(&log, form.headlines)
     }
 }
 
@@ -310,7 +293,7 @@ fn figure<'t>(
     let factor = match row.scale {
         Scale::By(factor) => Some(factor),
         Scale::Letter(step, factor) => Some(super::scale(letter, step) * factor),
-        Scale::Time => micros(letter),
+        Scale::Time => units::nanoseconds(letter).map(|ns| ns / 1e3),
     };
     let value = Number::read(text).zip(factor).map(|(number, factor)| number.value * factor);
     let (Some(meaning), Some(value)) = (meaning(form, row, own), value) else { return false };
@@ -324,13 +307,6 @@ fn figure<'t>(
         None => builder.value(meaning, value),
     }
     true
-}
-
-/// What one of a unit of time is in µs.
-fn micros(unit: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 7] =
-        [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7), ("h", 3.6e9)];
-    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
 /// What a figure means; `None` where what its name needs is not told.

@@ -2,6 +2,7 @@
 //! in, and by named groups what can be read in it.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
 use regex::{Captures, Regex, RegexSet};
 
@@ -42,41 +43,50 @@ pub const fn line(name: &'static str, does: Does, regex: &'static str) -> Patter
     Pattern { name, does, regex }
 }
 
-/// The lines of a format; the first pattern that fits is a line's.
+/// The lines of a format; the first pattern that fits is a line's. Its expressions are made when a
+/// line is first looked for.
 #[derive(Debug)]
 pub struct Table {
-    all: RegexSet,
-    patterns: Vec<(Pattern, Regex)>,
+    patterns: &'static [Pattern],
+    made: OnceLock<(RegexSet, Vec<Regex>)>,
 }
 
 impl Table {
-    pub fn new(patterns: &[Pattern]) -> Table {
-        let whole = |pattern: &Pattern| format!(r"^\s*(?:{})\s*$", pattern.regex);
-        let texts: Vec<String> = patterns.iter().map(whole).collect();
-        let regex = |text: &String| Regex::new(text).expect("a pattern that a test tries");
-        Table {
-            all: RegexSet::new(&texts).expect("patterns that a test tries"),
-            patterns: patterns.iter().copied().zip(texts.iter().map(regex)).collect(),
-        }
+    pub const fn new(patterns: &'static [Pattern]) -> Table {
+        Table { patterns, made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &(RegexSet, Vec<Regex>) {
+        self.made.get_or_init(|| {
+            let whole = |pattern: &Pattern| format!(r"^\s*(?:{})\s*$", pattern.regex);
+            let texts: Vec<String> = self.patterns.iter().map(whole).collect();
+            let regex = |text: &String| Regex::new(text).expect("a pattern that a test tries");
+            let all = RegexSet::new(&texts).expect("patterns that a test tries");
+            (all, texts.iter().map(regex).collect())
+        })
+    }
+
+    fn first(&self, line: &str) -> Option<usize> {
+        self.made().0.matches(line).iter().next()
     }
 
     /// The place of the pattern that a line has.
     #[cfg(test)]
     pub fn place(&self, line: &str) -> Option<usize> {
-        self.all.matches(line).iter().next()
+        self.first(line)
     }
 
     /// What a line is; `None` where no pattern knows it.
     pub fn hit<'t>(&self, line: &'t str) -> Option<Hit<'t>> {
-        let (pattern, regex) = self.patterns.get(self.all.matches(line).iter().next()?)?;
-        let found = regex.captures(line)?;
+        let at = self.first(line)?;
+        let (pattern, found) = (self.patterns[at], self.made().1[at].captures(line)?);
         Some(Hit { name: pattern.name, does: pattern.does, found, refused: Cell::new(false) })
     }
 
     /// Whether a line would be one of these if its numbers were some: `Copy: 12x4.5 0.1` was
     /// damaged, and is no heading.
     pub fn is_damaged(&self, line: &str) -> bool {
-        damage::is_damaged(line, |mended| self.all.is_match(mended))
+        damage::is_damaged(line, |mended| self.made().0.is_match(mended))
     }
 }
 

@@ -8,6 +8,8 @@
 
 pub mod commands;
 pub mod damage;
+mod expression;
+mod figures;
 pub mod form;
 pub mod lines;
 pub mod numbers;
@@ -16,6 +18,8 @@ pub mod runs;
 pub mod told;
 
 pub use commands::Asked;
+pub use expression::Expression;
+pub use figures::{Figures, MOST_EACH, Metric, metric, unfinished};
 pub use lines::{Does, Hit, Pattern, Table, line};
 pub use numbers::{Number, is_rate, scale};
 pub use runs::{Above, Log, Results, Run, headlines, log, said_again};

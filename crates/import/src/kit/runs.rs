@@ -53,6 +53,11 @@ impl<'t> Run<'t> {
         self.hit(name)?.text("value")
     }
 
+    /// The fields `value` of lines.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &'t str> {
+        self.all(name).filter_map(|hit| hit.text("value"))
+    }
+
     fn is_fresh(&self) -> bool {
         !self.ended && self.hits.iter().all(|hit| matches!(hit.does, Does::Begins | Does::Ahead))
     }
@@ -295,7 +300,15 @@ impl Results {
         self.all.get_mut(place).map(|(_, builder, against)| (builder, against))
     }
 
-    /// The results in the text's order, the first with what is to be said of the text.
+    /// The results in the text's order, the first with what is to be said of the text; of their
+    /// metrics these say most.
+    pub fn finish_with(self, log: &Log, metrics: &[&str]) -> Vec<Imported> {
+        let mut results = self.finish(log);
+        results.iter_mut().for_each(|result| headlines(result, metrics));
+        results
+    }
+
+    /// The same where all metrics say as much.
     pub fn finish(self, log: &Log) -> Vec<Imported> {
         let mut remarks = Vec::new();
         let hits = log.runs.iter().flat_map(|run| &run.hits);

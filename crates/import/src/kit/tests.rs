@@ -175,7 +175,7 @@ fn all_that_stands_above_tells_runs_apart() {
 fn what_may_stand_in_a_run_or_before_it_begins_none() {
     let lines =
         [LINES, &[Pattern { name: "warning", does: Does::Within, regex: r"careful: (?<value>.*)" }]].concat();
-    let table = Table::new(&lines);
+    let table = Table::new(lines.leak());
     let warned = |text: &str| {
         let log = log(text, "tool", &table, |_, _, _| None);
         log.runs.iter().map(|run| run.all("warning").count()).collect::<Vec<_>>()

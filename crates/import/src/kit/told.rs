@@ -2,16 +2,13 @@
 //! by what, which other commands ran before, and what stands above it. Of two runs it decides
 //! whether they are repetitions of each other, and it words what tells results apart.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::commands::{self, Asked, Step, Typed, is_open};
 use super::runs::Above;
 use crate::above::{is_marked, level, name, prompt, said};
+use crate::kit::Expression;
 use crate::own::short;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// In the make-up of a result: what another one of the same name has not.
 pub const APART: &str = "told apart by";
@@ -414,12 +411,10 @@ pub fn is_time(line: &str) -> bool {
 
 /// A text without the number of the run, and without the time of the day.
 pub fn uncounted(text: &str) -> String {
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        let count = "(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)s?";
-        let of = r"\W*(?:/|of)\W*\d+";
-        let all = format!(r"(?i)\b{count}[ _#:.(-]*\d+(?:{of})?|^\W*\d+{of}\W*$");
-        Regex::new(&all).expect("a pattern that a test tries")
-    });
+    static COUNT: Expression = Expression::new(concat!(
+        r"(?i)\b(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)s?",
+        r"[ _#:.(-]*\d+(?:\W*(?:/|of)\W*\d+)?|^\W*\d+\W*(?:/|of)\W*\d+\W*$"
+    ));
     COUNT.replace_all(&without_times(text), "").trim().chars().take(LONGEST).collect()
 }
 
@@ -448,13 +443,10 @@ fn counts<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
 /// A line without times of a day. Runs of one day may repeat each other; those of two days are told
 /// apart. An address of PCI (`82:00.1`) or of a network is no time.
 fn without_times(line: &str) -> String {
-    static TIME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"\b(?:(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:\s*[AP]M\b)?",
-            r"|[01]?\d:[0-5]\d\s*[AP]M\b|(?:[01]\d|2[0-3]):[0-5]\d)"
-        ))
-        .expect("a pattern that a test tries")
-    });
+    static TIME: Expression = Expression::new(concat!(
+        r"\b(?:(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:\s*[AP]M\b)?",
+        r"|[01]?\d:[0-5]\d\s*[AP]M\b|(?:[01]\d|2[0-3]):[0-5]\d)"
+    ));
     let (mut rest, mut after) = (String::new(), 0);
     for found in TIME.find_iter(line) {
         let (before, behind) = (line[..found.start()].chars().last(), line[found.end()..].chars().next());

@@ -15,13 +15,11 @@ use super::{Format, Tool};
 pub use figures::{FIGURES, Figure, Unit, find, size_untold};
 pub use tables::{Column, HOST, Holds, SYSTEM, TABLES, Table};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",
-    json: &[],
-    documented: false,
-    is_one: |_| true,
-    read: |text| Ok(read(text)),
-};
+pub(crate) const TOOL: Tool = Tool::of(
+    "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",
+    |_| true,
+    |text| Ok(read(text)),
+);
 
 const SUMMARY: Format = Format("lmbench summary");
 pub(crate) const RAW: Format = Format("lmbench raw results");

@@ -3,14 +3,12 @@
 use super::Values;
 use super::test::{Kind, Test};
 use crate::builder::{Builder, Meaning};
-use crate::kit::{Number, Run};
-use crate::own::{Against, short, too_few_beyond};
+use crate::kit::{MOST_EACH, Number, Run, unfinished};
+use crate::own::{Against, percentile_of, short, too_few_beyond};
 use model::Better;
 
 /// Metrics that say most.
 pub const HEADLINES: [&str; 4] = ["bandwidth", "rate", "throughput", "latency_p50"];
-/// The statistics of one series take time that grows with the square of its values.
-const MOST_INTERVALS: usize = 200;
 
 /// What one of a unit is in Gbit/s; `None` where it is no rate of bytes.
 fn gbit(unit: &str) -> Option<f64> {
@@ -61,105 +59,147 @@ fn main(test: &Test) -> (&'static str, &'static str) {
     }
 }
 
+/// What one printed test has.
+struct Printed<'p, 't> {
+    test: &'p Test,
+    values: &'p Values<'t>,
+    builder: &'p mut Builder,
+    /// What one of its unit is in Gbit/s; `None` where that is no rate of bytes.
+    factor: Option<f64>,
+    is_rate_of_bytes: bool,
+}
+
 /// The figures of one test that came to its end.
 pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mut Against) {
-    let number = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
-    // A handful of requests takes less than its last digit, and so does a row somebody made up.
-    let no_time = values.get("elapsed_time").filter(|_| number("elapsed_time") == Some(0.0));
-    let untimed = |value: Result<f64, String>| match (no_time, value) {
-        (Some(time), Ok(value)) => {
-            Err(format!("it took {time} s, in which nothing can be measured: {value}"))
-        }
-        (_, value) => value,
-    };
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| match (
-        meaning(test, values, metric, unit, better),
-        untimed(value),
-    ) {
-        (Some(meaning), Ok(value)) => builder.value(meaning, value),
-        (Some(meaning), Err(why)) => builder.missing(meaning, why),
-        (None, _) => {}
-    };
-    let unit = test.unit.as_deref();
-    let factor = unit.and_then(gbit);
-    let is_rate_of_bytes = unit.is_none() || factor.is_some();
-    let (metric, own) = match main(test) {
-        ("throughput", _) if !is_rate_of_bytes => ("throughput", "1/s"),
-        main => main,
-    };
-    let is_fit = is_rate_of_bytes == (own == "Gbit/s");
-    let value = |printed: f64| match (test.name.is_empty(), own) {
-        (true, _) => Err(format!("which test it is of is not told: {printed}")),
-        _ if !is_fit => Err(format!("its unit is {}: {printed}", short(unit.unwrap_or_default()))),
-        (_, "Gbit/s") => {
-            factor.map(|factor| printed * factor).ok_or(format!("its unit is not told: {printed}"))
-        }
-        _ => Ok(printed),
-    };
-    if let Some(sent) = number("local_send_throughput").filter(|_| test.protocol == "udp" && !test.receives) {
-        put("sent", "Gbit/s", Better::Neither, value(sent));
-    }
+    let factor = test.unit.as_deref().and_then(gbit);
+    let is_rate_of_bytes = test.unit.is_none() || factor.is_some();
+    let mut printed = Printed { test, values, builder, factor, is_rate_of_bytes };
+    printed.throughput();
     if test.kind == Kind::Stream && !test.averaged {
         checks(test, values, factor, against);
     }
-    match number("throughput") {
-        Some(printed) => put(metric, own, Better::Higher, value(printed)),
-        None => put(metric, own, Better::Higher, Err("what arrived is not told".to_string())),
-    }
-    // Of several passes it prints the mean of the rates, and the messages of the last.
-    let counts =
-        number("okay").zip(number("arrived")).filter(|_| !test.averaged && test.kind == Kind::Stream);
-    if let Some((okay, arrived)) = counts.filter(|(okay, _)| *okay > 0.0) {
-        match arrived <= okay {
-            true => put("loss", "", Better::Lower, Ok(1.0 - arrived / okay)),
-            false => put("loss", "", Better::Lower, Err(format!("{arrived} of {okay} messages arrived"))),
-        }
-    }
-    let retransmits = number("local_transport_retrans").filter(|count| *count >= 0.0);
-    let time = number("elapsed_time").filter(|time| *time > 0.0);
-    if let (Some(count), Some(time), Kind::Stream) = (retransmits, time, test.kind)
-        && test.protocol == "tcp"
-        && !test.receives
+    printed.losses();
+    printed.ends();
+    if let Some((width, wanted)) =
+        printed.number("throughput_confid").zip(printed.number("confidence_interval"))
+        && wanted > 0.0
+        && width > wanted
     {
-        put("retransmits", "1/s", Better::Lower, Ok(count / time));
-    }
-    for end in ["local", "remote"] {
-        if let Some(percent) = number(&format!("{end}_cpu_util")).filter(|percent| *percent >= 0.0) {
-            let share = match percent <= 100.5 {
-                true => Ok(percent / 100.0),
-                false => Err(format!("it says {percent} % of all CPUs")),
-            };
-            put(&format!("{end}_cpu"), "", Better::Neither, share);
-        }
-        // It divides by what was transferred: KB of 1024 bytes, or requests.
-        let demand = number(&format!("{end}_sd")).filter(|demand| *demand >= 0.0);
-        let unit = if is_rate_of_bytes { "us/KB" } else { "us" };
-        if let Some(demand) = demand {
-            put(&format!("{end}_service_demand"), unit, Better::Lower, Ok(demand));
-        }
-    }
-    let widths = number("throughput_confid").zip(number("confidence_interval"));
-    if let Some((width, wanted)) = widths.filter(|(width, wanted)| *wanted > 0.0 && width > wanted) {
         against.unsure(&format!("throughput confidence width {width} %, {wanted} % was asked for"));
     }
-    if !matches!(test.kind, Kind::Requests | Kind::Connections) {
-        return;
+    if matches!(test.kind, Kind::Requests | Kind::Connections) {
+        printed.latencies();
     }
-    let requests = number("throughput").zip(time).map(|(rate, time)| rate * time);
-    for (name, metric, percent) in [
-        ("min_latency", "latency_min", None),
-        ("mean_latency", "latency_mean", None),
-        ("p50_latency", "latency_p50", Some(50.0)),
-        ("p90_latency", "latency_p90", Some(90.0)),
-        ("p99_latency", "latency_p99", Some(99.0)),
-        ("max_latency", "latency_max", None),
-        ("stddev_latency", "latency_deviation", None),
-    ] {
-        let derived = (metric == "latency_mean").then(|| number("rt_latency")).flatten();
-        let Some(us) = number(name).or(derived).filter(|us| *us >= 0.0) else { continue };
-        let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} us")));
-        let better = if metric == "latency_deviation" { Better::Neither } else { Better::Lower };
-        put(metric, "us", better, few.map_or(Ok(us), Err));
+}
+
+impl Printed<'_, '_> {
+    fn number(&self, name: &str) -> Option<f64> {
+        Number::read(self.values.get(name)?).map(|number| number.value)
+    }
+
+    fn time(&self) -> Option<f64> {
+        self.number("elapsed_time").filter(|time| *time > 0.0)
+    }
+
+    fn put(&mut self, metric: &str, unit: &'static str, better: Better, value: Result<f64, String>) {
+        // A handful of requests takes less than its last digit, and so does a row somebody made up.
+        let no_time = self.values.get("elapsed_time").filter(|_| self.number("elapsed_time") == Some(0.0));
+        let value = match (no_time, value) {
+            (Some(time), Ok(value)) => {
+                Err(format!("it took {time} s, in which nothing can be measured: {value}"))
+            }
+            (_, value) => value,
+        };
+        match (meaning(self.test, self.values, metric, unit, better), value) {
+            (Some(meaning), Ok(value)) => self.builder.value(meaning, value),
+            (Some(meaning), Err(why)) => self.builder.missing(meaning, why),
+            (None, _) => {}
+        }
+    }
+
+    /// What went over, or how many requests.
+    fn throughput(&mut self) {
+        let test = self.test;
+        let (metric, own) = match main(test) {
+            ("throughput", _) if !self.is_rate_of_bytes => ("throughput", "1/s"),
+            main => main,
+        };
+        let is_fit = self.is_rate_of_bytes == (own == "Gbit/s");
+        let factor = self.factor;
+        let value = |printed: f64| match (test.name.is_empty(), own) {
+            (true, _) => Err(format!("which test it is of is not told: {printed}")),
+            _ if !is_fit => {
+                Err(format!("its unit is {}: {printed}", short(test.unit.as_deref().unwrap_or_default())))
+            }
+            (_, "Gbit/s") => {
+                factor.map(|factor| printed * factor).ok_or(format!("its unit is not told: {printed}"))
+            }
+            _ => Ok(printed),
+        };
+        let sent = self.number("local_send_throughput");
+        if let Some(sent) = sent.filter(|_| test.protocol == "udp" && !test.receives) {
+            self.put("sent", "Gbit/s", Better::Neither, value(sent));
+        }
+        let arrived = self.number("throughput").ok_or_else(|| "what arrived is not told".to_string());
+        self.put(metric, own, Better::Higher, arrived.and_then(value));
+    }
+
+    /// What of a stream did not arrive, or was sent again.
+    fn losses(&mut self) {
+        let test = self.test;
+        if test.kind != Kind::Stream {
+            return;
+        }
+        // Of several passes it prints the mean of the rates, and the messages of the last.
+        let counts = self.number("okay").zip(self.number("arrived")).filter(|_| !test.averaged);
+        if let Some((okay, arrived)) = counts.filter(|(okay, _)| *okay > 0.0) {
+            let untrue = || format!("{arrived} of {okay} messages arrived");
+            let share = (arrived <= okay).then(|| 1.0 - arrived / okay).ok_or_else(untrue);
+            self.put("loss", "", Better::Lower, share);
+        }
+        let retransmits = self.number("local_transport_retrans").filter(|count| *count >= 0.0);
+        let is_own = test.protocol == "tcp" && !test.receives;
+        if let Some((count, time)) = retransmits.zip(self.time()).filter(|_| is_own) {
+            self.put("retransmits", "1/s", Better::Lower, Ok(count / time));
+        }
+    }
+
+    /// What both ends spent.
+    fn ends(&mut self) {
+        for end in ["local", "remote"] {
+            let percent = self.number(&format!("{end}_cpu_util")).filter(|percent| *percent >= 0.0);
+            if let Some(percent) = percent {
+                let untrue = || format!("it says {percent} % of all CPUs");
+                let share = (percent <= 100.5).then(|| percent / 100.0).ok_or_else(untrue);
+                self.put(&format!("{end}_cpu"), "", Better::Neither, share);
+            }
+            // It divides by what was transferred: KB of 1024 bytes, or requests.
+            let demand = self.number(&format!("{end}_sd")).filter(|demand| *demand >= 0.0);
+            let unit = if self.is_rate_of_bytes { "us/KB" } else { "us" };
+            if let Some(demand) = demand {
+                self.put(&format!("{end}_service_demand"), unit, Better::Lower, Ok(demand));
+            }
+        }
+    }
+
+    fn latencies(&mut self) {
+        let requests = self.number("throughput").zip(self.time()).map(|(rate, time)| rate * time);
+        for (name, metric) in [
+            ("min_latency", "latency_min"),
+            ("mean_latency", "latency_mean"),
+            ("p50_latency", "latency_p50"),
+            ("p90_latency", "latency_p90"),
+            ("p99_latency", "latency_p99"),
+            ("max_latency", "latency_max"),
+            ("stddev_latency", "latency_deviation"),
+        ] {
+            let derived = (metric == "latency_mean").then(|| self.number("rt_latency")).flatten();
+            let Some(us) = self.number(name).or(derived).filter(|us| *us >= 0.0) else { continue };
+            let percent = percentile_of(metric).map(|(_, percent)| percent);
+            let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} us")));
+            let better = if metric == "latency_deviation" { Better::Neither } else { Better::Lower };
+            self.put(metric, "us", better, few.map_or(Ok(us), Err));
+        }
     }
 }
 
@@ -196,11 +236,8 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, aga
     let died = run.text("died");
     if is_empty && (died.is_some() || run.hit("begin").is_some()) {
         let why = match (died, run.text("alone")) {
-            (Some(died), _) => format!("started, no test finished: {}", short(died)),
             (None, Some(alone)) => format!("it prints a number alone, {alone}, of which it tells no more"),
-            (None, None) => {
-                "started, no test finished: the run, or the text, ended before a result".to_string()
-            }
+            (died, _) => unfinished(died),
         };
         let (metric, unit) = main(test);
         if let Some(meaning) = meaning(test, values, metric, unit, Better::Higher) {
@@ -218,7 +255,7 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, aga
 
 /// What it told while it ran.
 fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
-    let units: Vec<&str> = run.all("interim_unit").filter_map(|hit| hit.text("value")).collect();
+    let units: Vec<&str> = run.texts("interim_unit").collect();
     let times: Vec<f64> =
         run.all("interim_time").filter_map(|hit| hit.number("value")).map(|time| time.value).collect();
     let mut told: Vec<(f64, f64)> = Vec::new();
@@ -243,10 +280,10 @@ fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
     if told.len() < 2 || test.kind == Kind::Other {
         return;
     }
-    if told.len() > MOST_INTERVALS {
-        builder.remarks.push(format!("{} intervals were left out", told.len() - MOST_INTERVALS));
+    if told.len() > MOST_EACH {
+        builder.remarks.push(format!("{} intervals were left out", told.len() - MOST_EACH));
     }
-    for (rate, _) in told.into_iter().take(MOST_INTERVALS) {
+    for (rate, _) in told.into_iter().take(MOST_EACH) {
         if let Some(meaning) = meaning(test, values, metric, own, Better::Higher) {
             builder.value(meaning, rate);
         }

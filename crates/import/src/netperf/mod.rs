@@ -8,24 +8,19 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::kit::{Above, Does, Hit, Log, Results, Run, Table, line, log, said_again};
 use super::{Format, Imported, Tool};
+use crate::kit::Expression;
 use crate::kit::Pattern;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use test::Test;
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of netperf (classic tables, omni tests as KEY=VALUE, CSV and columns)",
-    json: &[],
-    documented: false,
+pub(crate) const TOOL: Tool = Tool::of(
+    "results of netperf (classic tables, omni tests as KEY=VALUE, CSV and columns)",
     is_one,
-    read: |text| Ok(read(text)),
-};
+    |text| Ok(read(text)),
+);
 
 const FORMAT: Format = Format("netperf result");
 const REMARK: &str =
@@ -164,17 +159,14 @@ const KEYS: &str = r"(?<key>PROTOCOL|DIRECTION|ELAPSED_TIME|THROUGHPUT(?:_UNITS|
 /// Words of the heads of columns.
 const HEADS: &str = r"(?:(?:Local|Remote|Send|Recv|Socket|Size|Final|Initial|Requested|Elapsed|Time|Throughput|Units|\(sec\)|Request|Response|Bytes|CPU|Util|User|System|I/O|IRQ|swintr|Method|%|Service|Demand|Protocol|Direction|Type|Minimum|Mean|Maximum|\d\dth|Stddev|Percentile|Latency|Microseconds|Transport|Retransmissions)(?: +|$))+";
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LINES));
+static TABLE: Table = Table::new(LINES);
 
 /// Whether a text has a banner, heads or keys of netperf, or a command that runs it.
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"(?m)^\s*(?:(?:MIGRATED )?[A-Z][\w/| -]*? TEST (?:from \S+ \(.*?\)\s+port \d+\s+AF_\w+ )?to\s+\S+",
-            r"|THROUGHPUT=\d|(?:.*,)?Throughput Units(?:,.*)?\s*$|\W*netperf(?: |$)|.*[\s/]netperf -)"
-        ))
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(concat!(
+        r"(?m)^\s*(?:(?:MIGRATED )?[A-Z][\w/| -]*? TEST (?:from \S+ \(.*?\)\s+port \d+\s+AF_\w+ )?to\s+\S+",
+        r"|THROUGHPUT=\d|(?:.*,)?Throughput Units(?:,.*)?\s*$|\W*netperf(?: |$)|.*[\s/]netperf -)"
+    ));
     const SIGNS: [&str; 4] = [" TEST ", "THROUGHPUT=", "Throughput Units", "netperf"];
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
@@ -245,9 +237,7 @@ fn read(text: &str) -> Vec<Imported> {
         let test = Test::of(run, all.last().unwrap_or(&Values::new()));
         figures::beside(run, &test, all.is_empty(), builder, against);
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|one| super::kit::headlines(one, &figures::HEADLINES));
-    results
+    results.finish_with(&log, &figures::HEADLINES)
 }
 
 /// The values of each test of a run: of CSV several may stand below the same titles.

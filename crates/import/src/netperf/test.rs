@@ -32,6 +32,41 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// By the words behind its protocol.
+    fn of(words: &str) -> Kind {
+        match words {
+            "STREAM" | "MAERTS" | "SENDFILE" | "UNIDIRECTIONAL SEND" => Kind::Stream,
+            "SEND" | "RECEIVE" | "RECV" => Kind::Stream,
+            "REQUEST/RESPONSE" | "RR" | "SEND|RECV" => Kind::Requests,
+            "CONNECT/REQUEST/RESPONSE" | "CRR" | "CONNECT|SEND|RECV" => Kind::Connections,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// The unit in which a test is printed that an option `-f` asks for.
+fn unit_of(letter: Option<&str>, kind: Kind) -> &'static str {
+    match letter {
+        Some("k") => "10^3bits/s",
+        Some("g") => "10^9bits/s",
+        Some("K") => "KBytes/s",
+        Some("M") => "MBytes/s",
+        Some("G") => "GBytes/s",
+        None | Some("x") if matches!(kind, Kind::Requests | Kind::Connections) => "Trans/s",
+        _ => "10^6bits/s",
+    }
+}
+
+/// How near to each other the passes of a test were to be, and how near they were.
+fn passes(run: &Run, values: &Values) -> String {
+    let width = values.get("throughput_confid").copied().filter(|width| !width.starts_with('-'));
+    let width = width.or(run.text("width").map(|width| width.trim_end_matches('%')));
+    let asked_for = confidence(run, values).map(|asked| format!("asked for {asked}"));
+    let reached = width.map(|width| format!("it reached {width} %"));
+    asked_for.into_iter().chain(reached).collect::<Vec<_>>().join(", ")
+}
+
 pub struct Test {
     pub kind: Kind,
     /// Of what Assay measures, `tcp` and `udp`; else empty.
@@ -78,13 +113,7 @@ impl Test {
         let protocol = protocol.map_or(first, str::to_uppercase);
         let protocol = ["tcp", "udp"].into_iter().find(|own| protocol.eq_ignore_ascii_case(own));
         let rest = name.split_once(' ').map_or("", |(_, rest)| rest);
-        let kind = match rest {
-            "STREAM" | "MAERTS" | "SENDFILE" | "UNIDIRECTIONAL SEND" => Kind::Stream,
-            "SEND" | "RECEIVE" | "RECV" => Kind::Stream,
-            "REQUEST/RESPONSE" | "RR" | "SEND|RECV" => Kind::Requests,
-            "CONNECT/REQUEST/RESPONSE" | "CRR" | "CONNECT|SEND|RECV" => Kind::Connections,
-            _ => Kind::Other,
-        };
+        let kind = Kind::of(rest);
         let more: Vec<&str> = banner
             .and_then(|hit| hit.text("more"))
             .map(|more| more.split(" : ").map(|part| part.trim_matches([' ', ':'])).collect())
@@ -101,21 +130,8 @@ impl Test {
         }
         let burst = more.iter().find_map(|part| part.strip_prefix("first burst "));
         let burst = burst.or(told("burst_size")).and_then(|burst| burst.trim().parse().ok());
-        let asked_unit = asked.map(|asked| match asked.value(&["-f"]) {
-            Some("k") => "10^3bits/s",
-            Some("g") => "10^9bits/s",
-            Some("K") => "KBytes/s",
-            Some("M") => "MBytes/s",
-            Some("G") => "GBytes/s",
-            None | Some("x") if matches!(kind, Kind::Requests | Kind::Connections) => "Trans/s",
-            _ => "10^6bits/s",
-        });
+        let asked_unit = asked.map(|asked| unit_of(asked.value(&["-f"]), kind));
         let unit = told("throughput_units").or(run.text("unit")).or(asked_unit);
-        let width = told("throughput_confid").filter(|width| !width.starts_with('-'));
-        let width = width.or(run.text("width").map(|width| width.trim_end_matches('%')));
-        let asked_for = confidence(run, values).map(|asked| format!("asked for {asked}"));
-        let reached = width.map(|width| format!("it reached {width} %"));
-        let passes: Vec<String> = asked_for.into_iter().chain(reached).collect();
         Test {
             kind: if protocol.is_some() { kind } else { Kind::Other },
             protocol: protocol.unwrap_or_default(),
@@ -126,7 +142,7 @@ impl Test {
             unit: unit.map(str::to_string),
             averaged: more.iter().any(|part| part.starts_with("+/-"))
                 || told("confidence_level").is_some_and(|level| level != "0"),
-            passes: passes.join(", "),
+            passes: passes(run, values),
         }
     }
 

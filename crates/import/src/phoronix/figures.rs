@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Beside, Better, Case, Pages, Params, Placement, Value};
+use model::{Beside, Better, Case, Pages, Params, Placement, Value, units};
 use serde_json::Value as Json;
 
 use super::FORMAT;
@@ -257,20 +257,11 @@ fn machine(builder: &mut Builder, system: &System) {
 }
 
 /// `32GB`, `4 x 8192MB DDR4-2133MHz`: whole ones; `None` where it has another form.
-fn gibibytes(text: &str) -> Option<u32> {
-    let (modules, size) = match text.split_once(" x ") {
-        Some((modules, size)) => (modules.trim().parse::<u32>().ok()?, size),
-        None => (1, text),
-    };
-    let digits = size.len() - size.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (size, unit) = size.split_at(digits);
-    let megabytes = match unit.trim_start().get(..2)? {
-        "GB" => size.parse::<u32>().ok()?.checked_mul(1024)?,
-        "MB" => size.parse().ok()?,
-        _ => return None,
-    };
-    let all = megabytes.checked_mul(modules)?;
-    (all.is_multiple_of(1024) && !text.contains('+')).then_some(all / 1024)
+fn gibibytes(text: &str) -> Option<u64> {
+    let (modules, size) = text.split_once(" x ").unwrap_or(("1", text));
+    let modules: u64 = modules.trim().parse().ok()?;
+    let bytes = units::bytes(&size[..=size.find('B')?])?.checked_mul(modules)?;
+    (bytes.is_multiple_of(1 << 30) && !text.contains('+')).then_some(bytes >> 30)
 }
 
 /// `Name: value, Name: value`: a value may have commas, a name begins with a capital.

@@ -12,13 +12,7 @@ mod tests;
 
 use super::{Format, Imported, Tool};
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of the Phoronix Test Suite (composite.xml)",
-    json: &[],
-    documented: false,
-    is_one,
-    read,
-};
+pub(crate) const TOOL: Tool = Tool::of("results of the Phoronix Test Suite (composite.xml)", is_one, read);
 
 pub(crate) const FORMAT: Format = Format("Phoronix Test Suite result");
 

@@ -79,33 +79,29 @@ impl Run {
         Some(keyed)
     }
 
+    /// The mode of a section whose command is not there, and why it can only be guessed.
+    fn mode_of(&self, section: &Section) -> (&'static str, Option<&'static str>) {
+        let is_answered = section.sent.zip(section.received).is_some_and(|(sent, received)| sent == received);
+        match self.mode() {
+            Some(mode) => (mode, None),
+            None if is_answered => {
+                ("ping-pong", Some("the mode is not told: it may be under-load with every message answered"))
+            }
+            None => (
+                "under-load",
+                Some("the mode is not told: not every message was answered, as under-load has it"),
+            ),
+        }
+    }
+
     fn latencies(&self, section: &Section, builder: &mut Builder) {
+        let (mode, guessed) = self.mode_of(section);
+        let untold = self.bytes().is_none();
+        let untold =
+            untold.then_some("the size of messages is not told: 14 bytes, unless an option said otherwise");
+        let halved = (!section.round).then_some("printed as half of it");
         let mut notes = self.notes();
-        let all_answered =
-            section.sent.zip(section.received).is_some_and(|(sent, received)| sent == received);
-        let mode = match self.mode() {
-            Some(mode) => mode,
-            None if all_answered => {
-                notes.push(
-                    "the mode is not told: it may be under-load with every message answered".to_string(),
-                );
-                "ping-pong"
-            }
-            None => {
-                notes.push(
-                    "the mode is not told: not every message was answered, as under-load has it".to_string(),
-                );
-                "under-load"
-            }
-        };
-        if self.bytes().is_none() {
-            notes.push(
-                "the size of messages is not told: 14 bytes, unless an option said otherwise".to_string(),
-            );
-        }
-        if !section.round {
-            notes.push("printed as half of it".to_string());
-        }
+        notes.extend([guessed, untold, halved].into_iter().flatten().map(str::to_string));
         let times = if section.round { 1.0 } else { 2.0 };
         let server = (self.sections.len() > 1).then_some(section.server);
         let mut put = |metric: &str, value: Option<f64>, missing: Option<String>| {
@@ -121,41 +117,30 @@ impl Run {
         if let Some(deviation) = section.deviation {
             put("latency_deviation", Some(deviation), None);
         }
-        let observations = section.observations;
         for (name, value) in &section.marks {
-            let number = *value;
             match name.as_str() {
-                "<MAX>" => put("latency_max", number, None),
-                "<MIN>" => put("latency_min", number, None),
+                "<MAX>" => put("latency_max", *value, None),
+                "<MIN>" => put("latency_min", *value, None),
                 percent => {
-                    let (Some(metric), Ok(at)) =
-                        (percentile_name("latency", percent), percent.parse::<f64>())
-                    else {
-                        continue;
-                    };
+                    let at = percentile_name("latency", percent).zip(percent.parse::<f64>().ok());
+                    let Some((metric, at)) = at else { continue };
                     let printed =
-                        number.map_or("nothing".to_string(), |number| format!("{} µs", number * times));
-                    let why = match observations {
-                        Some(_) => too_few_beyond(at, observations, &printed),
+                        value.map_or("nothing".to_string(), |value| format!("{} µs", value * times));
+                    let why = match section.observations {
+                        Some(_) => too_few_beyond(at, section.observations, &printed),
                         None => Some("how many observations it is of is not told".to_string()),
                     };
-                    put(&metric, number, why);
+                    put(&metric, *value, why);
                 }
             }
         }
         if self.begun && section.marks.is_empty() {
-            put(
-                "latency_p50",
-                None,
-                Some("its percentiles are not there: the text ended before".to_string()),
-            );
+            let why = "its percentiles are not there: the text ended before";
+            put("latency_p50", None, Some(why.to_string()));
         }
-        let named = ["dropped", "duplicated", "out of order"].into_iter().zip(&section.lost);
-        let lost: Vec<String> = named
-            .filter_map(|(name, count)| {
-                count.filter(|count| *count > 0.0).map(|count| format!("{count} {name}"))
-            })
-            .collect();
+        let named = ["dropped", "duplicated", "out of order"].into_iter().zip(section.lost);
+        let lost = named.filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0.0)?)));
+        let lost: Vec<String> = lost.map(|(name, count)| format!("{count} {name}")).collect();
         if !lost.is_empty() {
             builder.remarks.push(format!("of its messages {}", lost.join(", ")));
         }

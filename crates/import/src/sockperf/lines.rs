@@ -1,6 +1,7 @@
 //! The lines of sockperf, one by one, and the commands that stand before them.
 
 use crate::own::short;
+use model::units;
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,9 +103,7 @@ pub fn begins(line: &str) -> bool {
 }
 
 fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let end = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
-    text[..end].parse().ok().filter(|_| end <= 30)
+    units::split(text).map(|(number, _)| number)
 }
 
 /// The number behind a name.
@@ -119,8 +118,32 @@ pub fn line(text: &str) -> Line {
     }
     let own = whole.strip_prefix("sockperf:").or(whole.strip_prefix("sockperf[SERVER]:"));
     let line = own.unwrap_or(&whole).trim();
+    if line.is_empty() {
+        return Line::Nothing;
+    }
+    if let Some(found) = begin(line).or_else(|| result(line)) {
+        return found;
+    }
     match line {
-        "" => Line::Nothing,
+        _ if line.contains("interrupted by user") => Line::Interrupted,
+        _ if line.starts_with("No messages were") => Line::Failed(short(line)),
+        _ if line.starts_with("Starting test") => Line::Begun,
+        _ if ["Summary: ", "[Total Run]", "Warmup stage", "Test end", "using "]
+            .iter()
+            .any(|one| line.starts_with(one)) =>
+        {
+            Line::Nothing
+        }
+        _ if own.is_some() && line.to_ascii_lowercase().contains("error") => Line::Failed(short(line)),
+        _ if own.is_some() => Line::Warning(short(line)),
+        _ if line.trim_matches('-').is_empty() => Line::Nothing,
+        _ => Line::Other(short(line)),
+    }
+}
+
+/// A line of what a run was: its version, both ends, its messages.
+fn begin(line: &str) -> Option<Line> {
+    Some(match line {
         _ if line.starts_with("== version #") => {
             let version = line.trim_start_matches("== version #").trim_end_matches(['=', ' ']);
             Line::Version(short(version))
@@ -143,6 +166,13 @@ pub fn line(text: &str) -> Line {
         _ if line.contains("Printing statistics for Server No:") => {
             Line::Server(after(line, "Server No:").map_or(0, |number| number as u32))
         }
+        _ => return None,
+    })
+}
+
+/// A line of what a run came to.
+fn result(line: &str) -> Option<Line> {
+    Some(match line {
         _ if line.starts_with("[Valid Duration]") => {
             Line::Valid { sent: after(line, "SentMessages="), received: after(line, "ReceivedMessages=") }
         }
@@ -176,20 +206,8 @@ pub fn line(text: &str) -> Line {
             let own = giga || line.contains(" MBps");
             Line::Bandwidth { rate: after(line, "BandWidth is").filter(|_| own), giga }
         }
-        _ if line.contains("interrupted by user") => Line::Interrupted,
-        _ if line.starts_with("No messages were") => Line::Failed(short(line)),
-        _ if line.starts_with("Starting test") => Line::Begun,
-        _ if ["Summary: ", "[Total Run]", "Warmup stage", "Test end", "using "]
-            .iter()
-            .any(|one| line.starts_with(one)) =>
-        {
-            Line::Nothing
-        }
-        _ if own.is_some() && line.to_ascii_lowercase().contains("error") => Line::Failed(short(line)),
-        _ if own.is_some() => Line::Warning(short(line)),
-        _ if line.trim_matches('-').is_empty() => Line::Nothing,
-        _ => Line::Other(short(line)),
-    }
+        _ => return None,
+    })
 }
 
 /// A command behind a prompt, or alone: `$ sockperf ping-pong -i 10.0.0.2 -m 64 --tcp`.

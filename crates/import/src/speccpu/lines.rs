@@ -113,8 +113,9 @@ fn words(line: &str) -> Vec<(usize, &str)> {
 }
 
 /// What part of the file a line stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
+    #[default]
     Head,
     Full,
     Selected,
@@ -123,104 +124,128 @@ enum Part {
 }
 
 pub(super) fn read(text: &str) -> Sheet {
-    let mut sheet = Sheet::default();
-    let (mut part, mut ruler) = (Part::Head, None);
-    let (mut label, mut lines): (String, Vec<String>) = (String::new(), Vec::new());
-    let mut names: Vec<String> = Vec::new();
-    let mut reference = false;
+    let mut reader = Reader::default();
     for line in text.lines() {
-        sheet.ran_on(line);
-        sheet.judged(line);
+        reader.sheet.ran_on(line);
+        reader.sheet.judged(line);
         let trimmed = line.trim();
         if trimmed.contains(BANNER) {
-            sheet.valid = Some(false);
+            reader.sheet.valid = Some(false);
         }
-        match part {
-            Part::Head => {
-                if let Some(found) = title(trimmed) {
-                    sheet.titled(found);
-                } else if heads_table(trimmed) {
-                    reference = trimmed.contains("Ref.");
-                    sheet.speed |= trimmed.contains("Ratio");
-                } else if trimmed.starts_with('#') && sheet.suite.is_empty() {
-                    let said = trimmed.trim_matches(|c: char| c == '#' || c.is_whitespace());
-                    if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MOST_BANNER {
-                        sheet.banner.push(said.chars().take(160).collect());
-                    }
-                } else if trimmed.contains("Test date:") {
-                    let date = trimmed.split("Test date:").nth(1).unwrap_or_default();
-                    sheet.note("tested", date);
-                } else if is_above_table(trimmed) {
-                    sheet.estimated |= trimmed.starts_with("Estimated");
-                } else if let Some(found) = Ruler::read(line) {
-                    (ruler, part) = (Some(Ruler { reference, ..found }), Part::Full);
-                } else if !trimmed.contains(':')
-                    && !trimmed.is_empty()
-                    && !sheet.suite.is_empty()
-                    && names.len() < 5
-                {
-                    names.push(trimmed.to_string());
-                }
-            }
-            Part::Full | Part::Selected => {
-                if trimmed.starts_with("====") {
-                    part = Part::Selected;
-                } else if let Some((year, printed)) = headline(trimmed) {
-                    // It names its generation even where no title does.
-                    sheet.year = year;
-                    sheet.estimated |= year == Year::Cpu2006 && trimmed.starts_with("Est. ");
-                    sheet.printed.push(printed);
-                } else if let Some(name) = trimmed.split_whitespace().next().filter(|name| is_component(name))
-                {
-                    if sheet.rows.len() >= MOST_ROWS {
-                        sheet.left_out += 1;
-                    } else if let Some(ruler) = &ruler {
-                        let cells = [0, 1].map(|tune| ruler.cell(tune, line));
-                        let selected_table = part == Part::Selected;
-                        sheet.rows.push(Row { name: name.to_string(), selected_table, cells });
-                    }
-                } else if trimmed == "HARDWARE" {
-                    part = Part::Fields;
-                }
-            }
-            Part::Fields if trimmed.ends_with(" Notes") => {
-                sheet.field(&label, &lines);
-                part = Part::Notes;
-            }
-            Part::Fields => {
-                let colon = line.char_indices().nth(COLON).filter(|(_, c)| *c == ':').map(|(at, _)| at);
-                match colon {
-                    Some(at) => {
-                        sheet.field(&label, &lines);
-                        label = line[..at].trim().to_string();
-                        lines = vec![line[at + 1..].trim().to_string()];
-                    }
-                    None if !trimmed.is_empty()
-                        && line.starts_with(&" ".repeat(COLON))
-                        && lines.len() < 20 =>
-                    {
-                        let titles = trimmed == "SOFTWARE" || trimmed.chars().all(|c| c == '-');
-                        lines.extend((!titles).then(|| trimmed.to_string()));
-                    }
-                    None => {}
-                }
-            }
+        match reader.part {
+            Part::Head => reader.head(line, trimmed),
+            Part::Full | Part::Selected => reader.table(line, trimmed),
+            Part::Fields => reader.field(line, trimmed),
             Part::Notes => {}
         }
     }
-    if part == Part::Fields {
-        sheet.field(&label, &lines);
+    reader.finish()
+}
+
+/// A report so far.
+#[derive(Default)]
+struct Reader {
+    sheet: Sheet,
+    part: Part,
+    ruler: Option<Ruler>,
+    /// The table has a column of the reference's times.
+    reference: bool,
+    /// Who made the machine, and what it is.
+    names: Vec<String>,
+    /// The field at hand, and its lines.
+    label: String,
+    lines: Vec<String>,
+}
+
+impl Reader {
+    fn head(&mut self, line: &str, trimmed: &str) {
+        let sheet = &mut self.sheet;
+        if let Some(found) = title(trimmed) {
+            sheet.titled(found);
+        } else if heads_table(trimmed) {
+            self.reference = trimmed.contains("Ref.");
+            sheet.speed |= trimmed.contains("Ratio");
+        } else if trimmed.starts_with('#') && sheet.suite.is_empty() {
+            let said = trimmed.trim_matches(|c: char| c == '#' || c.is_whitespace());
+            if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MOST_BANNER {
+                sheet.banner.push(said.chars().take(160).collect());
+            }
+        } else if let Some((_, date)) = trimmed.split_once("Test date:") {
+            sheet.note("tested", date.split("Test date:").next().unwrap_or_default());
+        } else if is_above_table(trimmed) {
+            sheet.estimated |= trimmed.starts_with("Estimated");
+        } else if let Some(found) = Ruler::read(line) {
+            (self.ruler, self.part) = (Some(Ruler { reference: self.reference, ..found }), Part::Full);
+        } else if !trimmed.contains(':')
+            && !trimmed.is_empty()
+            && !sheet.suite.is_empty()
+            && self.names.len() < 5
+        {
+            self.names.push(trimmed.to_string());
+        }
     }
-    // Between the title and the licence: who made it, then what it is. The table's own heading has
-    // its words, too.
-    let mut own = names.iter().filter(|name| !name.contains("Base ") && !name.starts_with("Benchmarks"));
-    // CPU2006 has both in one line.
-    if let Some(vendor) = own.next() {
-        sheet.note(if sheet.year == Year::Cpu2006 { "product" } else { "vendor" }, vendor);
+
+    fn table(&mut self, line: &str, trimmed: &str) {
+        let sheet = &mut self.sheet;
+        if trimmed.starts_with("====") {
+            self.part = Part::Selected;
+        } else if let Some((year, printed)) = headline(trimmed) {
+            // It names its generation even where no title does.
+            sheet.year = year;
+            sheet.estimated |= year == Year::Cpu2006 && trimmed.starts_with("Est. ");
+            sheet.printed.push(printed);
+        } else if let Some(name) = trimmed.split_whitespace().next().filter(|name| is_component(name)) {
+            if sheet.rows.len() >= MOST_ROWS {
+                sheet.left_out += 1;
+            } else if let Some(ruler) = &self.ruler {
+                let cells = [0, 1].map(|tune| ruler.cell(tune, line));
+                let selected_table = self.part == Part::Selected;
+                sheet.rows.push(Row { name: name.to_string(), selected_table, cells });
+            }
+        } else if trimmed == "HARDWARE" {
+            self.part = Part::Fields;
+        }
     }
-    let model: Vec<&str> = own.map(String::as_str).collect();
-    sheet.note("product", &model.join(" "));
-    sheet
+
+    fn field(&mut self, line: &str, trimmed: &str) {
+        if trimmed.ends_with(" Notes") {
+            self.sheet.field(&self.label, &self.lines);
+            self.part = Part::Notes;
+            return;
+        }
+        let colon = line.char_indices().nth(COLON).filter(|(_, c)| *c == ':').map(|(at, _)| at);
+        let is_more = !trimmed.is_empty() && line.starts_with(&" ".repeat(COLON)) && self.lines.len() < 20;
+        match colon {
+            Some(at) => {
+                self.sheet.field(&self.label, &self.lines);
+                self.label = line[..at].trim().to_string();
+                self.lines = vec![line[at + 1..].trim().to_string()];
+            }
+            None if is_more => {
+                let titles = trimmed == "SOFTWARE" || trimmed.chars().all(|c| c == '-');
+                self.lines.extend((!titles).then(|| trimmed.to_string()));
+            }
+            None => {}
+        }
+    }
+
+    fn finish(self) -> Sheet {
+        let Reader { mut sheet, part, names, label, lines, .. } = self;
+        if part == Part::Fields {
+            sheet.field(&label, &lines);
+        }
+        // Between the title and the licence: who made it, then what it is. The table's own heading
+        // has its words, too.
+        let is_own = |name: &&String| !name.contains("Base ") && !name.starts_with("Benchmarks");
+        let mut own = names.iter().filter(is_own);
+        // CPU2006 has both in one line.
+        if let Some(vendor) = own.next() {
+            sheet.note(if sheet.year == Year::Cpu2006 { "product" } else { "vendor" }, vendor);
+        }
+        let model: Vec<&str> = own.map(String::as_str).collect();
+        sheet.note("product", &model.join(" "));
+        sheet
+    }
 }
 
 /// ` Est. SPECrate(R)2017_int_base             --`.

@@ -28,13 +28,11 @@ use super::Imported;
 
 pub(crate) use page::is_one as is_page;
 
-pub(crate) const TOOL: Tool = Tool {
-    files: "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html; html of both, raw and csv of CPU2006 from documentation, which concludes nothing)",
-    json: &[],
-    documented: false,
+pub(crate) const TOOL: Tool = Tool::of(
+    "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html; html of both, raw and csv of CPU2006 from documentation, which concludes nothing)",
     is_one,
     read,
-};
+);
 
 pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 const FORMAT_2006: Format = Format("SPEC CPU2006 result");

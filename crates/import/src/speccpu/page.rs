@@ -4,21 +4,14 @@
 //!
 //! Written by what programs that read such pages look for in them: none was here to read.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::lines::half_of_third_digit;
 use super::suites::{Year, printed, title};
 use super::{Cell, MOST_BANNER, MOST_ROWS, Row, Sheet, Tune, is_component, number};
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that a test tries")
-}
+use crate::kit::Expression;
 
 /// Whether a page is a report: by its table of results, and the classes of its cells.
 pub(crate) fn is_one(text: &str) -> bool {
-    static CELL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<t[dh]\b[^<>]*\bbasecol\b"));
+    static CELL: Expression = Expression::new(r"(?i)<t[dh]\b[^<>]*\bbasecol\b");
     text.contains("resultstable") && CELL.is_match(text)
 }
 
@@ -27,7 +20,7 @@ const MOST_CELLS: usize = 64;
 
 /// The text of a piece of a page.
 fn plain(piece: &str) -> String {
-    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"<[^<>]*>"));
+    static TAG: Expression = Expression::new(r"<[^<>]*>");
     let text = TAG.replace_all(piece, "");
     let text = text.replace("&reg;", "(R)").replace("&#174;", "(R)").replace("&nbsp;", " ");
     let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
@@ -43,8 +36,8 @@ struct Shown<'t> {
 
 /// The rows of all tables of a page.
 fn rows(text: &str) -> impl Iterator<Item = Vec<Shown<'_>>> {
-    static ROW: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<tr\b[^>]*>(.*?)</tr\s*>"));
-    static CELL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<t([dh])\b([^>]*)>(.*?)</t[dh]\s*>"));
+    static ROW: Expression = Expression::new(r"(?is)<tr\b[^>]*>(.*?)</tr\s*>");
+    static CELL: Expression = Expression::new(r"(?is)<t([dh])\b([^>]*)>(.*?)</t[dh]\s*>");
     let cells = |row: regex::Captures<'_>| {
         let row = row.get(1).map_or("", |row| &text[row.range()]);
         let shown = CELL.captures_iter(row).take(MOST_CELLS).map(|cell| {
@@ -58,14 +51,13 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<Shown<'_>>> {
 
 /// The words of the class and the name in a tag.
 fn marks(attributes: &str) -> Vec<&str> {
-    static MARK: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r#"(?i)\b(?:class|id)\s*=\s*["']([^"'<>]*)["']"#));
+    static MARK: Expression = Expression::new(r#"(?i)\b(?:class|id)\s*=\s*["']([^"'<>]*)["']"#);
     let all = MARK.captures_iter(attributes).filter_map(|found| found.get(1));
     all.flat_map(|found| attributes[found.range()].split_whitespace()).collect()
 }
 
 pub(super) fn read(text: &str) -> Sheet {
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<h1\b[^>]*>(.*?)</h1\s*>"));
+    static HEADING: Expression = Expression::new(r"(?is)<h1\b[^>]*>(.*?)</h1\s*>");
     let mut sheet = Sheet { documented: true, ..Sheet::default() };
     for found in HEADING.captures_iter(text).take(MOST_BANNER) {
         if let Some(found) = title(&plain(&found[1])) {
@@ -134,11 +126,10 @@ fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
 
 /// A row of another table: a headline, or fields of the machine.
 fn other(sheet: &mut Sheet, row: &[Shown]) {
-    static VALUE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r#"(?is)<(?:span|div|p)\b[^>]*class\s*=\s*["'](?:value|metric)["'][^>]*>(.*?)</"#)
-    });
-    static BREAK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<br\b[^<>]*>"));
-    static PARAGRAPH: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<p\b[^>]*>(.*?)</p\s*>"));
+    static VALUE: Expression =
+        Expression::new(r#"(?is)<(?:span|div|p)\b[^>]*class\s*=\s*["'](?:value|metric)["'][^>]*>(.*?)</"#);
+    static BREAK: Expression = Expression::new(r"(?i)<br\b[^<>]*>");
+    static PARAGRAPH: Expression = Expression::new(r"(?is)<p\b[^>]*>(.*?)</p\s*>");
     for cell in row {
         if cell.marks.contains(&"systembar") {
             let labels = ["Hardware Vendor", "Hardware Model"].into_iter();

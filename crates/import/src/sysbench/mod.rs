@@ -8,39 +8,56 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::builder::{Builder, Meaning};
-use super::kit::{Log, Number, Results, Run, Table, headlines, log, said_again};
+use super::builder::Builder;
+use super::kit::{
+    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, said_again,
+};
 use super::own::{Against, percentile_name, short, too_few_beyond};
-use super::{Format, Imported, Keyed, Tool, keyed};
+use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool =
-    Tool { files: "results of sysbench", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
+pub(crate) const TOOL: Tool = Tool::of("results of sysbench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sysbench result");
 const REMARK: &str = "sysbench does not tell where its threads ran, and its latencies are printed to 10 µs";
 
 const MIB: f64 = 1_048_576.0;
-/// The statistics of one series take time that grows with the square of its values.
-const MOST_INTERVALS: usize = 200;
+const METRICS: &[Metric] = &[
+    metric("events", "1/s", Better::Higher),
+    metric("interval_events", "1/s", Better::Higher),
+    metric("time", "s", Better::Lower),
+    metric("bandwidth", "GB/s", Better::Higher),
+    metric("interval_bandwidth", "GB/s", Better::Higher),
+    metric("operations", "1/s", Better::Higher),
+    metric("requests", "1/s", Better::Higher),
+    metric("reads", "1/s", Better::Higher),
+    metric("writes", "1/s", Better::Higher),
+    metric("fsyncs", "1/s", Better::Higher),
+    metric("read_bandwidth", "GB/s", Better::Higher),
+    metric("write_bandwidth", "GB/s", Better::Higher),
+    metric("transactions", "1/s", Better::Higher),
+    metric("queries", "1/s", Better::Higher),
+    metric("errors", "1/s", Better::Lower),
+    metric("latency", "us", Better::Lower),
+    metric("latency_min", "us", Better::Lower),
+    metric("latency_mean", "us", Better::Lower),
+    metric("latency_max", "us", Better::Lower),
+    metric("unfairness", "", Better::Lower),
+];
 
-/// What is printed as it is meant: line, metric, unit, what one of it is in that unit.
-const FIGURES: [(&str, &str, &str, f64); 11] = [
-    ("moved", "bandwidth", "GB/s", MIB / 1e9),
-    ("operations", "operations", "1/s", 1.0),
-    ("requests", "requests", "1/s", 1.0),
-    ("reads", "reads", "1/s", 1.0),
-    ("writes", "writes", "1/s", 1.0),
-    ("fsyncs", "fsyncs", "1/s", 1.0),
-    ("read_rate", "read_bandwidth", "GB/s", MIB / 1e9),
-    ("write_rate", "write_bandwidth", "GB/s", MIB / 1e9),
-    ("transactions", "transactions", "1/s", 1.0),
-    ("queries", "queries", "1/s", 1.0),
-    ("errors", "errors", "1/s", 1.0),
+/// What is printed as it is meant: line and metric. Bandwidths are in MiB a second.
+const PRINTED: [(&str, &str); 11] = [
+    ("moved", "bandwidth"),
+    ("operations", "operations"),
+    ("requests", "requests"),
+    ("reads", "reads"),
+    ("writes", "writes"),
+    ("fsyncs", "fsyncs"),
+    ("read_rate", "read_bandwidth"),
+    ("write_rate", "write_bandwidth"),
+    ("transactions", "transactions"),
+    ("queries", "queries"),
+    ("errors", "errors"),
 ];
 /// What says most of a test.
 const HEADLINES: [&str; 7] = ["events", "bandwidth", "time", "reads", "writes", "requests", "transactions"];
@@ -106,18 +123,15 @@ const MODES: [(&str, &str); 6] = [
 
 /// Whether a text is what sysbench printed, or a part of it.
 fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:sysbench \d[\w.+-]*(?:: | \()|events per second: +\d|(?:events|execution time) \(avg/stddev\): +\d)",
-        )
-        .expect("a pattern that a test tries")
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:sysbench \d[\w.+-]*(?:: | \()|events per second: +\d|(?:events|execution time) \(avg/stddev\): +\d)",
+    );
     MARK.is_match(text)
 }
 
 /// The results in a text.
 fn read(text: &str) -> Vec<Imported> {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
+    static TABLE: Table = Table::new(lines::LINES);
     let log: Log = log(text, "sysbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
     // Tests of which nothing tells what they are can be of two kinds.
@@ -141,9 +155,7 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, builder, against);
         }
     }
-    let mut results = results.finish(&log);
-    results.iter_mut().for_each(|result| headlines(result, &HEADLINES));
-    results
+    results.finish_with(&log, &HEADLINES)
 }
 
 /// What a command asks for beside what is known of it; all of it where the text is cut before it
@@ -202,13 +214,31 @@ fn number(run: &Run, name: &str) -> Option<Number> {
     run.hit(name)?.number("value")
 }
 
-fn keyed_of(run: &Run, test: &str, metric: &str) -> Option<Keyed> {
-    let mut keyed = keyed(&format!("sysbench.{test}@free#{metric}"))?;
-    let params = &mut keyed.case.params;
-    let mut put = |name: &str, text: &str| {
+/// What stands in the keys of a run's figures, and what is said of each.
+fn keys<'b>(run: &Run, test: &str, builder: &'b mut Builder) -> Figures<'b> {
+    let bench = format!("sysbench.{test}");
+    let mut figures = Figures::new(builder, METRICS, format!("sysbench {test}"), bench);
+    figures.note = match test {
+        "untold" => "which test it is of is not told: the command tells it, and is not there",
+        "fileio" if !run.text("flags").is_some_and(|flags| flags.contains("direct")) => {
+            "through the page cache, as far as the file fits: no direct I/O was asked for"
+        }
+        _ => "",
+    }
+    .to_string();
+    settings(run, test, &mut |name, text| {
         let value = text.parse().map_or_else(|_| Value::Text(short(text)), Value::Int);
-        params.set(name, value);
-    };
+        figures.params.set(name, value);
+    });
+    let block = run.hit("block").and_then(|hit| hit.scaled("value", 1024.0));
+    for (name, value) in [("block", block), ("threads", number(run, "threads"))] {
+        figures.point(name, value.map(|value| value.value as i64));
+    }
+    figures
+}
+
+/// What a run was set to do.
+fn settings(run: &Run, test: &str, put: &mut dyn FnMut(&str, &str)) {
     for name in ["primes", "operation", "scope", "rate", "fsync"] {
         if let Some(text) = run.text(name) {
             put(name, text);
@@ -246,137 +276,97 @@ fn keyed_of(run: &Run, test: &str, metric: &str) -> Option<Keyed> {
             put(name, text);
         }
     }
-    let mut point = |name: &str, value: Option<Number>| {
-        if let Some(value) = value {
-            keyed.point.set(name, Value::Int(value.value as i64));
-        }
-    };
-    point("block", run.hit("block").and_then(|hit| hit.scaled("value", 1024.0)));
-    point("threads", number(run, "threads"));
-    Some(keyed)
 }
 
 /// The series of a run.
 fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
-    let test = test_of(run);
-    let mut notes: Vec<&str> = Vec::new();
-    match test {
-        "untold" => notes.push("which test it is of is not told: the command tells it, and is not there"),
-        "fileio" if !run.text("flags").is_some_and(|flags| flags.contains("direct")) => {
-            notes.push("through the page cache, as far as the file fits: no direct I/O was asked for");
-        }
-        _ => {}
-    }
-    let note = notes.join("; ");
-    let meaning = |metric: &str, unit: &'static str, better: Better| -> Option<Meaning> {
-        Some(Meaning {
-            keyed: keyed_of(run, test, metric)?,
-            wording: format!("sysbench {test} {}", metric.replace('_', " ")),
-            unit: unit.into(),
-            better,
-            note: note.clone(),
-        })
-    };
-    for warning in run.all("warning").filter_map(|hit| hit.text("value")) {
+    for warning in run.texts("warning") {
         let remark = format!("it warns: {}", short(warning));
         if !builder.remarks.contains(&remark) && builder.remarks.len() < 20 {
             builder.remarks.push(remark);
         }
     }
-    let mut put = |metric: &str, unit: &'static str, better: Better, value: Result<f64, String>| match (
-        meaning(metric, unit, better),
-        value,
-    ) {
-        (Some(meaning), Ok(value)) => builder.value(meaning, value),
-        (Some(meaning), Err(why)) => builder.missing(meaning, why),
-        (None, _) => {}
-    };
-    let stopped: Vec<&str> = ["fatal", "killed"]
-        .iter()
-        .flat_map(|name| run.all(name))
-        .filter_map(|hit| hit.text("value"))
-        .collect();
+    let stopped = ["fatal", "killed"].iter().flat_map(|name| run.all(name));
+    let stopped: Vec<&str> = stopped.filter_map(|hit| hit.text("value")).collect();
     stopped.iter().for_each(|text| against.interrupted(text));
-    let (events, time) = (number(run, "events"), number(run, "time"));
+    let test = test_of(run);
+    let mut figures = keys(run, test, builder);
+    let has_rates = rates(run, &mut figures);
+    if !whole(run, test, has_rates, &mut figures) {
+        let metric = match test {
+            "memory" => "bandwidth",
+            "mutex" => "time",
+            "sql" => "transactions",
+            _ => "events",
+        };
+        return figures.unfinished(metric, stopped.first().copied());
+    }
+    latencies(run, &mut figures);
+    let each = |line: &'static str| run.all(line).filter_map(|hit| hit.number("value")).take(MOST_EACH);
+    each("each").for_each(|rate| figures.put("interval_events", Ok(rate.value)));
+    each("each_moved").for_each(|rate| figures.put("interval_bandwidth", Ok(rate.value * MIB / 1e9)));
+    let fairness = run.hit("fairness").and_then(|hit| Some((hit.number("value")?, hit.number("deviation")?)));
+    let has_threads = number(run, "threads").is_some_and(|threads| threads.value > 1.0);
+    if let Some((mean, deviation)) = fairness.filter(|(mean, _)| mean.value > 0.0 && has_threads) {
+        figures.put("unfairness", Ok(deviation.value / mean.value));
+    }
+    check(run, against);
+}
+
+/// The rates of what a test did; whether there were any.
+fn rates(run: &Run, figures: &mut Figures) -> bool {
     let mut found = false;
-    for (line, metric, unit, factor) in FIGURES {
-        let better = if line == "errors" { Better::Lower } else { Better::Higher };
+    for (line, metric) in PRINTED {
+        let factor = if metric.ends_with("bandwidth") { MIB / 1e9 } else { 1.0 };
         let Some(value) = number(run, line).map(|number| number.times(factor).value) else { continue };
         found = true;
         match value > 0.0 || line == "errors" {
-            true => put(metric, unit, better, Ok(value)),
+            true => figures.put(metric, Ok(value)),
             false if EITHER.contains(&line) => {}
-            false => put(metric, unit, better, Err("it prints 0: nothing was done".to_string())),
+            false => figures.put(metric, Err("it prints 0: nothing was done".to_string())),
         }
     }
     // Version 1.1 has rates of bytes in the same lines.
     for (line, metric) in [("reads", "read_bandwidth"), ("writes", "write_bandwidth")] {
         let rate = run.hit(line).and_then(|hit| hit.number("rate")).filter(|rate| rate.value > 0.0);
-        if let Some(rate) = rate {
-            put(metric, "GB/s", Better::Higher, Ok(rate.value * MIB / 1e9));
-        }
+        figures.some(metric, rate.map(|rate| rate.value * MIB / 1e9));
     }
     if let Some(rate) = run.hit("transferred").and_then(|hit| hit.scaled("value", 1024.0)) {
-        put("bandwidth", "GB/s", Better::Higher, Ok(rate.value / 1e9));
+        figures.put("bandwidth", Ok(rate.value / 1e9));
         found = true;
     }
-    if let (Some(done), Some(time)) = (run.hit("done"), time.filter(|time| time.value > 0.0)) {
+    let time = number(run, "time").filter(|time| time.value > 0.0);
+    if let Some((done, time)) = run.hit("done").zip(time) {
         for name in ["reads", "writes", "fsyncs"] {
-            if let Some(count) = done.number(name).filter(|count| count.value > 0.0) {
-                put(name, "1/s", Better::Higher, Ok(count.value / time.value));
-            }
+            let count = done.number(name).filter(|count| count.value > 0.0);
+            figures.some(name, count.map(|count| count.value / time.value));
         }
     }
-    let printed = number(run, "eps").or(number(run, "eps_all"));
-    // Of a number at the end of a text nobody knows whether it is whole.
-    let whole = events.filter(|_| run.hits.last().is_some_and(|last| last.name != "events"));
-    let counted = whole.zip(time).filter(|(_, time)| time.value > 0.0);
-    if test == "mutex" {
-        // Each thread does a given work once.
-        if let Some(time) = time {
-            put("time", "s", Better::Lower, Ok(time.value));
-            found = true;
-        }
-    } else if let Some(rate) = printed.map(|rate| rate.value).filter(|_| !found) {
-        put("events", "1/s", Better::Higher, Ok(rate));
-        found = true;
-    } else if let Some((events, time)) = counted.filter(|_| !found) {
-        put("events", "1/s", Better::Higher, Ok(events.value / time.value));
-        found = true;
-    }
-    if !found {
-        let (metric, unit, better) = match test {
-            "memory" => ("bandwidth", "GB/s", Better::Higher),
-            "mutex" => ("time", "s", Better::Lower),
-            "sql" => ("transactions", "1/s", Better::Higher),
-            _ => ("events", "1/s", Better::Higher),
-        };
-        let why = match stopped.first() {
-            Some(said) => format!("started, no test finished: {}", short(said)),
-            None => "started, no test finished: the run, or the text, ended before a result".to_string(),
-        };
-        return put(metric, unit, better, Err(why));
-    }
-    latencies(run, events, &mut put);
-    let each = |line: &'static str| run.all(line).filter_map(|hit| hit.number("value")).take(MOST_INTERVALS);
-    each("each").for_each(|rate| put("interval_events", "1/s", Better::Higher, Ok(rate.value)));
-    each("each_moved")
-        .for_each(|rate| put("interval_bandwidth", "GB/s", Better::Higher, Ok(rate.value * MIB / 1e9)));
-    let fairness = run.hit("fairness").and_then(|hit| Some((hit.number("value")?, hit.number("deviation")?)));
-    let threads = number(run, "threads");
-    if let Some((mean, deviation)) = fairness.filter(|(mean, _)| mean.value > 0.0)
-        && threads.is_some_and(|threads| threads.value > 1.0)
-    {
-        put("unfairness", "", Better::Lower, Ok(deviation.value / mean.value));
-    }
-    check(run, against);
+    found
 }
 
-/// Makes a figure: metric, unit, better, and its value or why there is none.
-type Put<'a> = dyn FnMut(&str, &'static str, Better, Result<f64, String>) + 'a;
+/// What the test came to, where its rates do not say so; whether it came to anything.
+fn whole(run: &Run, test: &str, has_rates: bool, figures: &mut Figures) -> bool {
+    let time = number(run, "time");
+    if test == "mutex" {
+        // Each thread does a given work once.
+        figures.some("time", time.map(|time| time.value));
+        return has_rates || time.is_some();
+    }
+    if has_rates {
+        return true;
+    }
+    let printed = number(run, "eps").or(number(run, "eps_all")).map(|rate| rate.value);
+    // Of a number at the end of a text nobody knows whether it is whole.
+    let is_whole = run.hits.last().is_some_and(|last| last.name != "events");
+    let counted = number(run, "events").zip(time).filter(|(_, time)| is_whole && time.value > 0.0);
+    let rate = printed.or(counted.map(|(events, time)| events.value / time.value));
+    figures.some("events", rate);
+    rate.is_some()
+}
 
-fn latencies(run: &Run, events: Option<Number>, put: &mut Put) {
-    let micros = |hit: &super::kit::Hit| -> Option<f64> {
+fn latencies(run: &Run, figures: &mut Figures) {
+    let micros = |hit: &Hit| -> Option<f64> {
         let ms = hit.number("value")?.value;
         Some(if hit.text("seconds").is_some() { ms * 1e6 } else { ms * 1e3 })
     };
@@ -386,7 +376,7 @@ fn latencies(run: &Run, events: Option<Number>, put: &mut Put) {
     };
     for (line, metric) in LATENCIES {
         if let Some(value) = run.hit(line).and_then(micros) {
-            put(metric, "us", Better::Lower, least(value));
+            figures.put(metric, least(value));
         }
     }
     let mut known = Vec::new();
@@ -394,14 +384,14 @@ fn latencies(run: &Run, events: Option<Number>, put: &mut Put) {
         let (Some(metric), Ok(at)) = (percentile_name("latency", percent), percent.parse()) else { return };
         if !known.contains(&metric) {
             let few = too_few_beyond(at, observations, &format!("{value} µs"));
-            put(&metric, "us", Better::Lower, few.map_or_else(|| least(value), Err));
+            figures.put(&metric, few.map_or_else(|| least(value), Err));
             known.push(metric);
         }
     };
     if let Some(hit) = run.hit("percentile")
         && let (Some(percent), Some(value)) = (hit.text("percent"), micros(hit))
     {
-        percentile(percent, value, events.map(|events| events.value));
+        percentile(percent, value, number(run, "events").map(|events| events.value));
     }
     let buckets: Vec<(f64, f64)> = run
         .all("bucket")

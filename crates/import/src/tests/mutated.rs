@@ -2,13 +2,10 @@
 //! another one's lines in between, twice, every case of the corpus gives only numbers that stand
 //! in one section of the text, or follow from those by unit, sum, difference, ratio or mean.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::foreign::{Case, cases, files};
+use crate::kit::Expression;
 use crate::{Imported, read};
+use std::collections::BTreeSet;
 
 /// Of this many lines a section has at most.
 const SECTION: usize = 160;
@@ -37,8 +34,7 @@ fn read_of(text: &[u8]) -> Vec<Value> {
 
 /// The numbers of a text, each with its line.
 fn numbers(text: &str) -> Vec<(usize, f64)> {
-    static NUMBER: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?").expect("a pattern"));
+    static NUMBER: Expression = Expression::new(r"[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?");
     let lines = text.lines().enumerate();
     let of = |(at, line): (usize, &str)| {
         let found = NUMBER.find_iter(line).filter_map(|one| one.as_str().parse().ok());

@@ -16,8 +16,7 @@ use model::vocabulary::unixbench::param::COPIES;
 use model::{Better, Value};
 use stats::unixbench::{Beyond, GROUP, INDEX, TESTS, Test, more_than_copies, of_bench, titled};
 
-pub(crate) const TOOL: Tool =
-    Tool { files: "reports of UnixBench", json: &[], documented: false, is_one, read: |text| Ok(read(text)) };
+pub(crate) const TOOL: Tool = Tool::of("reports of UnixBench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("UnixBench report");
 

@@ -1,14 +1,13 @@
 //! Logs that name who wrote a line by words alone: `pdsh`, `clush` and `dsh -M` a host before a
 //! colon, `stern` a pod and its container.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
 use regex::Regex;
+use std::collections::BTreeSet;
 
 use super::sides::skeleton;
-use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain, pattern};
+use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain};
 use crate::above::prompt;
+use crate::kit::Expression;
 
 /// What begins lines of results: programs, and directions of fio.
 const OWN: [&str; 25] = [
@@ -96,10 +95,9 @@ fn skeletons(one: &Plain) -> BTreeSet<String> {
 /// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several
 /// hosts printed what another one did, as far as it got; one alone stands before every line.
 pub fn of_hosts(lines: &[&str]) -> Option<Vec<Plain>> {
-    static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][\w.-]*):(?: (.*))?$"));
-    static FILE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(\[\d+,\d+\]<std(?:out|err)>|[A-Za-z0-9_~./-]*[./][A-Za-z0-9_./-]*):(.*)$")
-    });
+    static HOST: Expression = Expression::new(r"^([A-Za-z0-9][\w.-]*):(?: (.*))?$");
+    static FILE: Expression =
+        Expression::new(r"^(\[\d+,\d+\]<std(?:out|err)>|[A-Za-z0-9_~./-]*[./][A-Za-z0-9_./-]*):(.*)$");
     [&HOST, &FILE].into_iter().find_map(|kind| of_names(kind, lines))
 }
 
@@ -127,11 +125,10 @@ fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
 
 /// `POD CONTAINER LINE`, with the lines by which `stern` says what comes and goes.
 pub fn of_pods(lines: &[&str]) -> Option<Vec<Plain>> {
-    static POD: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^((?:[a-z0-9]+[.-])+[a-z0-9]+ [a-z0-9](?:[a-z0-9-]*[a-z0-9])?)(?: (.*))?$")
-    });
-    static COMES: LazyLock<Regex> =
-        LazyLock::new(|| pattern("^[+-] (?:\\S+ )?([a-z0-9][a-z0-9.-]*) \u{203a} ([a-z0-9-]+)$"));
+    static POD: Expression =
+        Expression::new(r"^((?:[a-z0-9]+[.-])+[a-z0-9]+ [a-z0-9](?:[a-z0-9-]*[a-z0-9])?)(?: (.*))?$");
+    static COMES: Expression =
+        Expression::new("^[+-] (?:\\S+ )?([a-z0-9][a-z0-9.-]*) \u{203a} ([a-z0-9-]+)$");
     let own: Vec<&str> = lines.iter().filter(|line| !COMES.is_match(line)).copied().collect();
     let all = by(&POD, &own)?;
     // Two words begin every line of a source, and every source has several.

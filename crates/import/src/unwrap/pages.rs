@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, pattern};
+use super::LEAST_LINES;
+use crate::kit::Expression;
 
 /// Names of tags, since results have words in such brackets, too.
 const TAGS: &str = "html|head|title|meta|link|body|p|div|span|br|hr|pre|code|tt|b|i|u|em|strong|small|big|sub|sup|font|a|img|center|\
                     blockquote|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|colgroup|col|thead|tbody|tfoot|tr|td|th|kbd|samp";
 
-static PAGE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)<(?:html|body|pre|br|table|p|div)(?:\s[^<>]*)?/?>"));
+static PAGE: Expression = Expression::new(r"(?i)<(?:html|body|pre|br|table|p|div)(?:\s[^<>]*)?/?>");
 
 /// Whether a text is a page that is to be shown as a text; the report of SPEC CPU is read as it is.
 pub fn is_page(text: &str) -> bool {
@@ -22,8 +22,7 @@ pub fn is_page(text: &str) -> bool {
 /// Whether something stands before the first tag of a page in its line, as marks of a mail and
 /// the prefixes of a log do.
 pub fn is_wrapped(text: &str) -> bool {
-    static BEGIN: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?i)^\s*<(?:!doctype|[a-z][a-z0-9]*(?:\s[^<>]*)?/?>)"));
+    static BEGIN: Expression = Expression::new(r"(?i)^\s*<(?:!doctype|[a-z][a-z0-9]*(?:\s[^<>]*)?/?>)");
     let begins = |line: &&str| line.contains("<!DOCTYPE") || line.contains("<!doctype") || is_page(line);
     let has_lines = text.lines().nth(LEAST_LINES - 1).is_some();
     has_lines && text.lines().find(begins).is_some_and(|line| !BEGIN.is_match(line))
@@ -31,16 +30,16 @@ pub fn is_wrapped(text: &str) -> bool {
 
 /// The text of a page: lines where it has blocks, cells apart, and what is preformatted as it is.
 pub fn of_page(page: &str) -> String {
-    static HIDDEN: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?is)<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>"));
-    static BLOCK: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?i)<(?:br|hr)\s*/?>\r?\n?|</?(?:p|div|tr|li|dt|dd|h[1-6]|table|title|blockquote|ul|ol)(?:\s[^<>]*)?>",
-        )
+    static HIDDEN: Expression =
+        Expression::new(r"(?is)<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>");
+    static BLOCK: Expression = Expression::new(
+        r"(?i)<(?:br|hr)\s*/?>\r?\n?|</?(?:p|div|tr|li|dt|dd|h[1-6]|table|title|blockquote|ul|ol)(?:\s[^<>]*)?>",
+    );
+    static CELL: Expression = Expression::new(r"(?i)</t[dh]\s*>");
+    static TAG: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(&format!(r"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>")).expect("a pattern that a test tries")
     });
-    static CELL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)</t[dh]\s*>"));
-    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>")));
-    static PRE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<pre(?:\s[^<>]*)?>(.*?)(?:</pre\s*>|\z)"));
+    static PRE: Expression = Expression::new(r"(?is)<pre(?:\s[^<>]*)?>(.*?)(?:</pre\s*>|\z)");
     let page = HIDDEN.replace_all(page, "");
     let plain = |part: &str| {
         let rows = in_rows(part);
@@ -66,9 +65,8 @@ pub fn of_page(page: &str) -> String {
 /// A page with the cells of a row in one line, as a browser shows them, where each stands on a line
 /// of its own. A cell of several lines is a listing and stays as it is.
 fn in_rows(page: &str) -> String {
-    static CELL: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?is)(<t[dh](?:\s[^<>]*)?>)(.*?)(?:</t[dh]\s*>)"));
-    static BREAK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<br\s*/?>\s*"));
+    static CELL: Expression = Expression::new(r"(?is)(<t[dh](?:\s[^<>]*)?>)(.*?)(?:</t[dh]\s*>)");
+    static BREAK: Expression = Expression::new(r"(?i)<br\s*/?>\s*");
     let mut rows = String::new();
     let mut after = 0;
     // Where the cell before ended, if it was a line.
@@ -90,8 +88,8 @@ fn in_rows(page: &str) -> String {
 }
 
 fn of_entities(text: &str) -> String {
-    static ENTITY: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos|nbsp));"));
+    static ENTITY: Expression =
+        Expression::new(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos|nbsp));");
     let character = |found: &regex::Captures| -> String {
         let number = |at: usize, radix: u32| {
             let digits = found.get(at)?.as_str();

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, MOSTLY, Plain, hosts, pattern};
+use super::{LEAST_LINES, MOSTLY, Plain, hosts};
 use crate::above::prompt;
+use crate::kit::Expression;
 
 /// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
 /// says that it goes on in the next.
@@ -51,8 +52,8 @@ const MOST_PROCESSES: usize = 100;
 
 /// The texts of a log's sources; the text itself where it is no log.
 pub fn unprefixed(plain: Plain) -> Vec<Plain> {
-    static KINDS: LazyLock<Vec<Regex>> =
-        LazyLock::new(|| PREFIXES.iter().map(|kind| pattern(kind)).collect());
+    static KINDS: LazyLock<Vec<Expression>> =
+        LazyLock::new(|| PREFIXES.iter().map(|kind| Expression::new(kind)).collect());
     let lines: Vec<&str> = plain.text.lines().collect();
     let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
     let is_most = |count: usize| {
@@ -158,7 +159,7 @@ fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> 
 
 /// What `cat -n`, `nl` and `grep -n` numbered: each line by one more than the one before.
 fn numbered(lines: &[&str]) -> Option<String> {
-    static LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ *(\d+)(?:(?:\t|  |[:|])(.*))?$"));
+    static LINE: Expression = Expression::new(r"^ *(\d+)(?:(?:\t|  |[:|])(.*))?$");
     let (mut text, mut next, mut worded, mut count) = (String::new(), None, false, 0);
     for line in lines {
         if line.trim().is_empty() {

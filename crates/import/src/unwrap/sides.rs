@@ -1,11 +1,8 @@
 //! Texts of two or more in one: the sides of a comparison by `diff`, and lines each of which begins
 //! with the label of what it is of.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{Plain, pattern};
+use super::Plain;
+use crate::kit::Expression;
 
 /// What a side is called where the comparison does not tell its name.
 const BEFORE: &str = "before";
@@ -42,7 +39,7 @@ fn put(all: &mut Vec<Plain>, source: &str, line: &str) {
 
 /// `diff -u` and git: what both sides have stands in both.
 fn unified(lines: &[&str]) -> Option<Vec<Plain>> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"));
+    static PLACE: Expression = Expression::new(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@");
     lines.iter().find(|line| PLACE.is_match(line))?;
     let mut names = [BEFORE, AFTER].map(str::to_string);
     let (mut all, mut inside) = (Vec::new(), false);
@@ -76,8 +73,8 @@ fn unified(lines: &[&str]) -> Option<Vec<Plain>> {
 
 /// `diff -c`: a part of each side, of which that without a change is left out.
 fn context(lines: &[&str]) -> Option<Vec<Plain>> {
-    static OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\*\*\* \d+(?:,\d+)? \*\*\*\*$"));
-    static NEW: LazyLock<Regex> = LazyLock::new(|| pattern(r"^--- \d+(?:,\d+)? ----$"));
+    static OLD: Expression = Expression::new(r"^\*\*\* \d+(?:,\d+)? \*\*\*\*$");
+    static NEW: Expression = Expression::new(r"^--- \d+(?:,\d+)? ----$");
     let is_ruler = |line: &str| line.starts_with("***************");
     lines.iter().find(|line| is_ruler(line))?;
     let mut names = [BEFORE, AFTER].map(str::to_string);
@@ -130,7 +127,7 @@ fn name(line: &str) -> String {
 
 /// A line without its numbers, by which two sides of one are known.
 pub fn skeleton(line: &str) -> String {
-    static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9][0-9.,]*[KMG]?|\s+"));
+    static NUMBER: Expression = Expression::new(r"[0-9][0-9.,]*[KMG]?|\s+");
     let plain = NUMBER.replace_all(
         line.trim(),
         |found: &regex::Captures| {
@@ -147,7 +144,7 @@ fn has_figure(line: &str) -> bool {
 
 /// `diff`, or lines of `diff -u` without its heads: lines of both sides in turn, marked.
 fn marked(lines: &[&str], marks: [&'static str; 2]) -> Option<Vec<Plain>> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?$"));
+    static PLACE: Expression = Expression::new(r"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?$");
     let is_ruler = |line: &str| line.starts_with("--") || line.starts_with("++");
     let own = |line: &&str, mark: &str| line.starts_with(mark) && !is_ruler(line);
     let of = |mark: &'static str| {
@@ -250,10 +247,10 @@ fn beside(lines: &[&str]) -> Option<Vec<Plain>> {
 /// `[before] Simple syscall: 0.2 microseconds` or `before: Time: 4.905`: lines begin with a label,
 /// and what stands behind it is alike under at least two of them.
 fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
-    static BRACKETS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[([^\[\]|:]{1,40})\]:? +(\S.*)$"));
-    static COLON: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][^:|=\[\]]{0,40}): +(\S.*)$"));
-    static TIME: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?i)^\d+(?:\.\d+)? ?(?:[mun]?s|secs?|seconds?|m|mins?|minutes?|h)$"));
+    static BRACKETS: Expression = Expression::new(r"^\[([^\[\]|:]{1,40})\]:? +(\S.*)$");
+    static COLON: Expression = Expression::new(r"^([A-Za-z0-9][^:|=\[\]]{0,40}): +(\S.*)$");
+    static TIME: Expression =
+        Expression::new(r"(?i)^\d+(?:\.\d+)? ?(?:[mun]?s|secs?|seconds?|m|mins?|minutes?|h)$");
     [(&BRACKETS, false), (&COLON, true)].iter().find_map(|(kind, strict)| {
         let (mut all, mut others): (Vec<Plain>, Vec<&str>) = (Vec::new(), Vec::new());
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {

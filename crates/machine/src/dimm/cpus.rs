@@ -209,6 +209,11 @@ const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory
 const GRAVITON: &str = "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5; Intel PerfSpect, MemoryChannelCount of Graviton5: 12";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
+/// Numbers of channels that interleave evenly, of six, eight and twelve.
+const SIX: &[u32] = &[1, 2, 3, 4, 6];
+const EIGHT: &[u32] = &[1, 2, 4, 6, 8];
+const TWELVE: &[u32] = &[1, 2, 4, 6, 8, 10, 12];
+
 pub(super) const FACTS: &[Facts] = &[
     facts(
         Nehalem,
@@ -226,56 +231,28 @@ pub(super) const FACTS: &[Facts] = &[
     facts(HaswellEp, "Xeon E5-2600 v3 (Haswell-EP)", 4, None, &[1, 2, 3, 4], INTEL_E5),
     facts(BroadwellEp, "Xeon E5-2600 v4 (Broadwell-EP)", 4, None, &[1, 2, 3, 4], INTEL_E5),
     facts(XeonE, "Xeon E3/E-2000", 2, None, &[1, 2], OTHERS),
-    facts(Skylake, "Xeon Scalable (Skylake-SP)", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
-    facts(
-        CascadeLake,
-        "Xeon Scalable, 2nd generation (Cascade Lake-SP)",
-        6,
-        Some(2),
-        &[1, 2, 3, 4, 6],
-        INTEL_SP,
-    ),
-    facts(
-        CooperLake,
-        "Xeon Scalable, 3rd generation (Cooper Lake-SP)",
-        6,
-        Some(2),
-        &[1, 2, 3, 4, 6],
-        INTEL_SP,
-    ),
-    facts(IceLake, "Xeon Scalable, 3rd generation (Ice Lake-SP)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_8),
-    facts(
-        SapphireRapids,
-        "Xeon Scalable, 4th generation (Sapphire Rapids)",
-        8,
-        Some(4),
-        &[1, 2, 4, 6, 8],
-        INTEL_8,
-    ),
-    facts(
-        EmeraldRapids,
-        "Xeon Scalable, 5th generation (Emerald Rapids)",
-        8,
-        Some(4),
-        &[1, 2, 4, 6, 8],
-        INTEL_8,
-    ),
-    facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_6),
-    facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), &[1, 2, 4, 6, 8, 10, 12], INTEL_6),
+    facts(Skylake, "Xeon Scalable (Skylake-SP)", 6, Some(2), SIX, INTEL_SP),
+    facts(CascadeLake, "Xeon Scalable, 2nd generation (Cascade Lake-SP)", 6, Some(2), SIX, INTEL_SP),
+    facts(CooperLake, "Xeon Scalable, 3rd generation (Cooper Lake-SP)", 6, Some(2), SIX, INTEL_SP),
+    facts(IceLake, "Xeon Scalable, 3rd generation (Ice Lake-SP)", 8, Some(4), EIGHT, INTEL_8),
+    facts(SapphireRapids, "Xeon Scalable, 4th generation (Sapphire Rapids)", 8, Some(4), EIGHT, INTEL_8),
+    facts(EmeraldRapids, "Xeon Scalable, 5th generation (Emerald Rapids)", 8, Some(4), EIGHT, INTEL_8),
+    facts(Xeon6Small, "Xeon 6500/6700 (Xeon 6)", 8, Some(4), EIGHT, INTEL_6),
+    facts(Xeon6Large, "Xeon 6900 (Xeon 6)", 12, Some(6), TWELVE, INTEL_6),
     facts(
         ClearwaterForest,
         "Xeon 6+ (Clearwater Forest)",
         12,
         None,
-        &[1, 2, 4, 6, 8, 10, 12],
+        TWELVE,
         "Intel at Hot Chips 2025: twelve channels of DDR5-8000",
     ),
     facts(Naples, "EPYC 7001 (Naples)", 8, None, &[1, 4, 8], AMD_8),
     facts(Rome, "EPYC 7002 (Rome)", 8, None, &[1, 4, 8], AMD_8),
-    facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 2, 4, 6, 8], AMD_MILAN),
+    facts(Milan, "EPYC 7003 (Milan)", 8, None, EIGHT, AMD_MILAN),
     facts(Siena, "EPYC 8004 (Siena)", 6, None, &[1, 2, 4, 6], AMD_12),
-    facts(Genoa, "EPYC 9004 (Genoa)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
-    facts(Turin, "EPYC 9005 (Turin)", 12, None, &[1, 2, 4, 6, 8, 10, 12], AMD_12),
+    facts(Genoa, "EPYC 9004 (Genoa)", 12, None, TWELVE, AMD_12),
+    facts(Turin, "EPYC 9005 (Turin)", 12, None, TWELVE, AMD_12),
     facts(Kunpeng, "Kunpeng 920", 8, None, &[1, 2, 4, 8], OTHERS),
     facts(Graviton, "AWS Graviton2 or Graviton3", 8, None, &[1, 2, 4, 8], GRAVITON),
     facts(Graviton4, "AWS Graviton4 or Graviton5", 12, None, &[1, 2, 4, 6, 12], GRAVITON),
@@ -286,7 +263,7 @@ pub(super) const FACTS: &[Facts] = &[
     facts(XeonD1700, "Xeon D-1700 of two channels", 2, None, &[1, 2], OTHERS),
     facts(XeonD2000, "Xeon D-2100 or D-2700", 4, None, &[1, 2, 4], OTHERS),
     facts(XeonW2000, "Xeon W-2100 or W-2200", 4, None, &[1, 2, 4], OTHERS),
-    facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
+    facts(XeonW3000, "Xeon W-3100 or W-3200", 6, Some(2), SIX, INTEL_SP),
     facts(Core, "Core, Pentium, Celeron or Xeon 3400 of two channels", 2, None, &[1, 2], OTHERS),
     facts(CoreX, "Core of four channels (X)", 4, None, &[1, 2, 4], OTHERS),
     facts(Ryzen, "Ryzen", 2, None, &[1, 2], OTHERS),

@@ -161,133 +161,182 @@ fn close_letters(read: &mut [Option<Fields>]) {
 /// Places of all slots (`None`: an empty slot that has lost its name), or nothing if the rule does
 /// not hold.
 fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Option<Place>>> {
-    let mut read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
-    close_letters(&mut read);
-    let filled = |dimm: &Dimm| dimm.is_filled();
-    let lost = tables.dimms.iter().zip(&read).any(|(dimm, read)| filled(dimm) && read.is_none());
-    if lost || !tables.dimms.iter().any(filled) {
+    let names = Names::of(rule, tables, facts)?;
+    let sockets = names.sockets(tables.processors.len() as u32)?;
+    if !are_there(&sockets, tables, facts) {
         return None;
     }
-    let sockets = tables.processors.len() as u32;
-    // Processors that are known here have controllers of their own, and so has every Opteron.
-    let is_opteron = |one: &Processor| {
-        one.version.as_ref().is_some_and(|name| name.contains("AMD") || name.contains("Opteron"))
+    let seats = Seats::of(&names, &sockets, tables)?;
+    let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| match (fields, socket) {
+        (Some(fields), Some(socket)) => seats.place(fields, *socket).map(Some),
+        _ => Some(None),
     };
-    if rule.is_chipsets && (facts.is_some() || tables.processors.iter().any(is_opteron)) {
-        return None;
+    let places: Option<Vec<Option<Place>>> = names.fields.iter().zip(&sockets).map(place).collect();
+    let mut places = places?;
+    if names.all().any(|fields| fields.slot.is_none()) && matches!(rule.layout, Layout::Named) {
+        count_slots(&mut places);
     }
-    // One letter before many numbers is a processor's.
-    let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
-    let has_controllers = read.iter().flatten().any(|fields| fields.controller.is_some());
-    let is_processors = letters.len() == 1 && !has_controllers && tables.dimms.len() > 2;
-    if rule.is_alone && (sockets > 1 || is_processors) {
-        return None;
+    is_possible(&places, facts).then_some(places)
+}
+
+/// What a rule reads in the names of all slots.
+struct Names<'a> {
+    rule: &'a Rule,
+    facts: Option<&'a Facts>,
+    /// `None`: an empty slot that has lost its name.
+    fields: Vec<Option<Fields>>,
+}
+
+impl<'a> Names<'a> {
+    /// `None` where a module has another name, or the rule is for other machines.
+    fn of(rule: &'a Rule, tables: &Tables, facts: Option<&'a Facts>) -> Option<Names<'a>> {
+        let mut fields: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
+        close_letters(&mut fields);
+        let is_lost = tables.dimms.iter().zip(&fields).any(|(dimm, read)| dimm.is_filled() && read.is_none());
+        let names = Names { rule, facts, fields };
+        let fits = !is_lost && tables.dimms.iter().any(Dimm::is_filled) && names.is_for(tables);
+        fits.then_some(names)
     }
-    let socket = |fields: &Fields| {
-        let channel_letter = |letter: u32| Some(letter / facts?.channels);
+
+    fn all(&self) -> impl Iterator<Item = &Fields> {
+        self.fields.iter().flatten()
+    }
+
+    /// Whether the rule is for a machine with these processors.
+    fn is_for(&self, tables: &Tables) -> bool {
+        // Processors that are known here have controllers of their own, and so has every Opteron.
+        let is_opteron = |one: &Processor| {
+            one.version.as_ref().is_some_and(|name| name.contains("AMD") || name.contains("Opteron"))
+        };
+        let has_controllers = self.facts.is_some() || tables.processors.iter().any(is_opteron);
+        // One letter before many numbers is a processor's.
+        let letters: BTreeSet<u32> = self.all().filter_map(|fields| fields.channel_letter).collect();
+        let names_controllers = self.all().any(|fields| fields.controller.is_some());
+        let is_processors = letters.len() == 1 && !names_controllers && tables.dimms.len() > 2;
+        let has_several = tables.processors.len() > 1 || is_processors;
+        !(self.rule.is_chipsets && has_controllers || self.rule.is_alone && has_several)
+    }
+
+    /// The socket of each slot. A value that a readable name lacks breaks the rule; a name that is
+    /// lost does not.
+    fn sockets(&self, sockets: u32) -> Option<Vec<Option<u32>>> {
+        let each = self.fields.iter().map(|fields| match fields {
+            Some(fields) => self.socket(fields, sockets).map(Some),
+            None => Some(None),
+        });
+        each.collect()
+    }
+
+    fn socket(&self, fields: &Fields, sockets: u32) -> Option<u32> {
+        let rule = self.rule;
         match (fields.socket, fields.socket_letter, fields.channel_letter) {
             _ if rule.is_alone || rule.is_chipsets => Some(0),
             (Some(0), ..) if rule.is_zero_last => sockets.checked_sub(1),
             (Some(number), ..) => number.checked_sub(rule.first_socket),
             (None, Some(letter), _) => Some(letter),
-            (None, None, Some(letter)) => channel_letter(letter),
+            (None, None, Some(letter)) => Some(letter / self.facts?.channels),
             (None, None, None) => by_number(rule, fields),
         }
-    };
-    let of_all = |value: &dyn Fn(&Fields) -> Option<u32>| -> Option<Vec<Option<u32>>> {
-        // A value that a readable name lacks breaks the rule; a name that is lost does not.
-        read.iter()
-            .map(|fields| fields.as_ref().map_or(Some(None), |fields| value(fields).map(Some)))
-            .collect()
-    };
-    let socket_of = of_all(&|fields| socket(fields))?;
-    let known = socket_of.iter().flatten();
+    }
+}
+
+/// Whether the machine can have modules in these sockets.
+fn are_there(socket_of: &[Option<u32>], tables: &Tables, facts: Option<&Facts>) -> bool {
+    let sockets = tables.processors.len() as u32;
     // Firmware may leave out a processor that is not there, and list its empty slots.
     let is_alone = facts.is_none_or(|facts| facts.family.is_alone());
     let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
-    let is_beyond = |(dimm, socket): (&Dimm, &Option<u32>)| {
-        let most = if filled(dimm) || is_alone { most } else { SOCKETS_MOST };
-        socket.is_some_and(|socket| socket >= most)
-    };
-    if tables.dimms.iter().zip(&socket_of).any(is_beyond) {
-        return None;
-    }
     // No firmware sees a module of a socket without a processor.
-    let is_vacant = |socket: &u32| {
-        tables.processors.get(*socket as usize).is_some_and(|processor| processor.populated == Some(false))
+    let is_vacant = |socket: u32| {
+        tables.processors.get(socket as usize).is_some_and(|processor| processor.populated == Some(false))
     };
-    let mut places_filled = tables.dimms.iter().zip(&socket_of).filter(|(dimm, _)| filled(dimm));
-    if places_filled.any(|(_, socket)| socket.as_ref().is_some_and(is_vacant)) {
-        return None;
+    tables.dimms.iter().zip(socket_of).all(|(dimm, socket)| {
+        let most = if dimm.is_filled() || is_alone { most } else { SOCKETS_MOST };
+        socket.is_none_or(|socket| socket < most && !(dimm.is_filled() && is_vacant(socket)))
+    })
+}
+
+/// Finds the channel of a slot, and where in it the slot is.
+struct Seats<'a> {
+    rule: &'a Rule,
+    facts: Option<&'a Facts>,
+    /// How many slots each socket has.
+    slots: BTreeMap<u32, usize>,
+    nodes: Nodes,
+    /// The number of the first slot of a channel.
+    lowest: u32,
+    /// Channels of one controller, where names have its number.
+    of_controller: u32,
+    highest_number: Option<u32>,
+}
+
+impl<'a> Seats<'a> {
+    fn of(names: &Names<'a>, sockets: &[Option<u32>], tables: &Tables) -> Option<Seats<'a>> {
+        let mut slots: BTreeMap<u32, usize> = BTreeMap::new();
+        sockets.iter().flatten().for_each(|socket| *slots.entry(*socket).or_default() += 1);
+        let highest = names.all().filter_map(|fields| fields.channel.or(fields.channel_letter)).max();
+        Some(Seats {
+            rule: names.rule,
+            facts: names.facts,
+            slots,
+            nodes: Nodes::of(&names.fields, sockets, names.facts, names.rule, tables)?,
+            lowest: names.all().filter_map(|fields| fields.slot).min().unwrap_or(0),
+            of_controller: highest.map_or(1, |highest| highest + 1),
+            highest_number: names.all().filter_map(|fields| fields.number).max(),
+        })
     }
-    let mut slots: BTreeMap<u32, usize> = BTreeMap::new();
-    known.for_each(|socket| *slots.entry(*socket).or_default() += 1);
-    let nodes = Nodes::of(&read, &socket_of, facts, rule, tables)?;
-    let lowest = read.iter().flatten().filter_map(|fields| fields.slot).min().unwrap_or(0);
-    // Channels of one controller, where names have its number.
-    let of_controller =
-        read.iter().flatten().filter_map(|fields| fields.channel.or(fields.channel_letter)).max();
-    let of_controller = of_controller.map_or(1, |highest| highest + 1);
-    let numbers = read.iter().flatten().filter_map(|fields| fields.number).max();
-    let goes_on = |own: u32| numbers >= Some(rule.first_number + own);
-    let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
-        let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
-        let slots = *slots.get(socket)?;
-        if rule.each.is_some_and(|each| slots != each as usize) {
+
+    fn place(&self, fields: &Fields, socket: u32) -> Option<Place> {
+        let slots = *self.slots.get(&socket)?;
+        if self.rule.each.is_some_and(|each| slots != each as usize) {
             return None;
         }
-        let number = || fields.number?.checked_sub(rule.first_number);
-        let (channel, slot) = match &rule.layout {
-            Layout::Round => {
-                let number = number()?;
-                (number % facts?.channels, number / facts?.channels)
-            }
+        let number = || fields.number?.checked_sub(self.rule.first_number);
+        let channels = || self.facts.map(|facts| facts.channels);
+        let (channel, slot) = match &self.rule.layout {
+            Layout::Round => (number()? % channels()?, number()? / channels()?),
             Layout::Lists(lists) => {
                 let list = lists.iter().find(|list| list.len() == slots)?;
-                let number = number()? as usize;
-                *list.get(number % list.len())?
+                *list.get(number()? as usize % list.len())?
             }
             Layout::Board(list) => {
-                let number = number()? as usize;
-                let own = list.len() / 2;
-                let number = if goes_on(own as u32) { number } else { number + own * *socket as usize };
-                *list.get(number).filter(|_| number / own == *socket as usize && slots == own)?
+                let (number, own) = (number()? as usize, list.len() / 2);
+                let goes_on = self.highest_number >= Some(self.rule.first_number + own as u32);
+                let number = if goes_on { number } else { number + own * socket as usize };
+                *list.get(number).filter(|_| number / own == socket as usize && slots == own)?
             }
-            Layout::Rows => row(number()?, slots as u32, facts?.channels)?,
+            Layout::Rows => row(number()?, slots as u32, channels()?)?,
             Layout::RowsGoOn => {
                 let number = number()?.checked_sub(socket * slots as u32)?;
-                row(number, slots as u32, facts?.channels)?
+                row(number, slots as u32, channels()?)?
             }
-            Layout::Named | Layout::Nodes | Layout::Halves => {
-                // A name that tells the socket has letters that begin anew, unless they go on.
-                let letter = || {
-                    let letter = fields.channel_letter?;
-                    match facts {
-                        Some(facts) => Some(letter % facts.channels),
-                        None => {
-                            (rule.is_alone || rule.is_chipsets || fields.socket.is_some()).then_some(letter)
-                        }
-                    }
-                };
-                let numbered = || fields.channel?.checked_sub(rule.first_channel);
-                let channel = if fields.channel.is_some() { numbered() } else { letter() }
-                    .or(fields.controller.map(|_| 0))?;
-                let channel = channel + fields.controller.unwrap_or(0) * of_controller;
-                let slot = match fields.slot {
-                    Some(slot) => slot.checked_sub(lowest)?,
-                    None => fields.number.unwrap_or(0),
-                };
-                (nodes.channel(fields.node, channel), slot)
+            Layout::Named | Layout::Nodes | Layout::Halves => self.named(fields)?,
+        };
+        Some((socket, channel, slot))
+    }
+
+    /// Where a slot is whose name tells its channel.
+    fn named(&self, fields: &Fields) -> Option<(u32, u32)> {
+        // A name that tells the socket has letters that begin anew, unless they go on.
+        let letter = || match (fields.channel_letter?, self.facts) {
+            (letter, Some(facts)) => Some(letter % facts.channels),
+            (letter, None) => {
+                let is_own = self.rule.is_alone || self.rule.is_chipsets || fields.socket.is_some();
+                is_own.then_some(letter)
             }
         };
-        Some(Some((*socket, channel, slot)))
-    };
-    let places: Option<Vec<Option<Place>>> = read.iter().zip(&socket_of).map(place).collect();
-    let mut places = places?;
-    if read.iter().flatten().any(|fields| fields.slot.is_none()) && matches!(rule.layout, Layout::Named) {
-        count_slots(&mut places);
+        let channel = match fields.channel {
+            Some(channel) => channel.checked_sub(self.rule.first_channel),
+            None => letter(),
+        };
+        let channel = channel.or(fields.controller.map(|_| 0))?;
+        let channel = channel + fields.controller.unwrap_or(0) * self.of_controller;
+        let slot = match fields.slot {
+            Some(slot) => slot.checked_sub(self.lowest)?,
+            None => fields.number.unwrap_or(0),
+        };
+        Some((self.nodes.channel(fields.node, channel), slot))
     }
-    is_possible(&places, facts).then_some(places)
 }
 
 /// Slots that have numbers over all channels, counted in each channel.

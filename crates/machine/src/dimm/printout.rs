@@ -7,6 +7,7 @@ use super::devices::is_module;
 use super::systems::of_one_system;
 use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
 use model::printout::{Structure, structures};
+use model::units;
 
 pub(super) fn parse(text: &str) -> Tables {
     let mut tables = Tables::default();
@@ -182,17 +183,8 @@ fn range(one: &Structure, slots: &[(Option<&str>, String)]) -> Option<MappedRang
 /// `16384 MB`, `16 GB`, `16 GiB`, `1536 GB`, `3 TB`: all of them count in powers of two. `None`:
 /// unknown.
 fn size(text: &str) -> Option<u64> {
-    let mut words = text.split_whitespace();
-    let number: u64 = words.next()?.parse().ok()?;
-    let shift = match words.next()?.to_ascii_lowercase().as_str() {
-        "bytes" => 0,
-        "kb" | "kib" => 10,
-        "mb" | "mib" => 20,
-        "gb" | "gib" => 30,
-        "tb" | "tib" => 40,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift).filter(|bytes| *bytes < 1 << 52)
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    units::bytes(&words.join(" ")).filter(|bytes| words.len() == 2 && *bytes < 1 << 52)
 }
 
 /// `2666 MT/s`, `2666 MHz` (older versions say so of the same number).

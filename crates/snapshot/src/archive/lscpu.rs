@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::CpuSet;
+use model::{CpuSet, units};
 use serde_json::Value;
 
 use super::Tool;
@@ -186,16 +186,9 @@ fn caches(lines: &Lines, online: &CpuSet, told: &mut Told) {
 
 /// `1.5 MiB`, `512 KiB`, `32 MiB`, `32768K`
 fn size_of(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
-    let unit = match text[digits.len()..].trim() {
-        "B" | "" => 1.0,
-        "KiB" | "K" => 1024.0,
-        "MiB" | "M" => 1048576.0,
-        "GiB" | "G" => 1073741824.0,
-        _ => return None,
-    };
-    let number: f64 = digits.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1e9)?;
-    Some((number * unit) as u64)
+    let (number, word) = units::split(text)?;
+    let is_size = number > 0.0 && number < 1e9;
+    Some((number * units::binary(word)?) as u64).filter(|_| is_size)
 }
 
 fn is_table(bytes: &[u8]) -> bool {

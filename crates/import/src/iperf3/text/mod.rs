@@ -5,17 +5,16 @@ pub mod lines;
 mod parts;
 mod rows;
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use crate::Imported;
 use crate::kit::Does::Ahead;
-use crate::kit::{Asked, Log, Number, Results, Run, Table, log, scale};
+use crate::kit::Expression;
+use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, scale};
 use lines::{FLAGS, VALUED};
-use rows::{Shape, rows};
+use model::units;
+use rows::{Row, Shape, rows};
 
 const REMARK: &str = "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not \
                       independent; its text has three digits of a rate";
@@ -24,33 +23,25 @@ const BLOCK: u64 = 128 << 10;
 /// Its rate over UDP unless an option says otherwise, bit/s.
 const UDP_RATE: f64 = 1_048_576.0;
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that a test tries")
-}
-
 /// Whether a text is what iperf3 printed, and not its elder, whose lines are similar.
 pub fn is_one(text: &str) -> bool {
-    static MARK: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?m)^\s*(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+|iperf Done\.|(?:\^C)?iperf3: (?:error|interrupt) - |\[ ID\](?:\[Role\])? Interval +Transfer +Bitrate)",
-        )
-    });
+    static MARK: Expression = Expression::new(
+        r"(?m)^\s*(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+|iperf Done\.|(?:\^C)?iperf3: (?:error|interrupt) - |\[ ID\](?:\[Role\])? Interval +Transfer +Bitrate)",
+    );
     MARK.is_match(text) || has_sums(text)
 }
 
 /// Whether a text has the sums of a test.
 pub fn has_sums(text: &str) -> bool {
-    static SUM: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?m)^\s*\[ *(?:\d+|SUM)\](?:\[[RT]X-[CS]\])? +\d+\.\d\d-\d+\.\d\d +sec .*/sec .*(?:sender|receiver)\s*$",
-        )
-    });
+    static SUM: Expression = Expression::new(
+        r"(?m)^\s*\[ *(?:\d+|SUM)\](?:\[[RT]X-[CS]\])? +\d+\.\d\d-\d+\.\d\d +sec .*/sec .*(?:sender|receiver)\s*$",
+    );
     SUM.is_match(text)
 }
 
 /// The results in a text.
 pub fn read(text: &str) -> Vec<Imported> {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(lines::LINES));
+    static TABLE: Table = Table::new(lines::LINES);
     let (text, of_servers) = parts::without_servers(text);
     let text = parts::rejoined(&text, &TABLE);
     let mut log: Log = log(&text, "iperf3", &TABLE, parts::again);
@@ -97,13 +88,12 @@ pub fn read(text: &str) -> Vec<Imported> {
         }
         super::figures::figures(&test, builder, against);
     }
-    let mut results = results.finish(&log);
+    let mut results = results.finish_with(&log, &["bandwidth"]);
     if let Some(first) = results.first_mut().filter(|_| of_servers) {
         first.remarks.push(
             "what servers said of the same tests stands in it (Server output) and was not read again".into(),
         );
     }
-    results.iter_mut().for_each(super::figures::headlines);
     results
 }
 
@@ -163,108 +153,138 @@ fn settle(runs: &mut Vec<Run>) {
 /// What a run's command asks for.
 fn amount(asked: Option<&Asked>, names: &[&str], step: f64) -> Option<f64> {
     let text = asked?.value(names)?.split('/').next()?;
-    let end = text.find(|one: char| one.is_ascii_alphabetic()).unwrap_or(text.len());
-    Some(Number::read(&text[..end])?.value * scale(&text[end..], step))
+    let (number, unit) = units::split(text)?;
+    Some(number * scale(unit, step))
+}
+
+/// What a run is, by its lines and its command.
+struct Kind<'r, 't> {
+    run: &'r Run<'t>,
+    rows: Vec<Row<'r>>,
+    /// The server wrote it.
+    server: bool,
+    udp: bool,
+    both: bool,
+    reverse: bool,
+    protocol: Option<&'r str>,
+}
+
+impl<'r, 't> Kind<'r, 't> {
+    fn of(run: &'r Run<'t>) -> Kind<'r, 't> {
+        let rows = rows(run);
+        let has = |names: &[&str]| run.asked.as_ref().is_some_and(|asked| asked.has(names));
+        let both = rows.iter().any(|row| row.sends.is_some()) || has(&["--bidir"]);
+        let server = run.hit("from").is_some() || run.hit("to").is_none() && has(&["-s", "--server"]);
+        let headers: Vec<&str> = run.texts("header").collect();
+        let sends_here = |header: &&str| header.starts_with("Retr") || header.starts_with("Total");
+        let udp = headers.iter().any(|header| header.contains("Datagrams"))
+            || rows.iter().any(|row| row.packets.is_some())
+            || has(&["-u", "--udp"]);
+        let protocol = match run.hit("starting").and_then(|hit| hit.text("protocol")) {
+            Some(protocol) => Some(protocol),
+            None if has(&["--sctp"]) => Some("SCTP"),
+            None if udp => Some("UDP"),
+            None if rows.is_empty() && headers.is_empty() && run.hit("connected").is_none() => None,
+            None => Some("TCP"),
+        };
+        let reverse = match server {
+            // Each end shows retransmits, or datagrams without losses, of what it sends.
+            true => !both && headers.first().is_some_and(sends_here),
+            false => run.hit("reverse").is_some() || has(&["-R", "--reverse"]),
+        };
+        Kind { run, rows, server, udp, both, reverse, protocol }
+    }
+
+    /// A number of the line in which a verbose client says what it starts.
+    fn told(&self, field: &str) -> Option<u64> {
+        self.run.hit("starting")?.number(field).map(|number| number.value as u64)
+    }
+
+    /// The same, or else what the command asks for.
+    fn told_or_asked(&self, field: &str, names: &[&str], step: f64) -> Option<u64> {
+        self.told(field).or_else(|| amount(self.run.asked.as_ref(), names, step).map(|value| value as u64))
+    }
+
+    fn number(&self, line: &str) -> Option<f64> {
+        self.run.hit(line)?.number("value").map(|number| number.value)
+    }
+
+    /// How many streams it had; 0 where that is not known.
+    fn streams(&self) -> u64 {
+        let ids: BTreeSet<&str> = match self.run.hit("connected") {
+            Some(_) => self.run.all("connected").filter_map(|hit| hit.text("id")).collect(),
+            None => self.rows.iter().filter(|row| row.id != "SUM").map(|row| row.id).collect(),
+        };
+        let counted = (ids.len() / if self.both { 2 } else { 1 }).max(1) as u64;
+        // A sum alone is of several, and nobody knows of how many.
+        let is_sum = counted == 1 && self.rows.iter().any(|row| row.id == "SUM");
+        let known = self.told_or_asked("streams", &["-P", "--parallel"], 1.0);
+        known.unwrap_or(if is_sum { 0 } else { counted })
+    }
+
+    /// What was asked of the test, in iperf3's words.
+    fn setup(&self, streams: u64, remarks: &mut Vec<String>) -> Value {
+        let asked = self.run.asked.as_ref();
+        if streams == 0 {
+            remarks.push("how many streams it had is not told: its sums are of all".into());
+        }
+        let (reverse, both) = (u8::from(self.reverse), u8::from(self.both));
+        let mut setup = json!({"num_streams": streams, "reverse": reverse, "bidir": both});
+        let block = self.told("block").or(self.number("block").map(|bytes| bytes as u64));
+        let block = block.or(amount(asked, &["-l", "--length"], 1024.0).map(|bytes| bytes as u64));
+        if block.is_none() && self.protocol == Some("TCP") && asked.is_none() {
+            remarks.push(
+                "how much it wrote at once is not told: 128 KiB unless an option (-l) said otherwise".into(),
+            );
+        }
+        if block.is_none() && self.protocol == Some("UDP") {
+            remarks.push("the size of its datagrams is not told".into());
+        }
+        let usual = Some(UDP_RATE).filter(|_| self.udp && asked.is_some() && !self.server);
+        let rate = self.number("target").or(amount(asked, &["-b", "--bitrate", "--bandwidth"], 1e3));
+        let rate = rate.or(usual);
+        if rate.is_none() && self.udp {
+            remarks.push("the rate that it was to send at is not told".into());
+        }
+        // A command without the option omits nothing.
+        let omit = self.told_or_asked("omit", &["-O", "--omit"], 1.0);
+        let omit = omit.or(asked.filter(|_| !self.server).map(|_| 0));
+        for (name, value) in [
+            ("protocol", self.protocol.map(Value::from)),
+            ("blksize", block.or(Some(BLOCK).filter(|_| self.protocol == Some("TCP"))).map(Value::from)),
+            ("target_bitrate", rate.map(Value::from)),
+            ("omit", omit.map(Value::from)),
+            ("duration", self.told_or_asked("seconds", &["-t", "--time"], 1.0).map(Value::from)),
+            ("tos", self.told("tos").map(Value::from)),
+        ] {
+            value.into_iter().for_each(|value| setup[name] = value);
+        }
+        setup
+    }
 }
 
 /// A run as iperf3's JSON has it.
 fn test(run: &Run, version: Option<&str>, system: Option<&str>, remarks: &mut Vec<String>) -> Value {
-    let rows = rows(run);
-    let asked = run.asked.as_ref();
-    let has = |names: &[&str]| asked.is_some_and(|asked| asked.has(names));
-    let both = rows.iter().any(|row| row.sends.is_some()) || has(&["--bidir"]);
-    let server = run.hit("from").is_some() || run.hit("to").is_none() && has(&["-s", "--server"]);
-    let headers: Vec<&str> = run.all("header").filter_map(|hit| hit.text("value")).collect();
-    let sends_here = |header: &str| header.starts_with("Retr") || header.starts_with("Total");
-    let starting = run.hit("starting");
-    let udp = headers.iter().any(|header| header.contains("Datagrams"))
-        || rows.iter().any(|row| row.packets.is_some())
-        || has(&["-u", "--udp"]);
-    let protocol = match starting.and_then(|hit| hit.text("protocol")) {
-        Some(protocol) => Some(protocol),
-        None if has(&["--sctp"]) => Some("SCTP"),
-        None if udp => Some("UDP"),
-        None if rows.is_empty() && headers.is_empty() && run.hit("connected").is_none() => None,
-        None => Some("TCP"),
-    };
-    let reverse = match server {
-        // Each end shows retransmits, or datagrams without losses, of what it sends.
-        true => !both && headers.first().is_some_and(|header| sends_here(header)),
-        false => run.hit("reverse").is_some() || has(&["-R", "--reverse"]),
-    };
-    let told = |field: &str| starting.and_then(|hit| hit.number(field)).map(|number| number.value as u64);
-    let ids: BTreeSet<&str> = match run.hit("connected") {
-        Some(_) => run.all("connected").filter_map(|hit| hit.text("id")).collect(),
-        None => rows.iter().filter(|row| row.id != "SUM").map(|row| row.id).collect(),
-    };
-    let counted = (ids.len() / if both { 2 } else { 1 }).max(1) as u64;
-    // A sum alone is of several, and nobody knows of how many.
-    let several = counted == 1 && rows.iter().any(|row| row.id == "SUM");
-    let streams = told("streams")
-        .or(amount(asked, &["-P", "--parallel"], 1.0).map(|streams| streams as u64))
-        .unwrap_or(if several { 0 } else { counted });
-    if streams == 0 {
-        remarks.push("how many streams it had is not told: its sums are of all".into());
+    let kind = Kind::of(run);
+    let streams = kind.streams();
+    let ends = |hit: &Hit| json!({"local_host": hit.text("local"), "remote_host": hit.text("remote")});
+    let connected: Vec<Value> = run.all("connected").map(ends).collect();
+    let mut start = json!({"connected": connected, "test_start": kind.setup(streams, remarks)});
+    let mss = kind.number("mss").map(|bytes| bytes as u64);
+    for (name, value) in [
+        ("version", version.map(|version| format!("iperf {version}").into())),
+        ("system_info", system.map(Value::from)),
+        ("timestamp", run.text("time").map(|time| json!({"time": time}))),
+        ("tcp_mss_default", mss.map(Value::from)),
+    ] {
+        value.into_iter().for_each(|value| start[name] = value);
     }
-    let mut setup = json!({"num_streams": streams, "reverse": u8::from(reverse), "bidir": u8::from(both)});
-    if let Some(protocol) = protocol {
-        setup["protocol"] = protocol.into();
-    }
-    let block = told("block")
-        .or(run.hit("block").and_then(|hit| hit.number("value")).map(|number| number.value as u64))
-        .or(amount(asked, &["-l", "--length"], 1024.0).map(|bytes| bytes as u64));
-    match (block, protocol) {
-        (Some(block), _) => setup["blksize"] = block.into(),
-        (None, Some("TCP")) => {
-            setup["blksize"] = BLOCK.into();
-            if asked.is_none() {
-                remarks.push(
-                    "how much it wrote at once is not told: 128 KiB unless an option (-l) said otherwise"
-                        .into(),
-                );
-            }
-        }
-        (None, Some("UDP")) => remarks.push("the size of its datagrams is not told".into()),
-        _ => {}
-    }
-    let default = Some(UDP_RATE).filter(|_| udp && asked.is_some() && !server);
-    let rate = run.hit("target").and_then(|hit| hit.number("value")).map(|number| number.value);
-    match rate.or(amount(asked, &["-b", "--bitrate", "--bandwidth"], 1e3)).or(default) {
-        Some(rate) => setup["target_bitrate"] = rate.into(),
-        None if udp => remarks.push("the rate that it was to send at is not told".into()),
-        None => {}
-    }
-    let omit = told("omit").or(amount(asked, &["-O", "--omit"], 1.0).map(|seconds| seconds as u64));
-    // A command without the option omits nothing.
-    let omit = omit.or(asked.filter(|_| !server).map(|_| 0));
-    let seconds = told("seconds").or(amount(asked, &["-t", "--time"], 1.0).map(|seconds| seconds as u64));
-    for (name, value) in [("omit", omit), ("duration", seconds), ("tos", told("tos"))] {
-        if let Some(value) = value {
-            setup[name] = value.into();
-        }
-    }
-    let connected: Vec<Value> = run
-        .all("connected")
-        .map(|hit| json!({"local_host": hit.text("local"), "remote_host": hit.text("remote")}))
-        .collect();
-    let mut start = json!({"connected": connected, "test_start": setup});
-    if let Some(version) = version {
-        start["version"] = format!("iperf {version}").into();
-    }
-    if let Some(system) = system {
-        start["system_info"] = system.into();
-    }
-    if let Some(time) = run.text("time") {
-        start["timestamp"] = json!({"time": time});
-    }
-    if let Some(mss) = run.hit("mss").and_then(|hit| hit.number("value")) {
-        start["tcp_mss_default"] = (mss.value as u64).into();
-    }
-    match (server, run.text("from"), run.text("to")) {
+    match (kind.server, run.text("from"), run.text("to")) {
         (true, host, _) => start["accepted_connection"] = json!({"host": host}),
         (false, _, Some(host)) => start["connecting_to"] = json!({"host": host}),
         _ => {}
     }
+    let Kind { rows, udp, both, server, reverse, .. } = kind;
     let shape = Shape { udp, both, server, sends: server == reverse, streams };
     let mut found =
         json!({"start": start, "intervals": shape.intervals(&rows), "end": shape.end(run, &rows)});

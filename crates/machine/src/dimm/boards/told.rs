@@ -14,68 +14,53 @@ use super::slots::{
     HP_NINE, HP_SIX_UP, HPE_BLADE, IBM_EIGHT, ICE_LAKE_TURNED, LENOVO_FOUR, LENOVO_SIX,
     LENOVO_WORKSTATION_EIGHT, LENOVO_WORKSTATION_SIX, ROWS_TWELVE, TWO,
 };
-use super::{DELL_NAMES, SKYLAKE_BOARDS};
+use super::{SKYLAKE_BOARDS, poweredge, proliant, thinksystem};
 
 const SUN: &[&str] = &["oracle", "sun microsystems"];
 const SUN_BANK: &[&str] = &["/sys/mb/p{socket}"];
 
 pub(in super::super) const RULES: &[Rule] = &[
-    rule(
+    proliant(
         "HPE Synergy 480 Gen10 (Xeon Scalable)",
         Layout::Board(HPE_BLADE),
         "Redfish of a Synergy 480 Gen10 (test data of HPE OneView, MemoryLocation): PROC 1 as on other servers of this \
          generation, PROC 2 turned round: DIMM 1, 2 = channel 3, 3, 4 = 2, 5, 6 = 1, 7, 8 = 4, 9, 10 = 5, 11, 12 = 6",
     )
-    .by(&["hp"])
     .named(&["synergy 480 gen10"])
-    .of(SKYLAKE_BOARDS)
-    .locators(&["proc {socket} dimm {number}"])
-    .counting_from_one(),
-    rule(
+    .of(SKYLAKE_BOARDS),
+    proliant(
         "HPE ProLiant DL360 Gen10 Plus (Xeon Scalable)",
         Layout::Lists(&[ICE_LAKE_TURNED]),
         "Redfish of a DL360 Gen10 Plus (akaliwod/iserver, MemoryLocation): PROC 1 DIMM 1, 2 = channel 6, 3, 4 = 5, \
          5, 6 = 8, 7, 8 = 7, 9, 10 = 3, 11, 12 = 4, 13, 14 = 1, 15, 16 = 2",
     )
-    .by(&["hp"])
     .named(&["dl360 gen10 plus"])
-    .of(&[IceLake])
-    .locators(&["proc {socket} dimm {number}"])
-    .counting_from_one(),
-    rule(
+    .of(&[IceLake]),
+    poweredge(
         "Dell PowerEdge of two channels (Xeon 3400)",
         Layout::Round,
         "Dell R220 owner's manual, memory channels: 1 = sockets 1 and 3, 2 = 2 and 4; T310 technical guide: two channels, \
          six sockets; inventories fill A1 and A2 alike, then A3 and A4",
     )
-    .by(&["dell"])
     .named(&["poweredge r210", "poweredge t110", "poweredge r310", "poweredge t310"])
-    .of(&[Core])
-    .locators(DELL_NAMES),
-    rule(
+    .of(&[Core]),
+    proliant(
         "HP ProLiant DL165 G7 (Opteron 6000)",
         Layout::Named,
         "the bank's letter: slots 1 to 3 = A, 4 to 6 = B, 7 to 9 = C, 10 to 12 = D",
     )
-    .by(&["hp"])
     .named(&["dl165 g7"])
     .of(&[Opteron6000])
-    .locators(&["proc {socket} dimm {number}"])
     .banks(&["{channel-letter}"])
-    .counting_from_one()
     .unordered(),
-    rule(
+    thinksystem(
         "Lenovo ThinkSystem SR530 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_SIX]),
         "the order in which its firmware lists DIMM 3, 2, 1, 4, 5, 6, as Lenovo SR570 maintenance manual has channels 0, \
          1, 2 of either controller",
     )
-    .by(&["lenovo"])
     .named(&["sr530"])
-    .of(SKYLAKE_BOARDS)
-    .locators(&["dimm {number}"])
-    .banks(&["cpu {socket}"])
-    .counting_from_one(),
+    .of(SKYLAKE_BOARDS),
     rule(
         "Lenovo ThinkStation P720 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_WORKSTATION_SIX]),
@@ -131,16 +116,14 @@ pub(in super::super) const RULES: &[Rule] = &[
     .named(&["x3650 -[7979"])
     .locators(&["dimm {number}"])
     .of_chipset(),
-    rule(
+    poweredge(
         "Dell PowerEdge, Opteron",
         Layout::Round,
         "Dell R815 technical guide, memory: four channels of two slots, filled in the order of their numbers, the first of \
          each channel first; Dell's manuals of EPYC go on from there: channel n = slots A(n) and A(n) + channels",
     )
-    .by(&["dell"])
     .named(&["poweredge r815", "poweredge r715", "poweredge r515"])
-    .of(&[Opteron4000, Opteron6000])
-    .locators(DELL_NAMES),
+    .of(&[Opteron4000, Opteron6000]),
     rule(
         "HPE ProLiant MicroServer Gen10",
         Layout::Lists(&[TWO]),
