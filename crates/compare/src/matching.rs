@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::occupancy::{difference as moved, occupancies};
+use super::occupancy::{Occupancy, difference as moved, occupancies};
 use super::unixbench::placed;
 use super::{Arm, Member, Refused, counterparts};
 use import::lmbench::size_untold;
@@ -71,84 +71,33 @@ fn curve(member: &Member) -> String {
 
 /// The pairs, in A's order. What is on both sides and must not be compared is added to `refused`.
 pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Match<'a>> {
-    let (mut subjects, mut curves): (BTreeMap<String, Vec<&Member>>, BTreeMap<String, &Member>) =
-        Default::default();
-    for member in b.valued() {
-        subjects.entry(subject(member)).or_default().push(member);
-        curves.entry(curve(member)).or_insert(member);
-    }
-    // An imported size that is not told stands on either side.
-    let untold: BTreeMap<String, &Member> =
-        b.valued().filter(|member| has_no_size(member)).map(|member| (curve(member), member)).collect();
-    let (of_a, of_b, pinned) = (occupancies(a), occupancies(b), pinned(a, b));
-    // Where nobody tells, whatever has a better side is one.
-    let knows = a.knows_headlines || b.knows_headlines;
-    let headline = |x: &Member, y: &Member| {
-        x.metric.headline || y.metric.headline || (!knows && x.metric.better != Better::Neither)
-    };
+    let pairing = Pairing::of(a, b);
     let mut matches = Vec::new();
-    let mut told: Vec<&str> = Vec::new();
+    let mut without_size: BTreeSet<&str> = BTreeSet::new();
     for member in a.valued() {
-        let refuse = |other: &Member, factor: &str, reason: String| {
-            refusal([member, other], headline(member, other), factor, reason)
-        };
-        let candidates = subjects.get(&subject(member)).map(Vec::as_slice).unwrap_or_default();
-        if candidates.is_empty() || has_no_size(member) {
-            let other = match has_no_size(member) {
-                true => curves.get(&curve(member)).map(|other| (*other, "A")),
-                false => untold.get(&curve(member)).map(|other| (*other, "B")),
-            };
-            if let Some((other, side)) = other {
-                // Once a curve is enough.
-                if !told.contains(&other.key.as_str()) {
-                    told.push(&other.key);
-                    let reason = format!("{side} does not tell at which size it was measured");
-                    refused.push(refuse(other, "size", reason));
-                }
+        match pairing.counterpart(member) {
+            Counterpart::None => {}
+            // Once a curve is enough.
+            Counterpart::WithoutSize(other, _) if !without_size.insert(&other.key) => {}
+            Counterpart::WithoutSize(other, side) => {
+                let reason = format!("{side} does not tell at which size it was measured");
+                refused.push(pairing.refused(member, other, "size", reason));
             }
-            continue;
-        }
-        let imported = a.imported || b.imported;
-        let found = candidates.iter().find_map(|other| Some((*other, forgiven(member, other, imported)?)));
-        let Some((other, note)) = found else {
-            if let Some((other, (factor, reason))) =
-                candidates.iter().find_map(|other| Some((*other, difference(member, other)?)))
-            {
-                refused.push(refuse(other, factor, reason));
+            Counterpart::Differs(other, (factor, reason)) => {
+                refused.push(pairing.refused(member, other, factor, reason));
             }
-            continue;
-        };
-        if a.pretended != b.pretended {
-            let reason =
-                format!("the samples of {} were invented (--pretend)", if a.pretended { "A" } else { "B" });
-            refused.push(refuse(other, "samples", reason));
-            continue;
-        }
-        let mut forbidden = forbidden(member, other, [a.clock_source.as_deref(), b.clock_source.as_deref()]);
-        let (in_a, in_b) = (placed(&member.case).key(), placed(&other.case).key());
-        if let (true, Some(x), Some(y)) =
-            (member.case.placement.name == "free", of_a.get(&in_a), of_b.get(&in_b))
-        {
-            let whose = if in_a == member.case.key() { "" } else { " (context switching, which is in it)" };
-            let moved =
-                moved(x, y).map(|words| ("placement", format!("{words}{whose}{}", instead(member, &pinned))));
-            forbidden = forbidden.or(moved);
-        }
-        if let Some((factor, reason)) = forbidden {
-            refused.push(refuse(other, factor, reason));
-            continue;
-        }
-        match unit_scale(&member.metric.unit, &other.metric.unit) {
-            Some(scale) => {
-                let headline = headline(member, other);
-                matches.push(Match { a: member, b: other, scale, note, headline, across: false });
-            }
-            None => {
-                let reason = format!("{:?} in A, {:?} in B", member.metric.unit, other.metric.unit);
-                refused.push(refuse(other, "unit", reason));
-            }
+            Counterpart::Same(other, note) => match pairing.matched(member, other, note) {
+                Ok(pair) => matches.push(pair),
+                Err((factor, reason)) => refused.push(pairing.refused(member, other, factor, reason)),
+            },
         }
     }
+    add_counterparts(a, b, &mut matches, refused);
+    matches
+}
+
+/// Figures of different tools that are of the same thing.
+fn add_counterparts<'a>(a: &'a Arm, b: &'a Arm, matches: &mut Vec<Match<'a>>, refused: &mut Vec<Refused>) {
     let told = refused.iter().filter(|one| one.factor != "placement").map(|one| one.key.clone());
     let taken: BTreeSet<String> = matches.iter().map(|pair| pair.a.key.clone()).chain(told).collect();
     for pair in counterparts::pairs(a, b, &taken) {
@@ -164,7 +113,106 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
             Err((pair, reason)) => refused.push(pair.refused("size", reason)),
         }
     }
-    matches
+}
+
+/// What B has for a series of A.
+enum Counterpart<'a> {
+    None,
+    /// One of the two does not say at which size it was measured: A or B.
+    WithoutSize(&'a Member, char),
+    Differs(&'a Member, (&'static str, String)),
+    /// The same, with a note on what is forgiven.
+    Same(&'a Member, Option<String>),
+}
+
+/// Two results, with what finds B's counterpart of a series of A.
+struct Pairing<'a> {
+    a: &'a Arm,
+    b: &'a Arm,
+    subjects: BTreeMap<String, Vec<&'a Member>>,
+    curves: BTreeMap<String, &'a Member>,
+    /// Curves of B without a size.
+    untold: BTreeMap<String, &'a Member>,
+    occupancies: [BTreeMap<String, Occupancy>; 2],
+    pinned: BTreeMap<String, Vec<&'a str>>,
+}
+
+impl<'a> Pairing<'a> {
+    fn of(a: &'a Arm, b: &'a Arm) -> Pairing<'a> {
+        let mut subjects: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
+        let mut curves = BTreeMap::new();
+        for member in b.valued() {
+            subjects.entry(subject(member)).or_default().push(member);
+            curves.entry(curve(member)).or_insert(member);
+        }
+        let untold = b.valued().filter(|member| has_no_size(member));
+        let untold = untold.map(|member| (curve(member), member)).collect();
+        let occupancies = [occupancies(a), occupancies(b)];
+        Pairing { a, b, subjects, curves, untold, occupancies, pinned: pinned(a, b) }
+    }
+
+    fn counterpart(&self, member: &Member) -> Counterpart<'a> {
+        let candidates = self.subjects.get(&subject(member)).map(Vec::as_slice).unwrap_or_default();
+        if candidates.is_empty() || has_no_size(member) {
+            let (curves, side) = if has_no_size(member) { (&self.curves, 'A') } else { (&self.untold, 'B') };
+            let other = curves.get(&curve(member));
+            return other.map_or(Counterpart::None, |other| Counterpart::WithoutSize(other, side));
+        }
+        let imported = self.a.imported || self.b.imported;
+        for other in candidates {
+            if let Some(note) = forgiven(member, other, imported) {
+                return Counterpart::Same(other, note);
+            }
+        }
+        let mut differing = candidates.iter().filter_map(|other| Some((*other, difference(member, other)?)));
+        differing.next().map_or(Counterpart::None, |(other, why)| Counterpart::Differs(other, why))
+    }
+
+    /// Where neither result knows its headlines, whatever has a better side is one.
+    fn headline(&self, one: &Member, other: &Member) -> bool {
+        let knows = self.a.knows_headlines || self.b.knows_headlines;
+        let by_side = !knows && one.metric.better != Better::Neither;
+        one.metric.headline || other.metric.headline || by_side
+    }
+
+    fn refused(&self, member: &Member, other: &Member, factor: &str, reason: String) -> Refused {
+        refusal([member, other], self.headline(member, other), factor, reason)
+    }
+
+    /// The pair, or the factor that forbids to compare it.
+    fn matched(
+        &self,
+        member: &'a Member,
+        other: &'a Member,
+        note: Option<String>,
+    ) -> Result<Match<'a>, (&'a str, String)> {
+        if self.a.pretended != self.b.pretended {
+            let side = if self.a.pretended { "A" } else { "B" };
+            return Err(("samples", format!("the samples of {side} were invented (--pretend)")));
+        }
+        let clocks = [self.a, self.b].map(|arm| arm.clock_source.as_deref());
+        let forbidden = forbidden(member, other, clocks).or_else(|| self.moved(member, other));
+        if let Some(why) = forbidden {
+            return Err(why);
+        }
+        let units = [&member.metric.unit, &other.metric.unit];
+        let scale = unit_scale(units[0], units[1])
+            .ok_or_else(|| ("unit", format!("{:?} in A, {:?} in B", units[0], units[1])))?;
+        let headline = self.headline(member, other);
+        Ok(Match { a: member, b: other, scale, note, headline, across: false })
+    }
+
+    /// The scheduler put the tasks of a free figure elsewhere in B.
+    fn moved(&self, member: &Member, other: &Member) -> Option<(&'static str, String)> {
+        let (in_a, in_b) = (placed(&member.case).key(), placed(&other.case).key());
+        let [of_a, of_b] = &self.occupancies;
+        if member.case.placement.name != "free" {
+            return None;
+        }
+        let words = moved(of_a.get(&in_a)?, of_b.get(&in_b)?)?;
+        let whose = if in_a == member.case.key() { "" } else { " (context switching, which is in it)" };
+        Some(("placement", format!("{words}{whose}{}", instead(member, &self.pinned))))
+    }
 }
 
 /// What the two of one case forbid: a number that is not to be believed, or one that another clock

@@ -7,7 +7,7 @@ use super::{Arm, Compared};
 use import::keyed;
 use model::vocabulary::unixbench::metric::SCORE;
 use model::vocabulary::unixbench::param::COPIES;
-use model::{Effect, Fact, Finding, Severity, Value};
+use model::{Fact, Finding, Value};
 use stats::index::geometric_mean;
 use stats::unixbench::{ALONE, CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
 
@@ -108,13 +108,9 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
     let middle = format!("{} ({:+.1} robust standard deviations away)", times(odd.group), odd.distance);
     facts.push(Fact::new(format!("in the middle of the other {} rows", rows.len() - 1), middle, "all rows"));
     let placed = rows.iter().map(|(row, _)| row.test).filter(|test| test.placed).map(|test| test.title);
-    let placed: Vec<&str> = placed.collect();
+    let placed = placed.collect::<Vec<&str>>().join(", ");
     if !placed.is_empty() {
-        facts.push(Fact::new(
-            "rows whose tasks the scheduler places",
-            placed.join(", "),
-            "assay explain odd-row",
-        ));
+        facts.push(Fact::new("rows whose tasks the scheduler places", placed, "assay explain odd-row"));
     }
     let mut cause = "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
                      placements, not only two machines."
@@ -136,24 +132,18 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         cause.push_str(&format!(" Without it the index is {without}, with it {with}."));
     }
     let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
-    Finding {
-        rule: ODD.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "{}{copied} scores {:.2} times as much in B, the middle row {:.2} times. Leave it out.",
-            test.title,
-            odd.row.ratio,
-            odd.group
-        ),
-        cause,
-        facts,
-        confirm: format!("assay unixbench {}", test.run),
-        advice: "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
-                 without it."
-            .into(),
-        series: vec![key(test)],
-        effect: Effect::None,
-    }
+    Finding::warning(ODD, format!(
+        "{}{copied} scores {:.2} times as much in B, the middle row {:.2} times. Leave it out.",
+        test.title,
+        odd.row.ratio,
+        odd.group
+    ))
+        .cause(cause)
+        .facts(facts)
+        .confirm(format!("assay unixbench {}", test.run))
+        .advice("Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
+                 without it.")
+        .concerns([key(test)])
 }
 
 fn at<'a>(test: &Test, rows: &Rows<'a>) -> Option<&'a Compared> {
@@ -285,13 +275,10 @@ pub(super) fn beats<'a>(
     let mut facts: Vec<Fact> = facts.collect();
     facts.push(Fact::new("processors", models.join(" and "), "/proc/cpuinfo"));
     let context = of_bench(key.split('@').next().unwrap_or("")).filter(|_| placed(key));
-    Some(Finding {
-        rule: GUEST.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Guest {guest} is {most:.2} times as fast as {host}, a host of its class, in {title}"
-        ),
-        cause: match (context, kernel) {
+    Some(Finding::warning(GUEST, format!(
+        "Guest {guest} is {most:.2} times as fast as {host}, a host of its class, in {title}"
+    ))
+        .cause(match (context, kernel) {
             (Some(_), Some(kernel)) if spreads(kernel) => format!(
                 "Linux {kernel} spreads the two tasks also where a guest reports no shared cache, so that alone keeps them on no \
                  CPU: tasks that were pinned, another compiler or clock, or a disturbed run on the host. The command tells on \
@@ -301,17 +288,14 @@ pub(super) fn beats<'a>(
                         searches no other CPU for the task it wakes. The score is high, and whoever is woken waits."
                 .into(),
             (None, _) => "A guest has no more than its host gives: another compiler, kernel or clock, or a disturbed run on the host.".into(),
-        },
-        facts,
-        confirm: match context {
+        })
+        .facts(facts)
+        .confirm(match context {
             Some(test) => format!("assay unixbench {}", test.run),
             None => format!("assay run --only {}", key.split('@').next().unwrap_or(key)),
-        },
-        advice: "Run the command in the guest and on the host, and compare pinned figures; `assay machine` shows which caches the guest is told of."
-            .into(),
-        series: rows.iter().take(SHOWN).map(|(_, key, _)| key.to_string()).collect(),
-        effect: Effect::None,
-    })
+        })
+        .advice("Run the command in the guest and on the host, and compare pinned figures; `assay machine` shows which caches the guest is told of.")
+        .concerns(rows.iter().take(SHOWN).map(|(_, key, _)| key.to_string())))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::words::{capital, shell};
 use super::{Evidence, Rule};
 use model::vocabulary::{guard, host as ids};
-use model::{CpuSet, Effect, Fact, Finding, Reason, SUSPECT, Severity, Visit};
+use model::{CpuSet, Fact, Finding, Reason, SUSPECT, Visit};
 
 pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
 
@@ -36,34 +36,27 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         let left_out = evidence.run.left_out(case);
         let of = evidence.visits_of(case).count() + left_out.good + left_out.failed;
         let count = visits.len() + left_out.wrong;
-        Finding {
-            rule: WRONG_ANSWER.id.into(),
-            severity: Severity::Problem,
-            headline: match suspects(&visits) {
-                Some(suspects) => format!(
-                    "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. Its core may be faulty."
-                ),
-                None => format!(
-                    "{} gave wrong answers in {count} of {of} passes. Suspect the core, then the memory.",
-                    capital(&name)
-                ),
-            },
-            cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
-            facts: visits
+        Finding::problem(WRONG_ANSWER.id, match suspects(&visits) {
+            Some(suspects) => format!(
+                "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. Its core may be faulty."
+            ),
+            None => format!(
+                "{} gave wrong answers in {count} of {of} passes. Suspect the core, then the memory.",
+                capital(&name)
+            ),
+        })
+            .cause("What was computed does not match what must come out. Suspect the core first, then the memory.")
+            .facts(visits
                 .iter()
                 .take(5)
                 .filter_map(|visit| {
                     let why = visit.reason.as_ref()?.text();
                     Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
-                })
-                .collect(),
-            confirm: confirm(evidence, case),
-            advice: "Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
-                     machine checked; if all are wrong, tell us."
-                .into(),
-            series: evidence.keys_of(case),
-            effect: Effect::Rejects,
-        }
+                }))
+            .confirm(confirm(evidence, case))
+            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
+                     machine checked; if all are wrong, tell us.")
+            .rejects(evidence.keys_of(case))
     });
     Some(findings.collect())
 }
@@ -104,10 +97,9 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
         let count = visits.len() + left_out.failed - left_out.wrong;
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
-        Finding {
-            rule: FAILED.id.into(),
-            severity: Severity::Warning,
-            headline: match count < of {
+        Finding::warning(
+            FAILED.id,
+            match count < of {
                 true => format!(
                     "{} failed in {count} of {of} passes. The other passes count.",
                     capital(&evidence.name(planned))
@@ -117,20 +109,14 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
                     capital(&evidence.name(planned))
                 ),
             },
-            cause: reported(last),
-            facts: visits
-                .iter()
-                .take(5)
-                .filter_map(|visit| {
-                    let why = visit.reason.as_ref()?.text();
-                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
-                })
-                .collect(),
-            confirm: confirm(evidence, case),
-            advice: "Mend that and measure the case again; the other cases are not affected.".into(),
-            series: Vec::new(),
-            effect: Effect::None,
-        }
+        )
+        .cause(reported(last))
+        .facts(visits.iter().take(5).filter_map(|visit| {
+            let why = visit.reason.as_ref()?.text();
+            Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+        }))
+        .confirm(confirm(evidence, case))
+        .advice("Mend that and measure the case again; the other cases are not affected.")
     });
     Some(findings.collect())
 }

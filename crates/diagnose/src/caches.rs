@@ -5,7 +5,7 @@ use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary as ids;
-use model::{CpuSet, Effect, Fact, Finding, Severity};
+use model::{CpuSet, Fact, Finding, Severity};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
@@ -38,9 +38,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     for (case, planned) in
         evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
     {
-        let block = |judged: &Judged| {
-            judged.series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number())
-        };
+        let block = |judged: &Judged| judged.series.number(ids::memory::param::BYTES);
         let largest = evidence.series_of(case).filter_map(block).fold(0.0, f64::max);
         let Some((times, tasks, cache)) = least_cover(evidence, &planned.case.placement.seats, largest, last)
         else {
@@ -67,29 +65,23 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     facts.truncate(8);
     let (times, inside) = worst?;
-    Some(vec![Finding {
-        rule: INSIDE.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "The largest block ({}) is {times:.1} times the L3 ({}). Its bandwidth is partly the cache's.",
-            bytes(inside.block),
-            bytes(inside.cache.at)
-        ),
-        cause: format!(
+    Some(vec![Finding::warning(INSIDE.id, format!(
+        "The largest block ({}) is {times:.1} times the L3 ({}). Its bandwidth is partly the cache's.",
+        bytes(inside.block),
+        bytes(inside.cache.at)
+    ))
+        .cause(format!(
             "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
             match inside.cache.by_ladder {
                 true => "The latency ladder shows a cache of another size than the kernel reports.",
                 false => "Free memory, or a memory limit, allowed no larger block.",
             }
-        ),
-        facts,
-        confirm: "assay run --only memory.latency,memory.bandwidth --profile standard".into(),
-        advice: "Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
-                 bound of what memory delivers."
-            .into(),
-        series,
-        effect: Effect::Explains,
-    }])
+        ))
+        .facts(facts)
+        .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
+        .advice("Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
+                 bound of what memory delivers.")
+        .explains(series)])
 }
 
 /// Bytes of all blocks in one cache, and the cache.
@@ -181,39 +173,31 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     // Blocks that the claim calls cached and the ladder does not, or the other way round.
     let disputed = ladder.curve.series.iter().filter(|judged| {
-        let size = judged
-            .series
-            .point
-            .get(ids::memory::param::BYTES)
-            .and_then(|bytes| bytes.number())
-            .unwrap_or(0.0);
+        let size = judged.series.number(ids::memory::param::BYTES).unwrap_or(0.0);
         size > low.min(*claimed) && size <= high.max(*claimed)
     });
-    Some(vec![Finding {
-        rule: DIFFERS.id.into(),
-        severity: if factor >= 2.0 { Severity::Warning } else { Severity::Note },
-        headline: match larger {
-            true => format!(
-                "One task gets {} of cache; the kernel reports {} of {name}. Do not count on the rest.",
-                if high.is_finite() { bytes(at) } else { format!("{} or more", bytes(at)) },
-                bytes(*claimed)
-            ),
-            false => format!(
-                "One task gets {size} of the {} that the kernel reports. Plan for {size}.",
-                bytes(*claimed),
-                size = bytes(at)
-            ),
-        },
-        cause: cause.into(),
-        facts: vec![
-            Fact::new("read off the ladder", words.clone(), &ladder.curve.key),
-            Fact::new("claimed", bytes(*claimed), "/sys/devices/system/cpu/cpu*/cache"),
-            Fact::new("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key),
-            Fact::new("points of the ladder", ladder.curve.points.len(), &ladder.curve.key),
-        ],
-        confirm: format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)),
-        advice: advice.into(),
-        series: disputed.map(|judged| judged.series.key.clone()).collect(),
-        effect: Effect::None,
-    }])
+    let (size, reported) = (bytes(at), bytes(*claimed));
+    let headline = match (larger, high.is_finite()) {
+        (true, true) => format!(
+            "One task gets {size} of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+        ),
+        (true, false) => format!(
+            "One task gets {size} or more of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+        ),
+        (false, _) => {
+            format!("One task gets {size} of the {reported} that the kernel reports. Plan for {size}.")
+        }
+    };
+    let severity = if factor >= 2.0 { Severity::Warning } else { Severity::Note };
+    Some(vec![
+        Finding::of(DIFFERS.id, severity, headline)
+            .cause(cause)
+            .fact("read off the ladder", words, &ladder.curve.key)
+            .fact("claimed", reported, "/sys/devices/system/cpu/cpu*/cache")
+            .fact("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key)
+            .fact("points of the ladder", ladder.curve.points.len(), &ladder.curve.key)
+            .confirm(format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)))
+            .advice(advice)
+            .concerns(disputed.map(|judged| &judged.series.key)),
+    ])
 }

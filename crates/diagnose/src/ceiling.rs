@@ -6,7 +6,7 @@ use super::network::link_ceiling;
 use super::words::{bytes, capital, figure, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Form, Samples, Severity, Visit};
+use model::{Finding, FindingDraft, Form, Samples, Visit};
 use stats::analysis::Judged;
 use stats::series::Series;
 
@@ -73,29 +73,31 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         };
         let unit = &judged.series.metric.unit;
-        findings.push(Finding {
-            rule: CEILING.id.into(),
-            severity: Severity::Problem,
-            headline: format!(
-                "{} shows {} (limit {}). Do not use this figure.",
-                capital(&evidence.name(&judged.series.case)),
-                shown(estimate.median, unit),
-                shown(most, unit)
-            ),
-            cause: why,
-            facts: vec![
-                Fact::new("measured", figure(estimate.median, unit), &judged.series.key),
-                Fact::new("ceiling", figure(most, unit), source),
-            ],
-            confirm: format!("assay run --only {}", shell(&judged.series.case.bench)),
-            advice: "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine.".into(),
-            series: vec![judged.series.key.clone()],
-            effect: Effect::Rejects,
-        });
+        let what = format!("shows {} (limit {})", shown(estimate.median, unit), shown(most, unit));
+        let draft = impossible(evidence, judged, &what)
+            .cause(why)
+            .fact("measured", figure(estimate.median, unit), &judged.series.key)
+            .fact("ceiling", figure(most, unit), source);
+        findings.push(reject(draft, judged, OURS));
     }
     // Without a known link and memory in the same run nothing tells whether a cold file was warm:
     // not looked at is not in order.
     (!unlimited || !findings.is_empty()).then_some(findings)
+}
+
+/// Why the user should tell us of it.
+const OURS: &str = ": a benchmark of ours is wrong on this machine.";
+
+fn impossible(evidence: &Evidence, judged: &Judged, what: &str) -> FindingDraft {
+    let whose = capital(&evidence.name(&judged.series.case));
+    Finding::problem(CEILING.id, format!("{whose} {what}. Do not use this figure."))
+}
+
+fn reject(draft: FindingDraft, judged: &Judged, tell_us: &str) -> Finding {
+    draft
+        .confirm(format!("assay run --only {}", shell(&judged.series.case.bench)))
+        .advice(format!("Do not use this number. If it repeats, tell us{tell_us}"))
+        .rejects([&judged.series.key])
 }
 
 /// A window that no clock can have timed: shorter than the clock's step, or longer than the visit
@@ -116,27 +118,14 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
         let visit_ns = visit.conditions.wall_ms * 1e6;
         *ns < step_ns || *ns > visit_ns
     })?;
-    Some(Finding {
-        rule: CEILING.id.into(),
-        severity: Severity::Problem,
-        headline: format!(
-            "{} has a sample of {}, which no clock can time. Do not use this figure.",
-            capital(&evidence.name(&series.case)),
-            figure(ns, "ns")
-        ),
-        cause: "A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
-                or jumped, or the file was damaged."
-            .into(),
-        facts: vec![
-            Fact::new("window", figure(ns, "ns"), &series.key),
-            Fact::new("step of the clock", figure(step_ns, "ns"), "run header"),
-            Fact::new("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order)),
-        ],
-        confirm: format!("assay run --only {}", shell(&series.case.bench)),
-        advice: "Do not use this number. If it repeats, tell us which clock the run's header names.".into(),
-        series: vec![series.key.clone()],
-        effect: Effect::Rejects,
-    })
+    let what = format!("has a sample of {}, which no clock can time", figure(ns, "ns"));
+    let draft = impossible(evidence, judged, &what)
+        .cause("A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
+                or jumped, or the file was damaged.")
+        .fact("window", figure(ns, "ns"), &series.key)
+        .fact("step of the clock", figure(step_ns, "ns"), "run header")
+        .fact("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order));
+    Some(reject(draft, judged, " which clock the run's header names."))
 }
 
 /// What every visit that counts measured, by the key of its series.
@@ -169,26 +158,11 @@ impl<'a> Measured<'a> {
 /// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work
 /// is no latency.
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
-    let series = &judged.series;
-    let (_, _, visit) = measured.windows(series).find(|(work, ..)| *work <= 0.0)?;
-    Some(Finding {
-        rule: CEILING.id.into(),
-        severity: Severity::Problem,
-        headline: format!(
-            "{} has a sample with 0 units of work. Do not use this figure.",
-            capital(&evidence.name(&series.case))
-        ),
-        cause:
-            "A benchmark does a whole number of iterations in every window: it lies, or the file was damaged."
-                .into(),
-        facts: vec![Fact::new("work of a window", 0, format!("visit {}", visit.order))],
-        confirm: format!("assay run --only {}", shell(&series.case.bench)),
-        advice:
-            "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine."
-                .into(),
-        series: vec![series.key.clone()],
-        effect: Effect::Rejects,
-    })
+    let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
+    let draft = impossible(evidence, judged, "has a sample with 0 units of work")
+        .cause("A benchmark does a whole number of iterations in every window: it lies, or the file was damaged.")
+        .fact("work of a window", 0, format!("visit {}", visit.order));
+    Some(reject(draft, judged, OURS))
 }
 
 fn beyond(form: Form, value: f64, limit: f64) -> bool {
@@ -246,7 +220,7 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
 fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
-    let block = judged.series.params().get(ids::memory::param::BYTES)?.number()?;
+    let block = judged.series.number(ids::memory::param::BYTES)?;
     // Traffic on the bus is reckoned from what the program moved, not seen.
     if judged.series.metric.unit != "GB/s" || judged.series.metric.name == ids::memory::metric::BUS_TRAFFIC {
         return None;
@@ -280,15 +254,14 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
 
 fn is_cold_file(judged: &Judged) -> bool {
     let series = &judged.series;
-    let cold = series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("cold");
-    cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
+    let is_cold = series.text(ids::file::param::CACHE) == Some("cold");
+    is_cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
 }
 
 /// A row about the disk that goes past the page cache, by what it moves.
 fn is_direct_row(judged: &Judged) -> bool {
     let series = &judged.series;
-    let params = series.params();
-    let buffered = params.get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("buffered");
+    let buffered = series.text(ids::file::param::CACHE) == Some("buffered");
     let moves =
         [ids::disk::metric::BANDWIDTH, ids::disk::metric::IOPS].iter().any(|own| series.metric.name == *own);
     series.case.bench.starts_with("disk.") && moves && !buffered
@@ -307,13 +280,8 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let (path, link) = of_disk.or(of_directory)?;
     let most = match judged.series.metric.name == ids::disk::metric::IOPS {
         true => {
-            link.gb_per_s * 1e9
-                / judged
-                    .series
-                    .params()
-                    .get(ids::disk::param::BLOCK)?
-                    .number()
-                    .filter(|block| *block > 0.0)?
+            let block = judged.series.number(ids::disk::param::BLOCK).filter(|block| *block > 0.0)?;
+            link.gb_per_s * 1e9 / block
         }
         false => link.gb_per_s,
     };
@@ -332,21 +300,20 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
         return None;
     }
-    let block =
-        |of: &Judged| of.series.params().get(ids::memory::param::BYTES).and_then(|bytes| bytes.number());
+    let block = |of: &Judged| of.series.number(ids::memory::param::BYTES);
     let reads = evidence.series.iter().filter(|other| {
         let case = &other.series.case;
         case.bench == ids::memory::BANDWIDTH
             && case.placement.name == "one-cpu"
             && other.series.metric.name == ids::memory::metric::BANDWIDTH
-            && case.params.get(ids::memory::param::OP).and_then(|op| op.text()) == Some("read")
+            && other.series.text(ids::memory::param::OP) == Some("read")
             && other.analysis.estimate.is_some()
     });
     let memory = reads
         .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
-    let read = memory.analysis.estimate.as_ref()?.median;
+    let read = memory.median()?;
     let source = memory.series.key.clone();
-    match series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) {
+    match series.text(ids::file::param::CACHE) {
         Some("cold") => Some((
             read,
             "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \

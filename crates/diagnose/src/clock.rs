@@ -6,7 +6,7 @@ use super::{Evidence, Rule};
 use machine::Frequency;
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
-use model::{Effect, Event, Fact, Finding, Form, Grade, Severity, Visit};
+use model::{Event, Fact, Finding, Form, Grade, Visit};
 use stats::analysis::Judged;
 use stats::order::{Interval, quantile};
 
@@ -37,34 +37,22 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let available = evidence.machine.clock.available.join(" ");
     let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
-    Some(vec![Finding {
-        rule: CLOCKSOURCE.id.into(),
-        severity: Severity::Warning,
-        headline: format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."),
-        cause: match counter_lost {
+    Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
+        .cause(match counter_lost {
             true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
             false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
-        }
-        .into(),
-        facts: vec![
-            Fact::new("current clocksource", current, CURRENT),
-            Fact::new("available", available, CURRENT.replace("current", "available")),
-            Fact::new(
-                "windows were timed by",
+        })
+        .fact("current clocksource", current, CURRENT)
+        .fact("available", available, CURRENT.replace("current", "available"))
+        .fact("windows were timed by",
                 format!(
                     "{}, {:.0} ns a reading",
                     evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
                 ),
-                "run header",
-            ),
-        ],
-        confirm: "dmesg | grep -i -e tsc -e clocksource".into(),
-        advice: "Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
-                 tsc=unstable on the command line."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+                "run header")
+        .confirm("dmesg | grep -i -e tsc -e clocksource")
+        .advice("Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
+                 tsc=unstable on the command line.")])
 }
 
 const GOVERNOR: Rule = Rule {
@@ -104,10 +92,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let dynamic = is_dynamic(frequency);
     let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);
     let highest_khz = frequency.max_khz.map(|khz| khz as f64);
-    let slow = match (clock_khz, highest_khz) {
-        (Some(clock), Some(highest)) => clock < 0.95 * highest,
-        _ => false,
-    };
+    let slow = clock_khz.zip(highest_khz).is_some_and(|(clock, highest)| clock < 0.95 * highest);
     let mut findings = Vec::new();
     for (name, governed) in &frequency.governors {
         let affected = governed.intersection(&cpus);
@@ -116,40 +101,29 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         if affected.is_empty() || !(literal || late) {
             continue;
         }
-        let mut facts = vec![
-            Fact::new("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq"),
-            Fact::new("driver", driver, "/sys/devices/system/cpu/cpufreq"),
-        ];
         let ghz = |khz: f64| format!("{:.2} GHz", khz / 1e6);
-        facts.extend(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")));
-        facts.extend(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
-        facts.extend(
-            frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")),
-        );
-        findings.push(Finding {
-            rule: GOVERNOR.id.into(),
-            severity: Severity::Warning,
-            headline: match (clock_khz, highest_khz) {
-                (Some(clock), Some(highest)) if clock < highest => format!(
-                    "Governor `{name}` keeps the clock at {:.2} of {:.2} GHz. Use `performance` to measure.",
-                    clock / 1e6,
-                    highest / 1e6
-                ),
-                _ => format!(
-                    "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
-                ),
-            },
-            cause: match literal {
+        findings.push(Finding::warning(GOVERNOR.id, match (clock_khz, highest_khz) {
+            (Some(clock), Some(highest)) if clock < highest => format!(
+                "Governor `{name}` keeps the clock at {:.2} of {:.2} GHz. Use `performance` to measure.",
+                clock / 1e6,
+                highest / 1e6
+            ),
+            _ => format!(
+                "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
+            ),
+        })
+            .cause(match literal {
                 true => "This governor holds the cores at their lowest clock.",
                 false => "This governor raises the clock late; the cores ran below their highest clock.",
-            }
-            .into(),
-            facts,
-            confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c".into(),
-            advice: "For measuring: cpupower frequency-set -g performance, and back afterwards.".into(),
-            series: evidence.series.iter().map(|judged| judged.series.key.clone()).collect(),
-            effect: Effect::Explains,
-        });
+            })
+            .fact("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq")
+            .fact("driver", driver, "/sys/devices/system/cpu/cpufreq")
+            .facts(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")))
+            .facts(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")))
+            .facts(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")))
+            .confirm("grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c")
+            .advice("For measuring: cpupower frequency-set -g performance, and back afterwards.")
+            .explains(evidence.series.iter().map(|judged| judged.series.key.clone())));
     }
     Some(findings)
 }
@@ -172,32 +146,24 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
     if frequency.turbo? {
         return Some(Vec::new());
     }
-    let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
-    let mut facts = vec![Fact::new("turbo", "off", "/sys/devices/system/cpu")];
-    facts.extend(frequency.base_khz.map(|khz| Fact::new("base clock", ghz(khz), "base_frequency")));
-    facts.extend(frequency.max_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
+    let ghz = |ghz: f64| format!("{ghz:.2} GHz");
+    let base = frequency.base_khz.map(|khz| khz as f64 / 1e6);
+    let highest = frequency.max_khz.map(|khz| khz as f64 / 1e6);
     let clock = evidence.core_clock_ghz();
-    facts.extend(
-        clock.map(|ghz| Fact::new("measured clock", format!("{ghz:.2} GHz"), "cpu.clock@one-cpu#clock")),
-    );
-    Some(vec![Finding {
-        rule: TURBO.id.into(),
-        severity: Severity::Note,
-        headline: match clock.or(frequency.base_khz.map(|khz| khz as f64 / 1e6)) {
-            Some(ghz) => {
-                format!("Turbo is off, so the core runs at {ghz:.2} GHz. Compare with hosts without turbo only.")
-            }
-            None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
-        },
-        cause: "Somebody (or the firmware) keeps the cores at their base clock.".into(),
-        facts,
-        confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost".into(),
-        advice: "Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
-                 again."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![Finding::note(TURBO.id, match clock.or(base) {
+        Some(ghz) => {
+            format!("Turbo is off, so the core runs at {ghz:.2} GHz. Compare with hosts without turbo only.")
+        }
+        None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
+    })
+        .cause("Somebody (or the firmware) keeps the cores at their base clock.")
+        .fact("turbo", "off", "/sys/devices/system/cpu")
+        .facts(base.map(|base| Fact::new("base clock", ghz(base), "base_frequency")))
+        .facts(highest.map(|highest| Fact::new("highest clock", ghz(highest), "cpuinfo_max_freq")))
+        .facts(clock.map(|clock| Fact::new("measured clock", ghz(clock), "cpu.clock@one-cpu#clock")))
+        .confirm("grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost")
+        .advice("Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
+                 again.")])
 }
 
 const MOVING: Rule = Rule {
@@ -249,40 +215,32 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
-    let mut facts = vec![
-        Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
-        Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
-        Fact::new("windows", evidence.clocks_ghz().len(), "visits"),
-    ];
-    facts.extend(stepped.map(|step| {
-        let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
-        Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
-    }));
-    facts.extend(changed.iter().take(3).map(|event| {
-        Fact::new("governor", format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3), "scaling_governor")
-    }));
     let somebody = match changed.is_empty() {
         true => "",
         false => " Somebody changed the governor meanwhile.",
     };
-    Some(vec![Finding {
-        rule: MOVING.id.into(),
-        severity: Severity::Note,
-        headline: format!(
-            "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
-            percent(moved)
-        ),
-        cause: format!(
+    Some(vec![Finding::note(MOVING.id, format!(
+        "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
+        percent(moved)
+    ))
+        .cause(format!(
             "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
              figures in core cycles do not.{somebody}"
-        ),
-        facts,
-        confirm: "assay run --only cpu.clock --profile standard".into(),
-        advice: "Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps."
-            .into(),
-        series: moved_with_it(evidence),
-        effect: Effect::Explains,
-    }])
+        ))
+        .fact("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz")
+        .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
+        .fact("windows", evidence.clocks_ghz().len(), "visits")
+        .facts(stepped.map(|step| {
+            let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
+            Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
+        }))
+        .facts(changed.iter().take(3).map(|event| {
+            let words = format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3);
+            Fact::new("governor", words, "scaling_governor")
+        }))
+        .confirm("assay run --only cpu.clock --profile standard")
+        .advice("Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps.")
+        .explains(goes_with_it(evidence).map(|judged| judged.series.key.clone()))])
 }
 
 /// From the clock of one visit to that of the next.
@@ -314,11 +272,6 @@ fn moved_inside(evidence: &Evidence) -> f64 {
     quantile(&evidence.visits().filter_map(moved).collect::<Vec<f64>>(), 0.75).unwrap_or(0.0)
 }
 
-/// Keys of the series whose values go with the clock.
-fn moved_with_it(evidence: &Evidence) -> Vec<String> {
-    goes_with_it(evidence).map(|judged| judged.series.key.clone()).collect()
-}
-
 /// The series whose values go with the clock; of those given at one clock, what is left then.
 fn goes_with_it<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
     let goes = |judged: &&Judged| judged.analysis.correlations.iter().any(|(name, _)| name == "clock_ghz");
@@ -346,28 +299,23 @@ const CHECK: Rule = Rule {
 const APART: f64 = 0.02;
 
 fn check_clock(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let known = |judged: &'_ Judged| judged.analysis.estimate.as_ref()?.interval;
     let by = |metric: MetricId| evidence.find(ids::cpu::CLOCK, "one-cpu", metric);
     let clocks = by(ids::cpu::metric::CLOCK).zip(by(ids::cpu::metric::CLOCK_BY_MULTIPLY));
-    let clocks = clocks.and_then(|(add, multiply)| Some(((add, known(add)?), (multiply, known(multiply)?))));
+    let clocks =
+        clocks.and_then(|(add, multiply)| Some(((add, add.interval()?), (multiply, multiply.interval()?))));
     let hits = evidence.series.iter().find(|judged| {
         let series = &judged.series;
-        let source = series.case.params.get(ids::memory::param::SOURCE).and_then(|source| source.text());
         series.case.bench == ids::memory::DATA_SOURCE
             && series.metric.name == ids::memory::metric::CYCLES
-            && source == Some("l1")
+            && series.text(ids::memory::param::SOURCE) == Some("l1")
     });
-    let hit = hits.and_then(|judged| Some((judged, known(judged)?)));
+    let hit = hits.and_then(|judged| Some((judged, judged.interval()?)));
     if clocks.is_none() && hit.is_none() {
         return None;
     }
     let chains = clocks.and_then(|(add, multiply)| chains_differ(evidence, add, multiply));
-    Some(
-        chains
-            .into_iter()
-            .chain(hit.and_then(|(judged, interval)| between_cycles(judged, interval)))
-            .collect(),
-    )
+    let cycles = hit.and_then(|(judged, interval)| between_cycles(judged, interval));
+    Some(chains.into_iter().chain(cycles).collect())
 }
 
 fn chains_differ(
@@ -384,25 +332,17 @@ fn chains_differ(
         format!("{} to {}", figure(interval.low, ""), figure(interval.high, "GHz"))
     };
     let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
-    Some(Finding {
-        rule: CHECK.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
-            percent(least)
-        ),
-        cause: "Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
-                them, or this core needs other than whole cycles for one of them."
-            .into(),
-        facts: vec![
-            Fact::new("by additions", words(add), &add.0.series.key),
-            Fact::new("by multiplications", words(multiply), &multiply.0.series.key),
-        ],
-        confirm: "assay run --only cpu.clock --profile standard --new".into(),
-        advice: "Use the figures in nanoseconds; those in cycles are off by as much.".into(),
-        series: in_cycles.map(|judged| judged.series.key.clone()).collect(),
-        effect: Effect::Explains,
-    })
+    Some(Finding::warning(CHECK.id, format!(
+        "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
+        percent(least)
+    ))
+        .cause("Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
+                them, or this core needs other than whole cycles for one of them.")
+        .fact("by additions", words(add), &add.0.series.key)
+        .fact("by multiplications", words(multiply), &multiply.0.series.key)
+        .confirm("assay run --only cpu.clock --profile standard --new")
+        .advice("Use the figures in nanoseconds; those in cycles are off by as much.")
+        .explains(in_cycles.map(|judged| judged.series.key.clone())))
 }
 
 fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
@@ -412,17 +352,11 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
         return None;
     }
     let words = format!("{}–{} cycles", figure(interval.low, ""), figure(interval.high, ""));
-    Some(Finding {
-        rule: CHECK.id.into(),
-        severity: Severity::Note,
-        headline: format!("A load from L1 takes {words}, no whole number. Use the figures in ns."),
-        cause: "A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
-                ran at (it moved in between), or an emulator runs the loads."
-            .into(),
-        facts: vec![Fact::new("an L1 hit", words, &judged.series.key)],
-        confirm: "assay run --only memory.data-source,cpu.clock --profile standard --new".into(),
-        advice: "Read the figures in nanoseconds; look at the rule moving-clock.".into(),
-        series: vec![judged.series.key.clone()],
-        effect: Effect::Explains,
-    })
+    Some(Finding::note(CHECK.id, format!("A load from L1 takes {words}, no whole number. Use the figures in ns."))
+        .cause("A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
+                ran at (it moved in between), or an emulator runs the loads.")
+        .fact("an L1 hit", words, &judged.series.key)
+        .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
+        .advice("Read the figures in nanoseconds; look at the rule moving-clock.")
+        .explains([&judged.series.key]))
 }

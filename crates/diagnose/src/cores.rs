@@ -6,7 +6,7 @@ use super::ladder::curves;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::analysis::Judged;
 use stats::order::{Interval, median};
 
@@ -123,33 +123,22 @@ fn reached(n: f64) -> f64 {
 fn finding(core: &Core, middle: f64, count: usize) -> Finding {
     let unit = &core.judged.series.metric.unit;
     let slower = 1.0 - core.value / middle;
-    Finding {
-        rule: ODD.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "CPU {} is {} slower than the other cores. Look at its temperature and its sibling.",
-            core.cpu,
-            percent(slower)
-        ),
-        cause: "The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
-                unseen runs on it or its sibling, or it is faulty."
-            .into(),
-        facts: vec![
-            Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key),
-            Fact::new(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES),
-            Fact::new(
-                "its 95 % interval",
+    Finding::warning(ODD.id, format!(
+        "CPU {} is {} slower than the other cores. Look at its temperature and its sibling.",
+        core.cpu,
+        percent(slower)
+    ))
+        .cause("The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
+                unseen runs on it or its sibling, or it is faulty.")
+        .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
+        .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES)
+        .fact("its 95 % interval",
                 format!("{} to {}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
-                &core.judged.series.key,
-            ),
-        ],
-        confirm: "assay run --only memory.cores --profile standard --new".into(),
-        advice: "If it is the same CPU again, look at its thermal_throttle counters and its sibling's load, and keep \
-                 work that waits for its slowest part off it."
-            .into(),
-        series: vec![core.judged.series.key.clone()],
-        effect: Effect::Explains,
-    }
+                &core.judged.series.key)
+        .confirm("assay run --only memory.cores --profile standard --new")
+        .advice("If it is the same CPU again, look at its thermal_throttle counters and its sibling's load, and keep \
+                 work that waits for its slowest part off it.")
+        .explains([&core.judged.series.key])
 }
 
 /// Of two, neither is known to be the healthy one.
@@ -162,24 +151,18 @@ fn two(one: &Core, other: &Core) -> Option<Finding> {
     let fact = |core: &Core| {
         Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
     };
-    Some(Finding {
-        rule: ODD.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "CPU {} is {} slower than CPU {}. With two cores it is unknown which one is at fault.",
-            slow.cpu,
-            percent(1.0 - slow.value / fast.value),
-            fast.cpu
-        ),
-        cause: "The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
-                majority."
-            .into(),
-        facts: vec![fact(slow), fact(fast)],
-        confirm: "assay run --only memory.cores --profile standard --new".into(),
-        advice: "Compare with another machine of the same model; in a guest, with another hour.".into(),
-        series: vec![slow.judged.series.key.clone(), fast.judged.series.key.clone()],
-        effect: Effect::Explains,
-    })
+    Some(Finding::warning(ODD.id, format!(
+        "CPU {} is {} slower than CPU {}. With two cores it is unknown which one is at fault.",
+        slow.cpu,
+        percent(1.0 - slow.value / fast.value),
+        fast.cpu
+    ))
+        .cause("The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
+                majority.")
+        .facts([fact(slow), fact(fast)])
+        .confirm("assay run --only memory.cores --profile standard --new")
+        .advice("Compare with another machine of the same model; in a guest, with another hour.")
+        .explains([&slow.judged.series.key, &fast.judged.series.key]))
 }
 
 #[cfg(test)]

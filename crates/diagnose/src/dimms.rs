@@ -4,7 +4,7 @@ use super::words::capital;
 use super::{Evidence, Rule};
 use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Machine, Population};
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, Severity};
 
 pub const RULES: &[Rule] = &[POPULATION];
 
@@ -63,40 +63,26 @@ fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
     let severity = gravest.map_or(Severity::Note, |finding| finding.severity);
     let severity = if certain && verdict == Balance::Unbalanced { severity } else { Severity::Note };
     let modules: usize = judged.dimm_sockets.iter().map(|socket| socket.dimms).sum();
-    let mut facts = facts(judged);
-    facts.push(Fact::new("modules", format!("{modules} in {slots} slots"), machine::TABLES));
-    let mut causes = of_placement(judged).take(2).map(|finding| sentence(&finding.text));
-    Finding {
-        rule: POPULATION.id.into(),
-        severity,
-        headline: match verdict {
-            Balance::Unbalanced => format!("Memory modules are placed unevenly: {}", layout(judged)),
-            _ => format!("Memory channels are empty: {}", layout(judged)),
-        },
-        cause: causes.by_ref().collect::<Vec<_>>().join(" "),
-        facts,
-        confirm: "sudo assay machine".into(),
-        advice: judged.dimm_move.as_ref().map_or_else(
-            || "Compare the slots with the population rules in the board's manual.".to_string(),
-            |text| sentence(text),
-        ),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
+    let causes: Vec<String> = of_placement(judged).take(2).map(|finding| sentence(&finding.text)).collect();
+    let headline = match verdict {
+        Balance::Unbalanced => format!("Memory modules are placed unevenly: {}", layout(judged)),
+        _ => format!("Memory channels are empty: {}", layout(judged)),
+    };
+    let by_manual = || "Compare the slots with the population rules in the board's manual.".to_string();
+    Finding::of(POPULATION.id, severity, headline)
+        .cause(causes.join(" "))
+        .facts(facts(judged))
+        .fact("modules", format!("{modules} in {slots} slots"), machine::TABLES)
+        .confirm("sudo assay machine")
+        .advice(judged.dimm_move.as_deref().map_or_else(by_manual, sentence))
 }
 
 fn told(judged: &Population, finding: &DimmFinding) -> Finding {
-    Finding {
-        rule: POPULATION.id.into(),
-        severity: finding.severity,
-        headline: capital(finding.text.split("; ").next().unwrap_or_default()),
-        cause: "Neither what the processor drives nor the number of modules a channel explains it.".into(),
-        facts: facts(judged),
-        confirm: "sudo dmidecode -t 17 | grep -E 'Locator|Speed'".into(),
-        advice: "Look at the memory speed in the firmware's setup, and at its power profile.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
+    Finding::of(POPULATION.id, finding.severity, capital(finding.text.split("; ").next().unwrap_or_default()))
+        .cause("Neither what the processor drives nor the number of modules a channel explains it.")
+        .facts(facts(judged))
+        .confirm("sudo dmidecode -t 17 | grep -E 'Locator|Speed'")
+        .advice("Look at the memory speed in the firmware's setup, and at its power profile.")
 }
 
 fn facts(judged: &Population) -> Vec<Fact> {

@@ -84,26 +84,23 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
     let mut found: Vec<Contention> = Vec::new();
     for one in evidence.series.iter().filter(|judged| judged.series.case.bench == ids::memory::LLC_SHARING) {
         let series = &one.series;
-        let (Some(bytes), Some("nothing")) = (
-            series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number()),
-            series.point.get(ids::memory::param::AFTER).and_then(|after| after.text()),
-        ) else {
+        let of_bytes = series.number(ids::memory::param::BYTES);
+        let (Some(bytes), Some("nothing")) = (of_bytes, series.text(ids::memory::param::AFTER)) else {
             continue;
         };
         let same = |after: &str| {
-            evidence.series.iter().find(|other| {
-                other.series.planned == series.planned
-                    && other.series.point.get(ids::memory::param::BYTES)
-                        == series.point.get(ids::memory::param::BYTES)
-                    && other.series.point.get(ids::memory::param::AFTER).and_then(|own| own.text())
-                        == Some(after)
+            evidence.series_of(series.planned as u32).find(|other| {
+                other.series.number(ids::memory::param::BYTES) == of_bytes
+                    && other.series.text(ids::memory::param::AFTER) == Some(after)
             })
         };
         let [Some(nothing), Some(other), Some(itself)] = AFTER.map(same) else { continue };
         let cpu = |at: usize| series.case.placement.seats.get(at)?.cpus.first();
         let (Some(first), Some(second)) = (cpu(0), cpu(1)) else { continue };
-        let of = |judged: &Judged| judged.analysis.estimate.as_ref().map(|estimate| estimate.median);
-        let (Some(idle), Some(beside), Some(own)) = (of(nothing), of(other), of(itself)) else { continue };
+        let (Some(idle), Some(beside), Some(own)) = (nothing.median(), other.median(), itself.median())
+        else {
+            continue;
+        };
         // Visit by visit, for the cache's other users come and go.
         let of_visits = |judged: &Judged| -> Vec<(u32, f64)> {
             let processes = judged.series.processes.iter();

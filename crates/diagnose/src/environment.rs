@@ -4,7 +4,7 @@ use super::paused::Paused;
 use super::words::{capital, counted, percent};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
-use model::{Case, Effect, Fact, Finding, Planned, Severity, Visit};
+use model::{Case, Conditions, Effect, Fact, Finding, Planned, Severity, Visit};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
@@ -109,38 +109,26 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !loud {
         return Some(Vec::new());
     }
-    let finding = |effect: Effect, series: Vec<String>| {
-        let worst = worst.as_ref();
-        let mut facts = vec![
-            Fact::new("others' CPU time", cpus_seen(all.rate()), "/proc/stat over these visits"),
-            Fact::new("visits", visits().count(), "visits"),
-        ];
-        facts.extend(worst.map(|(share, case)| {
-            let value = format!("{} of its CPUs' time went to other processes", percent(*share));
-            Fact::new("worst case", value, case.key())
-        }));
-        facts.extend(others::busiest(evidence));
-        Finding {
-            rule: BACKGROUND.id.into(),
-            severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-            headline: match worst.filter(|_| all.rate() <= quiet) {
-                Some((share, case)) => {
-                    format!(
-                        "Other processes took {} of the CPU during {}",
-                        percent(*share),
-                        evidence.name(case)
-                    )
-                }
-                None => format!("Other processes used {:.2} of {cpus:.0} CPUs during the run", all.rate()),
-            },
-            cause: "Other work ran at the same time and competed for cores, caches and memory.".into(),
-            facts,
-            confirm: "top -b -n 1 | head -15".into(),
-            advice: "Stop the other work, or wait for it with --wait-idle, and measure again.".into(),
-            series,
-            effect,
-        }
-    };
+    let worst = worst.as_ref();
+    let finding = Finding::warning(
+        BACKGROUND.id,
+        match worst.filter(|_| all.rate() <= quiet) {
+            Some((share, case)) => {
+                format!("Other processes took {} of the CPU during {}", percent(*share), evidence.name(case))
+            }
+            None => format!("Other processes used {:.2} of {cpus:.0} CPUs during the run", all.rate()),
+        },
+    )
+    .cause("Other work ran at the same time and competed for cores, caches and memory.")
+    .fact("others' CPU time", cpus_seen(all.rate()), "/proc/stat over these visits")
+    .fact("visits", visits().count(), "visits")
+    .facts(worst.map(|(share, case)| {
+        let value = format!("{} of its CPUs' time went to other processes", percent(*share));
+        Fact::new("worst case", value, case.key())
+    }))
+    .facts(others::busiest(evidence))
+    .confirm("top -b -n 1 | head -15")
+    .advice("Stop the other work, or wait for it with --wait-idle, and measure again.");
     Some(graded(evidence, told, rejected, finding))
 }
 
@@ -159,12 +147,8 @@ pub(super) fn graded(
     evidence: &Evidence,
     told: Vec<String>,
     rejected: Vec<String>,
-    finding: impl Fn(Effect, Vec<String>) -> Finding,
+    finding: Finding,
 ) -> Vec<Finding> {
-    let ending = |mut finding: Finding, ending: String| {
-        finding.headline.push_str(&ending);
-        finding
-    };
     // Screens count headline figures; what else those passes gave goes with them.
     let figures = |keys: &[String]| -> Vec<&Judged> {
         let is_figure =
@@ -174,25 +158,26 @@ pub(super) fn graded(
     // A figure that the headline names is named once.
     let name = |judged: &Judged| {
         let name = evidence.name(&judged.series.case);
-        let headline = finding(Effect::None, Vec::new()).headline;
-        if headline.contains(&name) { "It".to_string() } else { capital(&name) }
+        if finding.headline.contains(&name) { "It".to_string() } else { capital(&name) }
+    };
+    let of = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
+        let ending = match figures(&keys)[..] {
+            [] => String::new(),
+            [one] => format!(". {} {does}.", name(one)),
+            ref all => format!(". {} {many_do}.", counted(all.len(), "figure")),
+        };
+        let mut finding = finding.clone().affects(effect, keys);
+        finding.severity = severity;
+        finding.headline.push_str(&ending);
+        finding
     };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        let words = match figures(&rejected)[..] {
-            [] => String::new(),
-            [one] => format!(". {} does not count.", name(one)),
-            ref all => format!(". {} do not count.", counted(all.len(), "figure")),
-        };
-        findings.push(ending(finding(Effect::Rejects, rejected), words));
+        let words = ["does not count", "do not count"];
+        findings.push(of(Severity::Problem, Effect::Rejects, rejected, words));
     }
     if !told.is_empty() || findings.is_empty() {
-        let words = match figures(&told)[..] {
-            [] => String::new(),
-            [one] => format!(". {} may be too slow.", name(one)),
-            ref all => format!(". {} may be too slow.", counted(all.len(), "figure")),
-        };
-        findings.push(ending(finding(Effect::Explains, told), words));
+        findings.push(of(Severity::Warning, Effect::Explains, told, ["may be too slow"; 2]));
     }
     findings
 }
@@ -213,11 +198,11 @@ const STEAL: Rule = Rule {
 };
 
 fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = Evidence::total(evidence.visits(), |c| Some(c.steal_ms? / f64::from(c.cpus.max(1))))?;
+    let stolen = |c: &Conditions| Some(c.steal_ms? / f64::from(c.cpus.max(1)));
+    let all = Evidence::total(evidence.visits(), stolen)?;
     let (mut told, mut rejected) = (Vec::new(), Vec::new());
     for (case, _) in evidence.cases() {
-        let total =
-            Evidence::total(evidence.visits_of(case), |c| Some(c.steal_ms? / f64::from(c.cpus.max(1))));
+        let total = Evidence::total(evidence.visits_of(case), stolen);
         let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS) else { continue };
         match total.rate() {
             rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
@@ -228,22 +213,13 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
         return Some(Vec::new());
     }
-    let finding = |effect: Effect, series: Vec<String>| Finding {
-        rule: STEAL.id.into(),
-        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-        headline: format!("The host took {} of the CPU time (steal)", percent(all.rate())),
-        cause: "This guest shares its cores with other guests. While one of them runs, this one waits."
-            .into(),
-        facts: vec![
-            Fact::new("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits"),
-            Fact::new("of", format!("{:.0} ms", all.wall_ms), "visits"),
-        ],
-        confirm: "vmstat 1 10    # column st".into(),
-        advice: "Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs."
-            .into(),
-        series,
-        effect,
-    };
+    let finding =
+        Finding::warning(STEAL.id, format!("The host took {} of the CPU time (steal)", percent(all.rate())))
+            .cause("This guest shares its cores with other guests. While one of them runs, this one waits.")
+            .fact("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits")
+            .fact("of", format!("{:.0} ms", all.wall_ms), "visits")
+            .confirm("vmstat 1 10    # column st")
+            .advice("Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.");
     Some(graded(evidence, told, rejected, finding))
 }
 
@@ -280,21 +256,8 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
             false => unseen_quota(evidence).map(|finding| vec![finding]),
         };
     }
-    let mut rejected = Vec::new();
-    for (case, _) in evidence.cases() {
-        let total = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
-        if total.is_some_and(|total| total.rate() > 0.01) {
-            rejected.extend(evidence.keys_of(case));
-        }
-    }
-    let mut facts = Vec::new();
-    if let Some(quota) = limits.cpu_quota {
-        let at = limits.cpu_quota_at.clone().unwrap_or_else(|| "cgroup".into());
-        facts.push(Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at));
-    }
-    if let Some(total) = throttled {
-        facts.push(Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all visits"));
-    }
+    let rejected = evidence.keys_above(0.01, |c| c.throttled_ms);
+    let at = limits.cpu_quota_at.clone().unwrap_or_else(|| "cgroup".into());
     let headline = match (short, paused) {
         (Some(quota), Some(total)) => {
             let stopped = stopped(total.rate(), cpus);
@@ -310,20 +273,21 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
             format!("A CPU quota stopped {stopped}. Raise the quota.")
         }
     };
-    Some(vec![Finding {
-        rule: QUOTA.id.into(),
-        severity: if rejected.is_empty() { Severity::Warning } else { Severity::Problem },
-        headline,
-        cause: "This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine."
-            .into(),
-        facts,
-        confirm: "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null"
-            .into(),
-        advice: "Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time."
-            .into(),
-        effect: if rejected.is_empty() { Effect::None } else { Effect::Rejects },
-        series: rejected,
-    }])
+    let (severity, effect) = match rejected.is_empty() {
+        true => (Severity::Warning, Effect::None),
+        false => (Severity::Problem, Effect::Rejects),
+    };
+    Some(vec![Finding::of(QUOTA.id, severity, headline)
+        .cause("This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine.")
+        .facts(limits.cpu_quota.map(|quota| {
+            Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at)
+        }))
+        .facts(throttled.map(|total| {
+            Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all visits")
+        }))
+        .confirm("cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null")
+        .advice("Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time.")
+        .affects(effect, rejected)])
 }
 
 /// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
@@ -351,28 +315,27 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
         Some(true) => "control groups above this namespace are not visible",
         _ => "no control group is visible",
     };
-    Some(Finding {
-        rule: QUOTA.id.into(),
-        severity: Severity::Problem,
-        headline: format!(
-            "Tasks stood still for {} of the time, as under a CPU quota that is not visible here",
-            percent(paused_ms / awake_ms)
-        ),
-        cause: "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
-                control group above stops them in each of its periods."
-            .into(),
-        facts: vec![
-            Fact::new("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others"),
-            Fact::new("of", format!("{awake_ms:.0} ms"), "windows without sleep"),
-            Fact::new("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup"),
-        ],
-        confirm: "cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it".into(),
-        advice:
-            "Look at the quotas of the container, pod or slice on its host; raise them, or measure outside."
-                .into(),
-        series: stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case)).collect(),
-        effect: Effect::Rejects,
-    })
+    Some(
+        Finding::problem(
+            QUOTA.id,
+            format!(
+                "Tasks stood still for {} of the time, as under a CPU quota that is not visible here",
+                percent(paused_ms / awake_ms)
+            ),
+        )
+        .cause(
+            "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
+                control group above stops them in each of its periods.",
+        )
+        .fact("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others")
+        .fact("of", format!("{awake_ms:.0} ms"), "windows without sleep")
+        .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
+        .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
+        .advice(
+            "Look at the quotas of the container, pod or slice on its host; raise them, or measure outside.",
+        )
+        .rejects(stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case))),
+    )
 }
 
 const SWAP: Rule = Rule {
@@ -394,35 +357,19 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.value <= 0.0 {
         return Some(Vec::new());
     }
-    let mut series = Vec::new();
-    for (case, _) in evidence.cases() {
-        let total = Evidence::total(evidence.visits_of(case), |c| c.swapped_pages);
-        if total.is_some_and(|total| total.rate() * 1e3 > 1.0) {
-            series.extend(evidence.keys_of(case));
-        }
-    }
-    Some(vec![Finding {
-        rule: SWAP.id.into(),
-        severity: Severity::Warning,
-        headline: format!("The kernel swapped {} during the run. Free memory, and measure again.", counted(all.value as usize, "page")),
-        cause: "The machine has less free memory than its work needs, so the kernel moves pages to disk and back.".into(),
-        facts: vec![
-            Fact::new("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits"),
-            Fact::new(
-                "available memory at the start",
+    Some(vec![Finding::warning(SWAP.id, format!("The kernel swapped {} during the run. Free memory, and measure again.", counted(all.value as usize, "page")))
+        .cause("The machine has less free memory than its work needs, so the kernel moves pages to disk and back.")
+        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits")
+        .fact("available memory at the start",
                 evidence
                     .machine
                     .memory
                     .available_bytes
                     .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
-                "/proc/meminfo",
-            ),
-        ],
-        confirm: "vmstat 1 10    # columns si and so".into(),
-        advice: "Free memory or stop what uses it, and measure again.".into(),
-        series,
-        effect: Effect::Explains,
-    }])
+                "/proc/meminfo")
+        .confirm("vmstat 1 10    # columns si and so")
+        .advice("Free memory or stop what uses it, and measure again.")
+        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages))])
 }
 
 #[cfg(test)]

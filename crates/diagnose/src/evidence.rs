@@ -94,6 +94,13 @@ impl<'a> Evidence<'a> {
         self.series_of(case).map(|judged| judged.series.key.clone()).collect()
     }
 
+    /// Keys of all series of the cases whose visits had more of a condition than this, per ms.
+    pub fn keys_above(&self, rate: f64, value: fn(&Conditions) -> Option<f64>) -> Vec<String> {
+        let total = |case| Evidence::total(self.visits_of(case), value);
+        let above = self.cases().filter(|(case, _)| total(*case).is_some_and(|total| total.rate() > rate));
+        above.flat_map(|(case, _)| self.keys_of(case)).collect()
+    }
+
     /// The series of one benchmark, placement and metric, at its only point.
     pub fn find(&self, bench: BenchId, placement: &str, metric: MetricId) -> Option<&'a Judged> {
         self.series.iter().find(|judged| {
@@ -139,10 +146,8 @@ impl<'a> Evidence<'a> {
     /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted
     /// beside all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
-        let measured = self
-            .find(ids::CLOCK, "one-cpu", ids::metric::CLOCK)
-            .and_then(|judged| judged.analysis.estimate.as_ref());
-        let measured = measured.map(|estimate| estimate.median).filter(is_clock);
+        let measured = self.find(ids::CLOCK, "one-cpu", ids::metric::CLOCK).and_then(Judged::median);
+        let measured = measured.filter(is_clock);
         measured.or_else(|| stats::order::median(&self.clocks_ghz()))
     }
 

@@ -106,17 +106,11 @@ mod tests {
     use crate::rules;
 
     fn finding(rule: &str, severity: Severity, headline: &str, series: &[&str]) -> Finding {
-        Finding {
-            rule: rule.to_string(),
-            severity,
-            headline: headline.to_string(),
-            cause: String::new(),
-            facts: Vec::new(),
-            confirm: String::new(),
-            advice: String::new(),
-            series: series.iter().map(|key| key.to_string()).collect(),
-            effect: model::Effect::None,
-        }
+        Finding::of(rule.to_string(), severity, headline.to_string())
+            .cause("")
+            .facts(Vec::new())
+            .confirm("")
+            .affects(model::Effect::None, series.iter().map(|key| key.to_string()))
     }
 
     #[test]

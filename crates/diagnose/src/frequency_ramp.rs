@@ -5,7 +5,7 @@ use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary::cpu;
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, Severity};
 use stats::analysis::Judged;
 use stats::order::Interval;
 
@@ -188,22 +188,15 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
     };
     let is_grave = part >= LOW && odd.until_ms >= LONG_MS;
-    Some(vec![Finding {
-        rule: AFTER_IDLE.id.into(),
-        severity: if is_grave { Severity::Warning } else { Severity::Note },
-        headline: most.headline(odd),
-        cause: cause.into(),
-        facts: facts.chain([Fact::new("time lost", lost, "steps of that clock")]).collect(),
-        confirm: format!("assay run --only {} --new", cpu::FREQUENCY_RAMP),
-        advice: match part > 0.0 {
+    Some(vec![Finding::of(AFTER_IDLE.id, if is_grave { Severity::Warning } else { Severity::Note }, most.headline(odd))
+        .cause(cause)
+        .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
+        .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
+        .advice(match part > 0.0 {
             true => "Where short requests matter: governor performance, energy_performance_preference performance, or \
                      shallower idle states (cpupower idle-set -D 10); then measure again.",
             false => "Judge steady load by the steady clock.",
-        }
-        .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+        })])
 }
 
 #[cfg(test)]

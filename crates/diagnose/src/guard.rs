@@ -9,7 +9,7 @@ use stats::analysis::Judged;
 use stats::multiple::holm;
 use stats::order::{coefficient_of_variation, mean, median};
 use stats::ranks::{Correlation, spearman};
-use stats::series::Process;
+use stats::series::{Process, Series};
 
 mod again;
 use again::again;
@@ -71,8 +71,9 @@ fn beside<'a>(
     class: Option<&str>,
 ) -> Option<(&'a Judged, Vec<f64>)> {
     let found = evidence.series.iter().find(|other| {
-        let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
-        other.series.planned == judged.series.planned && other.series.metric.name == metric && point == class
+        other.series.planned == judged.series.planned
+            && other.series.metric.name == metric
+            && other.series.text(ids::param::CLASS) == class
     })?;
     let of = |run: &Process| {
         let same = found.series.processes.iter().find(|other| other.order == run.order);
@@ -174,80 +175,91 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     if cv.is_nan() || (cv <= STEADY && !several) {
         return None;
     }
-    let mut all = companions(evidence, judged);
-    all.retain(|one| one.each_with(&values).is_some());
-    let compared: Vec<&str> = all.iter().map(|one| one.words).collect();
-    let mut found: Vec<(Companion, Correlation)> =
-        all.into_iter().filter_map(|one| one.with(&values).map(|with| (one, with))).collect();
-    let adjusted = holm(&found.iter().map(|(_, with)| with.p).collect::<Vec<f64>>());
-    found.iter_mut().zip(adjusted).for_each(|((_, with), p)| with.p = p);
-    found.retain(|(_, with)| with.rho.abs() >= RHO_MIN && with.p < P_MAX);
-    // What came from outside is rather a cause than what the program itself did.
-    found.sort_by(|(one, with), (other, with_other)| {
-        other.outside.cmp(&one.outside).then(with_other.rho.abs().total_cmp(&with.rho.abs()))
-    });
+    let compared = compared(evidence, judged, &values);
+    let followers = followers(&compared, &values);
     let unit = &series.metric.unit;
-    let (least, most) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
-    let mut facts = vec![
-        Fact::new("least of the runs", figure(least, unit), &series.key),
-        Fact::new("most of the runs", figure(most, unit), &series.key),
-        Fact::new(
-            "coefficient of variation",
-            format!("{} over {} runs", percent(cv), values.len()),
-            &series.key,
-        ),
-    ];
-    facts.extend(found.iter().map(|(Companion { words, source, .. }, with)| {
-        let goes = if with.rho > 0.0 { "rises with the result" } else { "falls as the result rises" };
-        Fact::new(
-            *words,
-            format!("{goes}: rank correlation {:.2}, p {:.2}, n {}", with.rho, with.p, with.n),
-            source,
-        )
-    }));
-    let name = clipped(&evidence.title(&series.case.bench));
-    let cause = match found.first() {
-        Some((Companion { words, .. }, with)) => format!(
-            "Over the runs it {} with the {words} (rank correlation {:.2}, n {}). That is where to look first; it is no \
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let runs = values.len();
+    Some(Finding::warning(SWINGS.id, format!(
+        "{} varies from {} to {} over {runs} runs {}. A single run says little.",
+        capital(&clipped(&evidence.title(&series.case.bench))),
+        shown(least, unit),
+        shown(most, unit),
+        evidence.place(&series.case.placement.name)
+    ))
+        .cause(match followers.first() {
+            Some(first) => first.words(),
+            None => no_follower(&compared, runs),
+        })
+        .fact("least of the runs", figure(least, unit), &series.key)
+        .fact("most of the runs", figure(most, unit), &series.key)
+        .fact("coefficient of variation", format!("{} over {runs} runs", percent(cv)), &series.key)
+        .facts(followers.iter().map(Follower::fact))
+        .confirm(again(&series.case.inputs, ""))
+        .advice("Compare its placements, which separates the scheduler's choice from the rest, and use more runs.")
+        .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]))
+}
+
+/// What was noted beside each run and changed from run to run.
+fn compared(evidence: &Evidence, judged: &Judged, values: &[f64]) -> Vec<Companion> {
+    let mut all = companions(evidence, judged);
+    all.retain(|one| one.each_with(values).is_some());
+    all
+}
+
+/// A companion that goes with the result, and how closely.
+struct Follower<'a> {
+    companion: &'a Companion,
+    with: Correlation,
+}
+
+impl Follower<'_> {
+    fn words(&self) -> String {
+        let Follower { companion, with } = self;
+        format!(
+            "Over the runs it {} with the {} (rank correlation {:.2}, n {}). That is where to look first; it is no \
              proof of a cause.",
             if with.rho > 0.0 { "rises" } else { "falls" },
+            companion.words,
             with.rho,
             with.n
-        ),
-        None => {
-            let compared = match compared.is_empty() {
-                true => "nothing else changed that was noted".to_string(),
-                false => format!("compared were {}", compared.join(", ")),
-            };
-            format!(
-                "Nothing that was noted beside the {} runs goes with it; {compared}. What the program itself gets anew at \
-                 each start (addresses, pages, input) was not looked at.",
-                values.len()
-            )
-        }
+        )
+    }
+
+    fn fact(&self) -> Fact {
+        let with = &self.with;
+        let goes = if with.rho > 0.0 { "rises with the result" } else { "falls as the result rises" };
+        let value = format!("{goes}: rank correlation {:.2}, p {:.2}, n {}", with.rho, with.p, with.n);
+        Fact::new(self.companion.words, value, &self.companion.source)
+    }
+}
+
+/// The companions that go with the result after Holm's correction, the likeliest cause first: what
+/// comes from outside before what the program does.
+fn followers<'a>(compared: &'a [Companion], values: &[f64]) -> Vec<Follower<'a>> {
+    let with = |companion: &'a Companion| Some(Follower { companion, with: companion.with(values)? });
+    let mut found: Vec<Follower> = compared.iter().filter_map(with).collect();
+    let adjusted = holm(&found.iter().map(|one| one.with.p).collect::<Vec<f64>>());
+    found.iter_mut().zip(adjusted).for_each(|(one, p)| one.with.p = p);
+    found.retain(|one| one.with.rho.abs() >= RHO_MIN && one.with.p < P_MAX);
+    found.sort_by(|one, other| {
+        let outside = other.companion.outside.cmp(&one.companion.outside);
+        outside.then(other.with.rho.abs().total_cmp(&one.with.rho.abs()))
+    });
+    found
+}
+
+fn no_follower(compared: &[Companion], runs: usize) -> String {
+    let names: Vec<&str> = compared.iter().map(|one| one.words).collect();
+    let compared = match names.is_empty() {
+        true => "nothing else changed that was noted".to_string(),
+        false => format!("compared were {}", names.join(", ")),
     };
-    Some(Finding {
-        rule: SWINGS.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "{} varies from {} to {} over {} runs {}. A single run says little.",
-            capital(&name),
-            shown(least, unit),
-            shown(most, unit),
-            values.len(),
-            evidence.place(&series.case.placement.name)
-        ),
-        cause,
-        facts,
-        confirm: again(&series.case.inputs, ""),
-        advice:
-            "Compare its placements, which separates the scheduler's choice from the rest, and use more runs."
-                .into(),
-        effect: if found.is_empty() { Effect::None } else { Effect::Explains },
-        series: vec![series.key.clone()],
-    })
+    format!(
+        "Nothing that was noted beside the {runs} runs goes with it; {compared}. What the program itself gets anew at \
+         each start (addresses, pages, input) was not looked at."
+    )
 }
 
 /// A guarded command is measured again by its own verb, whatever rule asks for it.
@@ -317,96 +329,102 @@ fn rate(judged: &Judged) -> Option<f64> {
     mean(&rates).filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
+/// The median result at one placement.
+struct AtPlace<'a> {
+    name: &'static str,
+    judged: &'a Judged,
+    median: f64,
+}
+
+impl<'a> AtPlace<'a> {
+    fn of(name: &'static str, judged: &'a Judged) -> Option<AtPlace<'a>> {
+        Some(AtPlace { name, judged, median: judged.median()? })
+    }
+
+    /// The result, and how the runs used CPUs.
+    fn facts(&self, evidence: &Evidence) -> Vec<Fact> {
+        let (name, series) = (self.name, &self.judged.series);
+        let median = figure(self.median, &series.metric.unit);
+        let value = format!("{median} (median of {} runs)", series.processes.len());
+        let mut facts = vec![Fact::new(name, value, &series.key)];
+        let used = cpus_used(evidence, self.judged);
+        facts.extend(used.map(|used| Fact::new(format!("{name}, CPUs used"), figure(used, ""), &series.key)));
+        let together = together(evidence, self.judged);
+        facts.extend(together.map(|(share, key)| {
+            Fact::new(format!("{name}, pairs of tasks on one CPU"), percent(share), key)
+        }));
+        facts
+    }
+}
+
 fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<Finding> {
-    let unit = &free.series.metric.unit;
-    let median_of = |judged: &Judged| judged.analysis.estimate.as_ref().map(|estimate| estimate.median);
-    let [of_free, of_same, of_spread] = [free, same, spread].map(median_of);
-    let (of_free, of_same, of_spread) = (of_free?, of_same?, of_spread?);
-    let ratio = (of_same / of_spread).max(of_spread / of_same);
+    let metric = &free.series.metric;
+    let free = AtPlace::of("free", free)?;
+    let same = AtPlace::of("same-cpu", same)?;
+    let spread = AtPlace::of("spread", spread)?;
+    let ratio = (same.median / spread.median).max(spread.median / same.median);
     if !ratio.is_finite() || ratio < MISLEADING {
         return None;
     }
-    let lower = free.series.metric.better == Better::Lower;
-    let same_is_worse = (of_same > of_spread) == lower;
-    let (better, of_better) = if same_is_worse { ("spread", of_spread) } else { ("same-cpu", of_same) };
-    let used_of_one = cpus_used(evidence, same).filter(|used| same_is_worse && *used >= SATURATED);
-    let off = (of_free / of_better - 1.0).abs();
+    let same_is_worse = (same.median > spread.median) == (metric.better == Better::Lower);
+    let better = if same_is_worse { &spread } else { &same };
+    let used_of_one = cpus_used(evidence, same.judged).filter(|used| same_is_worse && *used >= SATURATED);
+    let off = (free.median / better.median - 1.0).abs();
     let chosen = off > EXPLAINED;
-    let mut facts = Vec::new();
-    for (name, judged, value) in
-        [("free", free, of_free), ("same-cpu", same, of_same), ("spread", spread, of_spread)]
-    {
-        let runs = judged.series.processes.len();
-        let key = &judged.series.key;
-        facts.push(Fact::new(name, format!("{} (median of {runs} runs)", figure(value, unit)), key));
-        if let Some(used) = cpus_used(evidence, judged) {
-            facts.push(Fact::new(format!("{name}, CPUs used"), figure(used, ""), key));
-        }
-        if let Some((series, shares)) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))
-            && let Some(share) = mean(&shares)
-        {
-            let label = format!("{name}, pairs of tasks on one CPU");
-            facts.push(Fact::new(label, percent(share), &series.series.key));
-        }
-    }
-    let mut cause = match used_of_one {
-        Some(used) => format!("On one CPU it used {} of it: it needs more than one CPU.", percent(used)),
-        None => "Its tasks gain or lose by being on one CPU.".to_string(),
-    };
-    cause.push_str(&match chosen {
-        true => format!(
-            " Free, it lies {} away from the better result, {better}: that is the scheduler's choice, not the CPU's speed.",
-            percent(off)
+    let name = capital(&clipped(&evidence.title(&free.judged.series.case.bench)));
+    let figures = format!(
+        "{} on one CPU, {} spread over all CPUs",
+        shown(same.median, &metric.unit),
+        shown(spread.median, &metric.unit)
+    );
+    let (headline, mut cause) = match used_of_one {
+        Some(used) => (
+            format!("{name} needs more than 1 CPU: {figures}"),
+            format!("On one CPU it used {} of it: it needs more than one CPU.", percent(used)),
         ),
-        false => format!(" Free, it is as good as {better} within {}.", percent(off)),
-    });
-    match mix(evidence, free, same, spread).filter(|_| chosen) {
-        Some((p, expected, measured)) => {
-            let rest = measured / expected - 1.0;
-            let explained = match rest.abs() <= EXPLAINED {
-                true => format!("explained within {}", percent(rest.abs())),
-                false => format!("{} remain unexplained", percent(rest)),
-            };
-            cause.push_str(&format!(
-                " Free, its tasks were together in {} of the looks that found two busy tasks (mean of all runs); of the pinned \
-                 results that makes {}, the mean of the free runs is {}: {explained}.",
-                percent(p),
-                figure(expected, unit),
-                figure(measured, unit),
-            ));
-            facts.push(Fact::new("expected of the mix", figure(expected, unit), &free.series.key));
-            facts.push(Fact::new("unexplained rest", percent(rest), &free.series.key));
-        }
-        None if chosen => cause.push_str(
-            " Where its tasks were does not tell the placements apart here, so the free result is not taken apart.",
+        None => (
+            format!("{name} gives {figures}. Never quote one alone."),
+            "Its tasks gain or lose by being on one CPU.".to_string(),
         ),
-        None => {}
-    }
-    let name = clipped(&evidence.title(&free.series.case.bench));
-    let figures =
-        format!("{} on one CPU, {} spread over all CPUs", shown(of_same, unit), shown(of_spread, unit));
-    let headline = match used_of_one {
-        Some(_) => format!("{} needs more than 1 CPU: {figures}", capital(&name)),
-        None => format!("{} gives {figures}. Never quote one alone.", capital(&name)),
     };
-    let advice = match (chosen, used_of_one) {
-        (false, Some(_)) => "Compare machines by the free or the spread result.",
-        _ => {
-            "Compare machines by the pinned results, each with its own kind. The higher one need not be the better system: on \
-             one CPU a woken task waits until its waker sleeps."
+    let mut facts: Vec<Fact> = [&free, &same, &spread].iter().flat_map(|at| at.facts(evidence)).collect();
+    if chosen {
+        cause.push_str(&format!(
+            " Free, it lies {} away from the better result, {}: that is the scheduler's choice, not the CPU's speed.",
+            percent(off),
+            better.name
+        ));
+        match Mix::of(evidence, free.judged, same.judged, spread.judged) {
+            Some(mix) => {
+                cause.push_str(&mix.words(&metric.unit));
+                facts.extend(mix.facts(&free.judged.series));
+            }
+            None => cause.push_str(
+                " Where its tasks were does not tell the placements apart here, so the free result is not taken apart.",
+            ),
         }
-    };
-    Some(Finding {
-        rule: PLACED.id.into(),
-        severity: if chosen { Severity::Warning } else { Severity::Note },
-        headline,
-        cause,
-        facts,
-        confirm: again(&free.series.case.inputs, "--new "),
-        advice: advice.into(),
-        series: vec![free.series.key.clone()],
-        effect: Effect::Explains,
-    })
+    } else {
+        cause.push_str(&format!(" Free, it is as good as {} within {}.", better.name, percent(off)));
+    }
+    let severity = if chosen { Severity::Warning } else { Severity::Note };
+    Some(Finding::of(PLACED.id, severity, headline)
+        .cause(cause)
+        .facts(facts)
+        .confirm(again(&free.judged.series.case.inputs, "--new "))
+        .advice(match (chosen, used_of_one) {
+            (false, Some(_)) => "Compare machines by the free or the spread result.",
+            _ => {
+                "Compare machines by the pinned results, each with its own kind. The higher one need not be the better system: on \
+                 one CPU a woken task waits until its waker sleeps."
+            }
+        })
+        .explains([&free.judged.series.key]))
+}
+
+/// The mean share of the looks that found a pair of busy tasks on one CPU, with its key.
+fn together<'a>(evidence: &Evidence<'a>, judged: &Judged) -> Option<(f64, &'a str)> {
+    let (series, shares) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?;
+    Some((mean(&shares)?, &series.series.key))
 }
 
 /// CPUs that the program kept busy, 0 and more: the median over runs of its CPU time by its wall
@@ -419,21 +437,56 @@ fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
     median(&used.filter(|used| used.is_finite()).collect::<Vec<f64>>())
 }
 
-/// The share of looks in which free tasks were together, the result expected of that, and the
-/// measured one: means over runs, as results.
-fn mix(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<(f64, f64, f64)> {
-    let share =
-        |judged: &Judged| mean(&beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?.1);
-    let (x, x_same, x_spread) = (share(free)?, share(same)?, share(spread)?);
-    let apart = x_same - x_spread;
-    if apart.is_nan() || apart < TOLD_APART {
-        return None;
+/// The free result as a mix of the pinned ones: means over runs, as results.
+struct Mix {
+    /// The share of looks in which free tasks were together.
+    together: f64,
+    /// The result expected of that share.
+    expected: f64,
+    measured: f64,
+}
+
+impl Mix {
+    fn of(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<Mix> {
+        let share = |judged: &Judged| Some(together(evidence, judged)?.0);
+        let (x, x_same, x_spread) = (share(free)?, share(same)?, share(spread)?);
+        let apart = x_same - x_spread;
+        if apart.is_nan() || apart < TOLD_APART {
+            return None;
+        }
+        let together = ((x - x_spread) / apart).clamp(0.0, 1.0);
+        let expected = together * rate(same)? + (1.0 - together) * rate(spread)?;
+        let measured = rate(free)?;
+        Some(match free.series.metric.better {
+            Better::Lower => Mix { together, expected: 1.0 / expected, measured: 1.0 / measured },
+            Better::Higher | Better::Neither => Mix { together, expected, measured },
+        })
     }
-    let p = ((x - x_spread) / apart).clamp(0.0, 1.0);
-    let expected = p * rate(same)? + (1.0 - p) * rate(spread)?;
-    let measured = rate(free)?;
-    Some(match free.series.metric.better {
-        Better::Lower => (p, 1.0 / expected, 1.0 / measured),
-        Better::Higher | Better::Neither => (p, expected, measured),
-    })
+
+    fn rest(&self) -> f64 {
+        self.measured / self.expected - 1.0
+    }
+
+    fn words(&self, unit: &str) -> String {
+        let rest = self.rest();
+        let explained = match rest.abs() <= EXPLAINED {
+            true => format!("explained within {}", percent(rest.abs())),
+            false => format!("{} remain unexplained", percent(rest)),
+        };
+        format!(
+            " Free, its tasks were together in {} of the looks that found two busy tasks (mean of all runs); of the pinned \
+             results that makes {}, the mean of the free runs is {}: {explained}.",
+            percent(self.together),
+            figure(self.expected, unit),
+            figure(self.measured, unit),
+        )
+    }
+
+    fn facts(&self, free: &Series) -> [Fact; 2] {
+        let expected = figure(self.expected, &free.metric.unit);
+        [
+            Fact::new("expected of the mix", expected, &free.key),
+            Fact::new("unexplained rest", percent(self.rest()), &free.key),
+        ]
+    }
 }

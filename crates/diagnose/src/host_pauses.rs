@@ -5,7 +5,7 @@ use super::{Diagnosis, Evidence, Rule};
 use machine::{Hypervisor, Machine};
 use model::vocabulary::MetricId;
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Form, Run, Samples, Severity, Value, Visit};
+use model::{Fact, Finding, Form, Run, Samples, Value, Visit};
 use stats::pauses::{Answer, CpuTime, Found, PairAnswer, PairTime, Pause, Watched, judge};
 
 pub const RULES: &[Rule] = &[PREEMPTED];
@@ -150,52 +150,41 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
         let told = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
         return told.then(Vec::new);
     };
-    let mut facts = Vec::new();
-    for cpu in withheld.iter().take(4) {
-        let words = format!(
-            "{} ({} to {}), {} in {:.0} s, the longest {}",
-            percent(cpu.withheld),
-            percent(cpu.interval.low),
-            percent(cpu.interval.high),
-            counted(cpu.count, "stop"),
-            cpu.seconds,
-            milliseconds(cpu.longest)
-        );
-        facts.push(Fact::new(format!("withheld from CPU {}", cpu.cpu), words, &pauses.case));
-    }
-    if let Some(stolen) = most.stolen {
-        facts.push(Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat"));
-    }
-    for pair in pauses.found.pairs.iter().filter(is_told).take(4) {
-        let words = format!(
-            "both stop for {} of the time; {} if each stopped by itself",
-            percent(pair.both),
-            percent(pair.chance)
-        );
-        facts.push(Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case));
-    }
     let others = withheld.len() - 1;
     let of = if others == 0 { String::new() } else { format!(", and from {}", counted(others, "other CPU")) };
-    Some(vec![Finding {
-        rule: PREEMPTED.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
-            percent(most.withheld),
-            most.cpu
-        ),
-        cause: match pauses.pairs_words() {
+    Some(vec![Finding::warning(PREEMPTED.id, format!(
+        "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
+        percent(most.withheld),
+        most.cpu
+    ))
+        .cause(match pauses.pairs_words() {
             Some(words) => format!("{}.", capital(&words)),
             None => "The host runs other guests, or its own work, on the CPUs that it gives this guest.".to_string(),
-        },
-        facts,
-        confirm: "assay host --new".into(),
-        advice: "Ask the provider for CPUs of one's own. Operator: fewer virtual CPUs than CPUs, each pinned to one of its own; \
-                 quotas of the guest's group as large as its CPUs."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+        })
+        .facts(withheld.iter().take(4).map(|cpu| {
+            let words = format!(
+                "{} ({} to {}), {} in {:.0} s, the longest {}",
+                percent(cpu.withheld),
+                percent(cpu.interval.low),
+                percent(cpu.interval.high),
+                counted(cpu.count, "stop"),
+                cpu.seconds,
+                milliseconds(cpu.longest)
+            );
+            Fact::new(format!("withheld from CPU {}", cpu.cpu), words, &pauses.case)
+        }))
+        .facts(most.stolen.map(|stolen| {
+            Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")
+        }))
+        .facts(pauses.found.pairs.iter().filter(is_told).take(4).map(|pair| {
+            let both = percent(pair.both);
+            let words =
+                format!("both stop for {both} of the time; {} if each stopped by itself", percent(pair.chance));
+            Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case)
+        }))
+        .confirm("assay host --new")
+        .advice("Ask the provider for CPUs of one's own. Operator: fewer virtual CPUs than CPUs, each pinned to one of its own; \
+                 quotas of the guest's group as large as its CPUs.")])
 }
 
 fn is_told(pair: &&PairTime) -> bool {

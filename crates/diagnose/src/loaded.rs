@@ -4,7 +4,7 @@ use super::ladder::{Curve, curves};
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::analysis::Judged;
 use stats::knee::knee;
 
@@ -27,80 +27,72 @@ const KNEE: Rule = Rule {
 };
 
 fn bent(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let latencies = curves(
-        evidence,
-        ids::memory::LOADED_LATENCY,
-        ids::memory::metric::LATENCY,
-        ids::memory::param::PAUSE,
-        |_| true,
-    );
-    let traffics = curves(
-        evidence,
-        ids::memory::LOADED_LATENCY,
-        ids::memory::metric::TRAFFIC,
-        ids::memory::param::PAUSE,
-        |_| true,
-    );
-    let best = best_read(evidence);
-    let (mut facts, mut headline) = (Vec::new(), None);
-    let mut looked = false;
-    for latency in &latencies {
-        let Some(points) =
-            traffics.iter().find(|traffic| traffic.key == latency.key).map(|traffic| met(latency, traffic))
-        else {
-            continue;
-        };
-        looked |= points.len() >= 3;
-        let Some(at) = knee(&points) else { continue };
-        let by_traffic = |one: &&(f64, f64), other: &&(f64, f64)| one.0.total_cmp(&other.0);
-        let (Some(idle), Some(full)) = (points.iter().min_by(by_traffic), points.iter().max_by(by_traffic))
-        else {
-            continue;
-        };
-        let (traffic, loaded) = points[at];
-        let of_best = best.map_or(String::new(), |(best, _)| {
-            format!(", {} of the best read bandwidth", percent(traffic / best))
-        });
-        let mix = latency
-            .case
-            .params
-            .get(ids::memory::param::MIX)
-            .map_or("traffic".to_string(), |mix| mix.to_string());
-        let words = format!(
-            "{} idle, {} at the knee ({}{of_best}), {} at {}",
-            figure(idle.1, "ns"),
-            figure(loaded, "ns"),
-            figure(traffic, "GB/s"),
-            figure(full.1, "ns"),
-            figure(full.0, "GB/s")
-        );
-        headline.get_or_insert_with(|| {
-            format!(
-                "Memory latency rises from {} to {} at {}. Keep lasting traffic below that.",
-                figure(idle.1, "ns"),
-                figure(loaded, "ns"),
-                figure(traffic, "GB/s")
-            )
-        });
-        facts.push(Fact::new(mix, words, &latency.key));
-    }
-    if !looked {
+    let of =
+        |metric| curves(evidence, ids::memory::LOADED_LATENCY, metric, ids::memory::param::PAUSE, |_| true);
+    let (latencies, traffics) = (of(ids::memory::metric::LATENCY), of(ids::memory::metric::TRAFFIC));
+    let both: Vec<(&Curve, Vec<(f64, f64)>)> = latencies
+        .iter()
+        .filter_map(|latency| {
+            let traffic = traffics.iter().find(|traffic| traffic.key == latency.key)?;
+            Some((latency, met(latency, traffic)))
+        })
+        .collect();
+    if !both.iter().any(|(_, points)| points.len() >= 3) {
         return None;
     }
-    let Some(headline) = headline else { return Some(Vec::new()) };
-    facts.extend(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)));
-    Some(vec![Finding {
-        rule: KNEE.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause: "From the knee on, requests queue in the memory controllers: a little more traffic costs much more latency."
-            .into(),
-        facts,
-        confirm: "assay run --only memory.loaded-latency,memory.bandwidth --profile standard".into(),
-        advice: "Keep lasting memory traffic below the knee; more or faster channels move it, more cores do not.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    let knees: Vec<(&Curve, Knee)> =
+        both.iter().filter_map(|(curve, points)| Some((*curve, Knee::of(points)?))).collect();
+    let Some((_, first)) = knees.first() else { return Some(Vec::new()) };
+    let best = best_read(evidence);
+    Some(vec![Finding::note(KNEE.id, format!(
+        "Memory latency rises from {} to {} at {}. Keep lasting traffic below that.",
+        figure(first.idle_ns, "ns"),
+        figure(first.loaded_ns, "ns"),
+        figure(first.traffic, "GB/s")
+    ))
+        .cause("From the knee on, requests queue in the memory controllers: a little more traffic costs much more latency.")
+        .facts(knees.iter().map(|(curve, knee)| {
+            let mix = curve.case.params.get(ids::memory::param::MIX);
+            let label = mix.map_or("traffic".to_string(), |mix| mix.to_string());
+            Fact::new(label, knee.words(best.map(|(best, _)| best)), &curve.key)
+        }))
+        .facts(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)))
+        .confirm("assay run --only memory.loaded-latency,memory.bandwidth --profile standard")
+        .advice("Keep lasting memory traffic below the knee; more or faster channels move it, more cores do not.")])
+}
+
+/// Where latency bends up, with both ends of the curve; traffic in GB/s.
+struct Knee {
+    idle_ns: f64,
+    traffic: f64,
+    loaded_ns: f64,
+    most_traffic: f64,
+    full_ns: f64,
+}
+
+impl Knee {
+    /// Of pairs of traffic and latency.
+    fn of(points: &[(f64, f64)]) -> Option<Knee> {
+        let (traffic, loaded_ns) = points[knee(points)?];
+        let by_traffic = |one: &&(f64, f64), other: &&(f64, f64)| one.0.total_cmp(&other.0);
+        let (_, idle_ns) = *points.iter().min_by(by_traffic)?;
+        let (most_traffic, full_ns) = *points.iter().max_by(by_traffic)?;
+        Some(Knee { idle_ns, traffic, loaded_ns, most_traffic, full_ns })
+    }
+
+    fn words(&self, best_read: Option<f64>) -> String {
+        let of_best = best_read.map_or(String::new(), |best| {
+            format!(", {} of the best read bandwidth", percent(self.traffic / best))
+        });
+        format!(
+            "{} idle, {} at the knee ({}{of_best}), {} at {}",
+            figure(self.idle_ns, "ns"),
+            figure(self.loaded_ns, "ns"),
+            figure(self.traffic, "GB/s"),
+            figure(self.full_ns, "ns"),
+            figure(self.most_traffic, "GB/s")
+        )
+    }
 }
 
 /// Traffic and latency of the points that have both.

@@ -6,7 +6,7 @@ use super::mix::{Index, Mix};
 use super::words::percent;
 use model::vocabulary::MetricId;
 use model::vocabulary::ipc as ids;
-use model::{CpuSet, Fact};
+use model::{CpuSet, Fact, Params};
 
 /// What decided, in words, and what was seen of it.
 pub struct Mechanism {
@@ -19,34 +19,11 @@ const NEARLY_ALL: f64 = 0.95;
 const NEARLY_NONE: f64 = 0.05;
 
 pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
-    let machine = evidence.machine;
-    let case = &mix.free.series.case;
-    let usable = case.placement.cpus();
+    let usable = mix.free.series.case.placement.cpus();
     let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
-    let mut facts = Vec::new();
-    let mut seen = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
-        // Of the case, or of the point that stands for it.
-        let of_case = case.series_key(&Default::default(), &metric);
-        let judged =
-            index.at(&of_case).or_else(|| index.at(&case.series_key(&mix.free.series.point, &metric)))?;
-        let key = judged.series.key.clone();
-        let value = judged.analysis.estimate.as_ref()?.median;
-        facts.push(Fact::new(label, words(value), &key));
-        Some(value)
-    };
-    seen(ids::metric::MIGRATIONS, "free, moves to another CPU", &|rate| format!("{rate:.0}/s"));
-    seen(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}"));
-    seen(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}"));
-    let affine =
-        seen(ids::metric::AFFINE, "free, wake-ups that considered the waker's CPU", &|share| percent(share));
-    if affine.is_none() {
-        facts.push(Fact::new(
-            "wake-ups that considered the waker's CPU",
-            "not counted: schedstats are off or not in this kernel",
-            "/proc/sys/kernel/sched_schedstats",
-        ));
-    }
-    let isolated = machine.cpus.isolated.intersection(&usable);
+    let affine = seen(index, mix, ids::metric::AFFINE);
+    let mut facts = counted(index, mix);
+    let isolated = evidence.machine.cpus.isolated.intersection(&usable);
     if !isolated.is_empty() {
         let told = isolated.to_string();
         facts.push(Fact::new("CPUs out of balancing", &told, "/sys/devices/system/cpu/isolated"));
@@ -65,44 +42,84 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     if let Some((widest, source)) = &domain {
         facts.push(Fact::new("CPUs in the widest cache domain", widest.to_string(), *source));
     }
-    let tried =
-        affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
+    let affine = affine.map(|(share, _)| share);
     let words = match &domain {
-        Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => format!(
-            "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
-             among one{}{}; {}",
-            // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only
-            // what came of it.
-            match affine {
-                Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
-                    ", and wake_wide keeps wake_affine from being tried"
-                }
-                _ => "",
-            },
-            affine.map_or(String::new(), |share| format!(
-                " (wake_affine tried in {} of the wake-ups)",
-                percent(share)
-            )),
-            match together {
-                share if share >= NEARLY_ALL => "a woken task found no other CPU, and both stayed on one.",
-                share if share <= NEARLY_NONE => "each stayed where it was last, and that was another CPU.",
-                _ => "where the two met decided, until the load balancer moved one.",
-            }
-        ),
-        Some((widest, _)) => format!(
-            "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
-             select_idle_sibling looks for an idle CPU among the {} that share its cache: {}",
-            widest.len(),
-            match together {
-                share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",
-                share if share <= NEARLY_NONE => "nearly always it found one.",
-                _ => "the load of the moment, and where each was last, decided.",
-            }
-        ),
+        Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => alone_in_domain(affine, together),
+        Some((widest, _)) => in_domain(widest.len(), affine, together),
         None => "The kernel does not tell which CPUs share a cache, so what it decided by cannot be said."
             .to_string(),
     };
     Mechanism { words, facts }
+}
+
+/// A median of the case, or of the point that stands for it, with its key.
+fn seen<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
+    let series = &mix.free.series;
+    let at = |point: &Params| index.at(&series.case.series_key(point, &metric));
+    let judged = at(&Params::new()).or_else(|| at(&series.point))?;
+    Some((judged.median()?, &judged.series.key))
+}
+
+/// What was counted while the tasks were free.
+fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
+    let fact = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
+        let (value, key) = seen(index, mix, metric)?;
+        Some(Fact::new(label, words(value), key))
+    };
+    let rate = |rate: f64| format!("{rate:.0}/s");
+    let affine = fact(ids::metric::AFFINE, "free, wake-ups that considered the waker's CPU", &percent)
+        .or_else(|| {
+            Some(Fact::new(
+                "wake-ups that considered the waker's CPU",
+                "not counted: schedstats are off or not in this kernel",
+                "/proc/sys/kernel/sched_schedstats",
+            ))
+        });
+    let facts = [
+        fact(ids::metric::MIGRATIONS, "free, moves to another CPU", &rate),
+        fact(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}")),
+        fact(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}")),
+        affine,
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+/// The kernel sees no two CPUs that share a cache.
+fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
+    // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what
+    // came of it.
+    let wide = match affine {
+        Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
+            ", and wake_wide keeps wake_affine from being tried"
+        }
+        _ => "",
+    };
+    let tried = affine
+        .map_or(String::new(), |share| format!(" (wake_affine tried in {} of the wake-ups)", percent(share)));
+    let outcome = match together {
+        share if share >= NEARLY_ALL => "a woken task found no other CPU, and both stayed on one.",
+        share if share <= NEARLY_NONE => "each stayed where it was last, and that was another CPU.",
+        _ => "where the two met decided, until the load balancer moved one.",
+    };
+    format!(
+        "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
+         among one{wide}{tried}; {outcome}"
+    )
+}
+
+/// Some CPUs share a cache, by the kernel.
+fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
+    let tried =
+        affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
+    let outcome = match together {
+        share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",
+        share if share <= NEARLY_NONE => "nearly always it found one.",
+        _ => "the load of the moment, and where each was last, decided.",
+    };
+    format!(
+        "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
+         select_idle_sibling looks for an idle CPU among the {cpus} that share its cache: {outcome}"
+    )
 }
 
 /// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where

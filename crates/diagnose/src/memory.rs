@@ -3,7 +3,7 @@
 use super::words::percent;
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Pages, Severity};
+use model::{Fact, Finding, Pages};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[HUGE_PAGES];
@@ -68,20 +68,20 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
         ),
     };
-    Some(vec![Finding {
-        rule: HUGE_PAGES.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Huge pages backed only {} of a measured block. Its latencies include page walks.",
-            percent(least)
-        ),
-        cause: format!("{cause} Latencies of large blocks include page walks."),
-        facts,
-        confirm:
-            "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled"
-                .into(),
-        advice: advice.into(),
-        series,
-        effect: Effect::Explains,
-    }])
+    Some(vec![
+        Finding::warning(
+            HUGE_PAGES.id,
+            format!(
+                "Huge pages backed only {} of a measured block. Its latencies include page walks.",
+                percent(least)
+            ),
+        )
+        .cause(format!("{cause} Latencies of large blocks include page walks."))
+        .facts(facts)
+        .confirm(
+            "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled",
+        )
+        .advice(advice)
+        .explains(series),
+    ])
 }

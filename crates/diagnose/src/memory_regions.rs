@@ -7,7 +7,7 @@ use super::{Evidence, Rule, at_rest};
 use model::vocabulary::BenchId;
 use model::vocabulary::host::NEIGHBOURS;
 use model::vocabulary::memory_map as ids;
-use model::{Effect, Fact, Finding, Severity, figure, percent};
+use model::{Fact, Finding, figure, percent};
 use stats::regions::{Cause, Difference, Neighbour};
 
 pub const RULES: &[Rule] = &[DIFFER, NEIGHBOUR];
@@ -95,20 +95,14 @@ fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
     // A region that moved is not one region: what differs may be less, and elsewhere.
     let moved = own.moved.as_ref().filter(|moved| moved.moved == Some(true));
     let remark = moved.map_or(String::new(), |moved| format!(" {}", moved.sentence()));
-    Finding {
-        rule: DIFFER.id.into(),
-        severity: Severity::Warning,
-        headline,
-        cause: format!("{}.{remark}", capital(own.cause_words(cause))),
-        facts: own.facts(),
-        confirm: match own.node {
+    Finding::warning(DIFFER.id, headline)
+        .cause(format!("{}.{remark}", capital(own.cause_words(cause))))
+        .facts(own.facts())
+        .confirm(match own.node {
             Some(node) => format!("assay memmap --node {node} --new"),
             None => "assay memmap --new".to_string(),
-        },
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
+        })
+        .advice(advice)
 }
 
 const NEIGHBOUR: Rule = Rule {
@@ -146,17 +140,11 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let is_told = |told: &Told| told.found.is_named() || told.found.is_quiet();
     let told: Vec<Told> = of_regions.chain(at_rest).filter(is_told).collect();
     let named = told.iter().filter(|told| told.found.is_named());
-    let findings = named.map(|Told { found, facts, bench }| Finding {
-        rule: NEIGHBOUR.id.into(),
-        severity: Severity::Note,
-        headline: format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
-        cause: "Another task of this machine, or another tenant of its host, used the same memory or cache.".into(),
-        facts: facts.clone(),
-        confirm: format!("assay run --only {bench} --profile full --new"),
-        advice: "See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    });
+    let findings = named.map(|Told { found, facts, bench }| Finding::note(NEIGHBOUR.id, format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)))
+        .cause("Another task of this machine, or another tenant of its host, used the same memory or cache.")
+        .facts(facts.clone())
+        .confirm(format!("assay run --only {bench} --profile full --new"))
+        .advice("See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare."));
     let findings: Vec<Finding> = findings.collect();
     (!told.is_empty()).then_some(findings)
 }

@@ -5,7 +5,7 @@ use super::regions::{RegionsSeen, seen};
 use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::memory_map as ids;
-use model::{Effect, Fact, Finding, Severity, figure};
+use model::{Fact, Finding, Severity, figure};
 use stats::memory_map::Answer;
 use stats::regions::Cause;
 
@@ -51,17 +51,13 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     if let Some((own, why)) = named {
         let mut facts = found.facts();
         facts.extend(own.facts());
-        return Some(Finding {
-            rule: SPEEDS.id.into(),
-            severity: Severity::Warning,
-            headline: found.headline()?,
-            cause: format!("{}.", capital(own.cause_words(why.cause))),
-            facts,
-            confirm: confirm(found),
-            advice: "The finding on these regions says what to do.".into(),
-            series: Vec::new(),
-            effect: Effect::None,
-        });
+        return Some(
+            Finding::warning(SPEEDS.id, found.headline()?)
+                .cause(format!("{}.", capital(own.cause_words(why.cause))))
+                .facts(facts)
+                .confirm(confirm(found))
+                .advice("The finding on these regions says what to do."),
+        );
     }
     let named: Vec<String> = found
         .candidates()
@@ -86,17 +82,17 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
             names.join(" or ")
         ),
     };
-    Some(Finding {
-        rule: SPEEDS.id.into(),
-        severity: if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
-        headline: found.headline()?,
-        cause,
-        facts: found.facts(),
-        confirm: confirm(found),
-        advice: if found.guest { GUEST } else { METAL }.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+    Some(
+        Finding::of(
+            SPEEDS.id,
+            if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
+            found.headline()?,
+        )
+        .cause(cause)
+        .facts(found.facts())
+        .confirm(confirm(found))
+        .advice(if found.guest { GUEST } else { METAL }),
+    )
 }
 
 const GUEST: &str = "Trust no single run of anything that needs bandwidth: a restarted program gets other memory. Operator: \
@@ -147,35 +143,26 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
         return (alike.len() == compared.len()).then(Vec::new);
     }
     let guest = slowest.guest;
-    Some(vec![Finding {
-        rule: NODES.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Memory of {} runs at {} instead of {} as on {}.{}",
-            slowest.name(),
-            figure(slowest.typical, "GB/s"),
-            figure(fastest.typical, "GB/s"),
-            fastest.name(),
-            if guest { "" } else { " Compare their modules." }
-        ),
-        cause: if guest {
+    Some(vec![Finding::warning(NODES.id, format!(
+        "Memory of {} runs at {} instead of {} as on {}.{}",
+        slowest.name(),
+        figure(slowest.typical, "GB/s"),
+        figure(fastest.typical, "GB/s"),
+        fastest.name(),
+        if guest { "" } else { " Compare their modules." }
+    ))
+        .cause(if guest {
             "The host's memory behind the nodes is not equally fast, or lies on other nodes of the host; or one of them was busy."
         } else {
             "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy."
-        }
-        .into(),
-        facts: alike
+        })
+        .facts(alike
             .iter()
-            .map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case))
-            .collect(),
-        confirm: "assay memmap --new".into(),
-        advice: if guest {
+            .map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case)))
+        .confirm("assay memmap --new")
+        .advice(if guest {
             GUEST
         } else {
             "Compare the modules of the sockets and their configured speeds (`assay machine`)."
-        }
-        .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+        })])
 }

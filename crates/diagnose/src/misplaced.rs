@@ -4,7 +4,7 @@ use super::environment::graded;
 use super::words::percent;
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{Case, CpuSet, Effect, Fact, Finding, Packed, Samples, Severity, Visit};
+use model::{Case, CpuSet, Fact, Finding, Packed, Samples, Visit};
 
 pub const RULES: &[Rule] = &[MISPLACED];
 
@@ -100,28 +100,23 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let Some((seen, case, seat)) = worst else { return Some(Vec::new()) };
-    facts.truncate(8);
-    let finding = |effect: Effect, series: Vec<String>| Finding {
-        rule: MISPLACED.id.into(),
-        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-        headline: format!(
+    let finding = Finding::warning(
+        MISPLACED.id,
+        format!(
             "CPU {} ran {} for {}, not CPU {}",
             first_few(&seen.cpus),
             evidence.name(case),
             percent(seen.share()),
             first_few(seat)
         ),
-        cause: "The affinity that was asked for did not hold: a sandbox pretends to apply it, a CPU went \
-                offline, or another program moved the task."
-            .into(),
-        facts: facts.clone(),
-        confirm: "taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds".into(),
-        advice:
-            "Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again."
-                .into(),
-        series,
-        effect,
-    };
+    )
+    .cause(
+        "The affinity that was asked for did not hold: a sandbox pretends to apply it, a CPU went \
+                offline, or another program moved the task.",
+    )
+    .facts(facts.into_iter().take(8))
+    .confirm("taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds")
+    .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again.");
     Some(graded(evidence, told, rejected, finding))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::words::{capital, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
+use model::{Covariates, Fact, Finding, VerdictKind};
 use stats::analysis::Judged;
 use stats::behaviour::{DRIFT_P, Drift};
 
@@ -92,18 +92,14 @@ fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> 
     let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();
     benches.sort_unstable();
     benches.dedup();
-    Some(vec![Finding {
-        rule: rule.id.into(),
-        severity: Severity::Warning,
-        headline,
-        cause,
-        facts: found.iter().take(8).map(|judged| fact(judged)).collect(),
-        confirm: format!("assay run --only {} --profile full --new", shell(&benches.join(","))),
-        advice: "Measure again at another time: the longer full profile confirms or clears it.".into(),
-        series: found.iter().map(|judged| judged.series.key.clone()).collect(),
-        // The verdict says it already.
-        effect: Effect::None,
-    }])
+    Some(vec![
+        Finding::warning(rule.id, headline)
+            .cause(cause)
+            .facts(found.iter().take(8).map(|judged| fact(judged)))
+            .confirm(format!("assay run --only {} --profile full --new", shell(&benches.join(","))))
+            .advice("Measure again at another time: the longer full profile confirms or clears it.")
+            .concerns(found.iter().map(|judged| judged.series.key.clone())),
+    ])
 }
 
 /// Two kinds of windows of tasks left to the scheduler whose benchmark was measured pinned as well:

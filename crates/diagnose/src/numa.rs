@@ -3,7 +3,7 @@
 use super::words::{bytes, counted, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{Case, CpuSet, Effect, Fact, Finding, Severity};
+use model::{Case, CpuSet, Fact, Finding};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[BALANCING, REMOTE];
@@ -40,21 +40,13 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
         Some(false) => "off",
         None => "not told by this kernel",
     };
-    Some(vec![Finding {
-        rule: BALANCING.id.into(),
-        severity: Severity::Note,
-        headline: format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value),
-        cause: "Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does."
-            .into(),
-        facts: vec![
-            Fact::new("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits"),
-            Fact::new("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing"),
-        ],
-        confirm: "grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing".into(),
-        advice: "For measuring: sysctl kernel.numa_balancing=0, and back afterwards.".into(),
-        series: touched.flat_map(|(case, _)| evidence.keys_of(case)).collect(),
-        effect: Effect::Explains,
-    }])
+    Some(vec![Finding::note(BALANCING.id, format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value))
+        .cause("Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does.")
+        .fact("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits")
+        .fact("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing")
+        .confirm("grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing")
+        .advice("For measuring: sysctl kernel.numa_balancing=0, and back afterwards.")
+        .explains(touched.flat_map(|(case, _)| evidence.keys_of(case)))])
 }
 
 const REMOTE: Rule = Rule {
@@ -101,24 +93,23 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let Some((share, case, wanted, index)) = worst else { return Some(Vec::new()) };
     let of = facts.len();
-    facts.truncate(8);
     let (cause, more, advice) = misplaced_because(evidence, case, wanted, index);
-    facts.extend(more);
-    Some(vec![Finding {
-        rule: REMOTE.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Up to {} of the measured memory is on the wrong NUMA node, in {}",
-            percent(share),
-            counted(of, "benchmark")
-        ),
-        cause,
-        facts,
-        confirm: "numactl --show; numastat -m; grep Mems_allowed_list /proc/self/status".into(),
-        advice,
-        series,
-        effect: Effect::Explains,
-    }])
+    Some(vec![
+        Finding::warning(
+            REMOTE.id,
+            format!(
+                "Up to {} of the measured memory is on the wrong NUMA node, in {}",
+                percent(share),
+                counted(of, "benchmark")
+            ),
+        )
+        .cause(cause)
+        .facts(facts.into_iter().take(8))
+        .facts(more)
+        .confirm("numactl --show; numastat -m; grep Mems_allowed_list /proc/self/status")
+        .advice(advice)
+        .explains(series),
+    ])
 }
 
 /// Why the memory of a case is not where it was meant to be, as far as the machine tells.

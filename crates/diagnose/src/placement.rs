@@ -6,7 +6,7 @@ use super::words::{capital, clipped, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
-use model::{Beside, Better, Effect, Fact, Finding, Form, Severity};
+use model::{Beside, Better, Fact, Finding, Form, Severity};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[FREE];
@@ -63,19 +63,21 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
             None => findings.push((bench, ratio, finding)),
         }
     }
-    // The one that shows it best warns; the others would say the same again.
+    // The one that shows it best stays a warning; the others would say the same again.
     findings.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
     let chief = findings.iter().position(|(bench, ..)| *bench == ids::ipc::PIPE_PINGPONG).unwrap_or(0);
-    let severity = |at: usize| if at == chief { Severity::Warning } else { Severity::Note };
-    let findings = findings.into_iter().enumerate();
-    Some(findings.map(|(at, (_, _, finding))| Finding { severity: severity(at), ..finding }).collect())
+    let kept = findings.into_iter().enumerate().map(|(at, (_, _, mut finding))| {
+        finding.severity = if at == chief { Severity::Warning } else { Severity::Note };
+        finding
+    });
+    Some(kept.collect())
 }
 
 /// What is said of one free series, and how far its pinned ones are apart.
 fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> Option<(f64, Finding)> {
     let metric = &free.series.metric;
-    let free_value = free.analysis.estimate.as_ref()?.median;
-    let with_value = |other: &&'a Judged| Some((*other, other.analysis.estimate.as_ref()?.median));
+    let free_value = free.median()?;
+    let with_value = |other: &&'a Judged| Some((*other, other.median()?));
     let mut pinned: Vec<(&Judged, f64)> = index.pinned(free).iter().filter_map(with_value).collect();
     pinned.sort_by(|one, other| one.1.total_cmp(&other.1));
     let ((slowest, low), (fastest, high)) = (pinned.first()?, pinned.last()?);
@@ -120,20 +122,15 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     });
     cause.extend(idle);
     let names: Vec<String> = pinned.iter().map(|(judged, _)| place(judged)).collect();
-    let finding = Finding {
-        rule: FREE.id.into(),
-        severity: Severity::Note,
-        headline: headline(evidence, free, [(slowest, *low), (fastest, *high)]),
-        cause: cause.join(" "),
-        facts,
-        confirm: format!("assay run --only {} --profile standard --new", shell(&free.series.case.bench)),
-        advice: format!(
+    let finding = Finding::note(FREE.id, headline(evidence, free, [(slowest, *low), (fastest, *high)]))
+        .cause(cause.join(" "))
+        .facts(facts)
+        .confirm(format!("assay run --only {} --profile standard --new", shell(&free.series.case.bench)))
+        .advice(format!(
             "Compare machines by the pinned figures, each with its own kind: {}.",
             names.join(", ")
-        ),
-        series: vec![free.series.key.clone()],
-        effect: Effect::Explains,
-    };
+        ))
+        .explains([&free.series.key]);
     Some((ratio, finding))
 }
 
@@ -227,7 +224,7 @@ fn response(index: &Index, of: &Judged) -> Option<Fact> {
     let at = |metric: MetricId| {
         let key = of.series.case.series_key(&of.series.point, &metric);
         let judged = index.at(&key)?;
-        Some((judged, judged.analysis.estimate.as_ref()?.median))
+        Some((judged, judged.median()?))
     };
     let ((p50, half), (_, late)) = (at(ids::ipc::metric::WAKEUP_P50)?, at(ids::ipc::metric::WAKEUP_P99)?);
     let unit = &p50.series.metric.unit;
@@ -343,7 +340,7 @@ fn other_side(index: &Index, fastest: &Judged, slowest: &Judged) -> Option<Strin
     let p99 = |of: &Judged| {
         let key = of.series.case.series_key(&of.series.point, &ids::ipc::metric::WAKEUP_P99);
         let judged = index.at(&key)?;
-        Some((judged.analysis.estimate.as_ref()?.median, judged.series.metric.unit.to_string()))
+        Some((judged.median()?, judged.series.metric.unit.to_string()))
     };
     let general =
         "The better score need not be the better system: on one CPU the woken waits for its waker to sleep.";

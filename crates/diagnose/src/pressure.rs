@@ -5,7 +5,7 @@ use super::evidence::Total;
 use super::words::percent;
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{Conditions, Effect, Fact, Finding, Severity, Visit};
+use model::{Conditions, Effect, Fact, Finding, Visit};
 
 pub const RULES: &[Rule] = &[PRESSURE];
 
@@ -145,22 +145,12 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
             format!("Tasks had to free memory {times:.0} times during the run")
         }
     };
-    let finding = |effect: Effect, series: Vec<String>| {
-        Finding {
-        rule: PRESSURE.id.into(),
-        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-        headline: headline.clone(),
-        cause: "The machine, or the control group with its limit, has less memory than its work needs: pages were freed while \
-                others waited for them."
-            .into(),
-        facts: shortage.facts(),
-        confirm: "cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat".into(),
-        advice: "Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \
-                 measure again."
-            .into(),
-        series,
-        effect,
-    }
-    };
+    let finding = Finding::warning(PRESSURE.id, headline)
+        .cause("The machine, or the control group with its limit, has less memory than its work needs: pages were freed while \
+                others waited for them.")
+        .facts(shortage.facts())
+        .confirm("cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat")
+        .advice("Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \
+                 measure again.");
     Some(graded(evidence, told, rejected, finding))
 }

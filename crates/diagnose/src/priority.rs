@@ -5,7 +5,7 @@ use super::others::{by_process, fact, standing};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{CpuSet, Effect, Fact, Finding, Neighbour, Packed, Severity, Visit};
+use model::{CpuSet, Fact, Finding, Neighbour, Packed, Visit};
 
 pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
 
@@ -66,28 +66,18 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         Some((first, _)) => format!("Task {} ({})", clipped(&first.name), standing(first)),
         None => "A task outside this container".to_string(),
     };
-    let finding = |effect: Effect, series: Vec<String>| {
-        let mut facts: Vec<Fact> =
-            worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)).collect();
-        let held = format!("{} of its CPUs' time", percent(worst.share));
-        facts.push(Fact::new("held in the worst case", held, &worst.case));
-        if let Some(waited) = &worst.waited {
+    let held = format!("{} of its CPUs' time", percent(worst.share));
+    let headline = format!("{who} took {} of the measured CPU", percent(worst.share));
+    let finding = Finding::warning(HIGHER_PRIORITY.id, headline)
+        .cause("The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts.")
+        .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
+        .fact("held in the worst case", held, &worst.case)
+        .facts(worst.waited.as_ref().map(|waited| {
             let value = format!("{} of the time, {:.1} ms at once", percent(waited.share), waited.stretch_ms);
-            facts.push(Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows"));
-        }
-        Finding {
-            rule: HIGHER_PRIORITY.id.into(),
-            severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-            headline: format!("{who} took {} of the measured CPU", percent(worst.share)),
-            cause: "The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts."
-                .into(),
-            facts,
-            confirm: "ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15".into(),
-            advice: "Stop that task or move it to another CPU (taskset -p), and measure again.".into(),
-            series,
-            effect,
-        }
-    };
+            Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows")
+        }))
+        .confirm("ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15")
+        .advice("Stop that task or move it to another CPU (taskset -p), and measure again.");
     Some(graded(evidence, told, rejected, finding))
 }
 

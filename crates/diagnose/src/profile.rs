@@ -1,10 +1,11 @@
 //! Which knobs of a profile do what the profile does.
 
 use super::shares::{SharedOut, shared_out, words};
-use super::words::shell;
+use super::words::{at_most, shell};
 use super::{Evidence, Rule};
 use model::vocabulary::sweep as ids;
-use model::{Effect, Fact, Finding, Severity, percent};
+use model::{Fact, Finding, percent};
+use stats::factorial::{Effect, Shares};
 
 pub const RULES: &[Rule] = &[SHARES];
 
@@ -37,45 +38,10 @@ fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
 }
 
-/// At most three of them.
-fn list(names: &[&str]) -> String {
-    match names {
-        [first, second, third, _, ..] => {
-            format!("{first}, {second}, {third} and {} more", names.len() - 3)
-        }
-        few => few.join(", "),
-    }
-}
-
 fn finding(shared: &SharedOut) -> Finding {
     let total = &shared.shares.total;
     let told = !total.interval.contains(0.0);
     let strong = shared.shares.strong();
-    let source = shared.keys.first().cloned().unwrap_or_default();
-    let fact = |label: String, value: String| Fact::new(label, value, source.clone());
-    let mut facts =
-        vec![fact(format!("{} over {}", shared.factors.after, shared.factors.before), words(total))];
-    let share = |share: Option<f64>| {
-        share.map_or(String::new(), |share| format!(", {} of the difference", percent(share)))
-    };
-    let mut mains: Vec<_> = shared.shares.mains.iter().collect();
-    mains.sort_by(|one, other| other.effect.ln.abs().total_cmp(&one.effect.ln.abs()));
-    for main in mains {
-        let value = format!("{}{}", words(&main.effect), share(main.share));
-        facts.push(fact(shared.turn(main.factor), value));
-    }
-    for pair in &shared.shares.pairs {
-        let [one, other] = pair.factors;
-        let label = format!("{} and {} together beyond both alone", shared.name(one), shared.name(other));
-        facts.push(fact(label, format!("{}{}", words(&pair.effect), share(pair.share))));
-    }
-    facts.push(fact("not shared out".to_string(), words(&shared.shares.remainder)));
-    if !shared.factors.left_out.is_empty() {
-        let names: Vec<&str> =
-            shared.factors.left_out.iter().map(|left| left.name.as_str()).take(8).collect();
-        let value = format!("{} ({}, ...)", shared.factors.left_out.len(), names.join(", "));
-        facts.push(fact("differences that could not be measured here".to_string(), value));
-    }
     let metric = &shared.metric.title;
     let names: Vec<&str> = strong.iter().map(|factor| shared.name(*factor)).collect();
     let after = format!("Profile `{}`", shared.factors.after);
@@ -88,11 +54,10 @@ fn finding(shared: &SharedOut) -> Finding {
         }
         (true, []) => format!("{after} changes {metric} by {}. No single knob stands out.", change(total.ln)),
         (true, names) => {
-            format!("{after} changes {metric} by {}. Responsible: {}.", change(total.ln), list(names))
+            format!("{after} changes {metric} by {}. Responsible: {}.", change(total.ln), at_most(3, names))
         }
     };
-    let strongest = strong.first().map(|factor| &shared.factors.factors[*factor]);
-    let confirm = match strongest {
+    let confirm = match strong.first().map(|factor| &shared.factors.factors[*factor]) {
         Some(factor) => format!(
             "assay sweep {} --knob {}",
             shell(&shared.factors.target.bench),
@@ -100,18 +65,15 @@ fn finding(shared: &SharedOut) -> Finding {
         ),
         None => format!("assay explain-profile --after {} ...", shell(&shared.factors.after)),
     };
-    Finding {
-        rule: SHARES.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause: format!(
-            "Each of {} knobs was turned alone and all at once; visits of one setting differ by {}.",
-            shared.factors.factors.len(),
+    let count = shared.factors.factors.len();
+    Finding::note(SHARES.id, headline)
+        .cause(format!(
+            "Each of {count} knobs was turned alone and all at once; visits of one setting differ by {}.",
             percent(shared.shares.noise)
-        ),
-        facts,
-        confirm,
-        advice: match (told, strong.len() < shared.factors.factors.len(), names.as_slice()) {
+        ))
+        .facts(facts(shared))
+        .confirm(confirm)
+        .advice(match (told, strong.len() < count, names.as_slice()) {
             (true, true, [_, ..]) => {
                 format!("Turning {} alone gives what can be told of it", names.join(" and "))
             }
@@ -119,8 +81,33 @@ fn finding(shared: &SharedOut) -> Finding {
                 "Turn them together: no part of them can be left out by what was measured".to_string()
             }
             (false, ..) => format!("{metric} is no reason to choose between the two"),
-        },
-        series: Vec::new(),
-        effect: Effect::None,
+        })
+}
+
+/// The whole difference, each knob's part, the strongest first, and what pairs do beyond both.
+fn facts(shared: &SharedOut) -> Vec<Fact> {
+    let source = shared.keys.first().cloned().unwrap_or_default();
+    let fact = |label: String, value: String| Fact::new(label, value, &source);
+    let part = |effect: &Effect, share: Option<f64>| match share {
+        Some(share) => format!("{}, {} of the difference", words(effect), percent(share)),
+        None => words(effect),
+    };
+    let Shares { total, mains, pairs, remainder, .. } = &shared.shares;
+    let mut mains: Vec<_> = mains.iter().collect();
+    mains.sort_by(|one, other| other.effect.ln.abs().total_cmp(&one.effect.ln.abs()));
+    let mut facts =
+        vec![fact(format!("{} over {}", shared.factors.after, shared.factors.before), words(total))];
+    facts.extend(mains.iter().map(|main| fact(shared.turn(main.factor), part(&main.effect, main.share))));
+    facts.extend(pairs.iter().map(|pair| {
+        let [one, other] = pair.factors.map(|factor| shared.name(factor));
+        fact(format!("{one} and {other} together beyond both alone"), part(&pair.effect, pair.share))
+    }));
+    facts.push(fact("not shared out".to_string(), words(remainder)));
+    let left_out = &shared.factors.left_out;
+    if !left_out.is_empty() {
+        let names: Vec<&str> = left_out.iter().map(|left| left.name.as_str()).take(8).collect();
+        let value = format!("{} ({}, ...)", left_out.len(), names.join(", "));
+        facts.push(fact("differences that could not be measured here".to_string(), value));
     }
+    facts
 }

@@ -1,11 +1,11 @@
 //! What moves a rate suite from run to run.
 
 use super::bound::{fits, last_level};
-use super::suite::{Moving, Part, Suite, suite};
-use super::words::figure;
+use super::suite::{Moving, Part, Sits, Suite, suite};
+use super::words::{at_most, figure};
 use super::{Evidence, Rule};
 use model::vocabulary::rate as ids;
-use model::{Effect, Fact, Finding, Severity, percent};
+use model::{Fact, Finding, Severity, percent};
 use stats::order::median;
 use stats::repeat::{APART, STILL, Sequence, Shape};
 
@@ -33,60 +33,45 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !suite.parts.iter().any(|part| part.runs.is_some() || part.history.is_some()) {
         return None;
     }
-    let mut facts = Vec::new();
-    let (mut series, mut names, mut severity) = (Vec::new(), Vec::new(), Severity::Note);
+    let is_apart = |runs: &&Sequence| runs.apart > APART;
+    let (mut facts, mut moving, mut severity) = (Vec::new(), Vec::new(), Severity::Note);
     for part in &suite.parts {
-        let key = &part.rate.series.key;
-        let mut found = false;
-        if let Some(runs) = part.runs.as_ref().filter(|runs| runs.apart > APART) {
-            found = true;
-            if runs.shape != Shape::Flat {
-                severity = Severity::Warning;
-            }
-            facts.push(Fact::new(
-                format!("runs of {} in their order", part.name()),
-                words(runs, part.scatter),
-                key,
-            ));
-        }
-        if let Some(history) = part.history.as_ref().filter(|history| history.apart > APART) {
-            found = true;
+        let runs = part.runs.as_ref().filter(is_apart);
+        let history = part.history.as_ref().filter(is_apart);
+        if history.is_some() || runs.is_some_and(|runs| runs.shape != Shape::Flat) {
             severity = Severity::Warning;
-            let what = format!(
-                "sessions of {}, {} boots, the last is this one",
-                part.name(),
-                suite.boots(evidence.run)
-            );
-            facts.push(Fact::new(what, words(history, 0.0), ids::probe::RATE_HISTORY));
         }
-        if found {
-            names.push(part.name());
-            series.push(key.clone());
+        facts.extend(runs.map(|runs| {
+            let what = format!("runs of {} in their order", part.name());
+            Fact::new(what, words(runs, part.scatter), part.key())
+        }));
+        facts.extend(history.map(|history| {
+            let boots = suite.boots(evidence.run);
+            let what = format!("sessions of {}, {boots} boots, the last is this one", part.name());
+            Fact::new(what, words(history, 0.0), ids::probe::RATE_HISTORY)
+        }));
+        if runs.or(history).is_some() {
+            moving.push(part);
         }
     }
-    if names.is_empty() {
+    if moving.is_empty() {
         return Some(Vec::new());
     }
+    let names: Vec<&str> = moving.iter().map(|part| part.name()).collect();
     let most = suite.parts.iter().flat_map(|part| [&part.runs, &part.history]).flatten();
-    let most = most.map(|runs| runs.apart).fold(0.0, f64::max);
-    let noisy = severity == Severity::Note;
-    Some(vec![Finding {
-        rule: RUNS_APART.id.into(),
-        severity,
-        headline: format!("Runs of {} are up to {} apart. Their mean says little.", list(&names), percent(most)),
-        cause: match noisy {
-            true => "Pieces of work inside one process scatter nearly as much: the machine was not quiet.".into(),
-            false => "Something differs from run to run that a run keeps while it lasts, or that came or went between sessions.".into(),
-        },
-        facts,
-        confirm: format!("assay rate --component {} --footprint {}", names.join(","), larger(&suite)),
-        advice: "Run the same components with a larger footprint (`assay rate --escalate` does it by itself): where memory of two \
+    let most = percent(most.map(|runs| runs.apart).fold(0.0, f64::max));
+    let headline = format!("Runs of {} are up to {most} apart. Their mean says little.", at_most(3, &names));
+    Some(vec![Finding::of(RUNS_APART.id, severity, headline)
+        .cause(match severity {
+            Severity::Note => "Pieces of work inside one process scatter nearly as much: the machine was not quiet.",
+            _ => "Something differs from run to run that a run keeps while it lasts, or that came or went between sessions.",
+        })
+        .facts(facts)
+        .confirm(format!("assay rate --component {} --footprint {}", names.join(","), larger(&suite)))
+        .advice("Run the same components with a larger footprint (`assay rate --escalate` does it by itself): where memory of two \
                  speeds is the cause, runs that cover more of it get mixtures and the pattern changes. Then `assay memmap` and \
-                 `assay machine` show where the slow part is."
-            .into(),
-        series,
-        effect: Effect::None,
-    }])
+                 `assay machine` show where the slow part is.")
+        .concerns(moving.iter().map(|part| part.key()))])
 }
 
 /// A footprint a node that is four times what each node's copies had, MiB.
@@ -100,14 +85,6 @@ fn larger(suite: &Suite) -> String {
         nodes.len().max(1) as u64
     });
     format!("{}M", 4 * part.map_or(64, Part::mib) * copies / nodes)
-}
-
-fn list(names: &[&str]) -> String {
-    const SHOWN: usize = 3;
-    match names.len() {
-        count if count > SHOWN => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
-        _ => names.join(", "),
-    }
 }
 
 /// `92, 92, 111, 107, 98 % of their mean (low low high high mid: both extremes, then what lies
@@ -151,77 +128,69 @@ const PROCESSES: usize = 5;
 
 fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     let suite = suite(evidence.run, evidence.series)?;
-    let known: Vec<&Part> = suite
-        .parts
-        .iter()
-        .filter(|part| part.runs.as_ref().is_some_and(|runs| runs.values.len() >= PROCESSES))
-        .collect();
-    if known.is_empty() {
-        return None;
-    }
-    let mut facts = Vec::new();
-    let (mut names, mut series, mut fresh_pages) = (Vec::new(), Vec::new(), false);
-    let mut most: f64 = 0.0;
-    for part in known {
-        let (Some(runs), Some(sits)) = (&part.runs, part.sits) else { continue };
-        // Where pieces scatter as far as runs do, nothing is settled.
-        if runs.apart <= APART || runs.shape == Shape::Flat || sits.settled() <= 0.5 {
-            continue;
-        }
-        let key = &part.rate.series.key;
-        let mut shares = vec![format!("{} between processes", percent(sits.processes))];
-        if let Some(allocations) = sits.allocations {
-            fresh_pages |= allocations > 0.5;
-            shares.push(format!("{} between fresh arrays of one process", percent(allocations)));
-        }
-        shares.push(format!("{} between pieces on the same arrays", percent(sits.iterations)));
-        facts.push(Fact::new(format!("variance of {}", part.name()), shares.join(", "), key));
-        facts.push(Fact::new(format!("runs of {}", part.name()), words(runs, part.scatter), key));
-        let placed =
-            runs.handed_out().is_some() && !matches!(suite.moving(evidence.machine), Moving::Others(_));
-        most = most.max(runs.apart);
-        if part.is_memory() && placed {
-            let shares: Vec<String> =
-                runs.slow_shares().iter().take(16).map(|share| format!("{share:.2}")).collect();
-            let what = format!("share of slow memory that each run of {} would have had", part.name());
-            facts.push(Fact::new(what, shares.join(", "), key));
-        }
-        if let Some((places, rho)) = &part.places {
-            let places: Vec<String> = places.iter().take(16).map(|gib| format!("{gib:.1}")).collect();
-            let what = format!("physical address of each run of {}, GiB, in the middle", part.name());
-            facts.push(Fact::new(
-                what,
-                format!("{} (rank correlation with the rate {rho:.2})", places.join(", ")),
-                key,
-            ));
-        }
-        names.push(part.name());
-        series.push(key.clone());
-    }
-    if names.is_empty() {
+    let known = |part: &&Part| part.runs.as_ref().is_some_and(|runs| runs.values.len() >= PROCESSES);
+    suite.parts.iter().find(known)?;
+    let settled: Vec<Settled> = suite.parts.iter().filter(known).filter_map(Settled::of).collect();
+    if settled.is_empty() {
         return Some(Vec::new());
     }
-    Some(vec![Finding {
-        rule: SETTLED.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Runs of {} keep the speed they begin with, up to {} apart. More processes are needed.",
-            list(&names),
-            percent(most)
-        ),
-        cause: match fresh_pages {
+    let by_memory = !matches!(suite.moving(evidence.machine), Moving::Others(_));
+    let names: Vec<&str> = settled.iter().map(|one| one.part.name()).collect();
+    let most = settled.iter().map(|one| one.runs.apart).fold(0.0, f64::max);
+    Some(vec![Finding::warning(SETTLED.id, format!(
+        "Runs of {} keep the speed they begin with, up to {} apart. More processes are needed.",
+        at_most(3, &names),
+        percent(most)
+    ))
+        .cause(match settled.iter().any(|one| one.sits.allocations.is_some_and(|share| share > 0.5)) {
             true => "Fresh arrays inside the same process move it: what decides are the physical pages.",
             false => "It is settled when a process begins: physical pages, layout of addresses, or its CPU.",
+        })
+        .facts(settled.iter().flat_map(|one| one.facts(by_memory)))
+        .confirm(format!("assay rate --component {} --allocations 4 --iterations 3", names.join(",")))
+        .advice("`assay memmap` looks for memory of two speeds, `assay machine` for memory modules in the wrong slots. More \
+                 pieces of work inside a process narrow nothing here; more processes do.")
+        .explains(settled.iter().map(|one| one.part.key()))])
+}
+
+/// A component whose speed is settled when a process or its memory begins.
+struct Settled<'a> {
+    part: &'a Part<'a>,
+    runs: &'a Sequence,
+    sits: Sits,
+}
+
+impl<'a> Settled<'a> {
+    /// Where pieces scatter as far as runs do, nothing is settled.
+    fn of(part: &'a Part<'a>) -> Option<Settled<'a>> {
+        let sits = part.sits.filter(|sits| sits.settled() > 0.5)?;
+        Some(Settled { part, runs: part.swings()?, sits })
+    }
+
+    fn facts(&self, by_memory: bool) -> Vec<Fact> {
+        let Settled { part, runs, sits } = self;
+        let (name, key) = (part.name(), part.key());
+        let mut shares = vec![format!("{} between processes", percent(sits.processes))];
+        let arrays = |share| format!("{} between fresh arrays of one process", percent(share));
+        shares.extend(sits.allocations.map(arrays));
+        shares.push(format!("{} between pieces on the same arrays", percent(sits.iterations)));
+        let mut facts = vec![
+            Fact::new(format!("variance of {name}"), shares.join(", "), key),
+            Fact::new(format!("runs of {name}"), words(runs, part.scatter), key),
+        ];
+        if part.is_memory() && by_memory && runs.handed_out().is_some() {
+            let shares: Vec<String> =
+                runs.slow_shares().iter().take(16).map(|share| format!("{share:.2}")).collect();
+            let what = format!("share of slow memory that each run of {name} would have had");
+            facts.push(Fact::new(what, shares.join(", "), key));
         }
-        .into(),
-        facts,
-        confirm: format!("assay rate --component {} --allocations 4 --iterations 3", names.join(",")),
-        advice: "`assay memmap` looks for memory of two speeds, `assay machine` for memory modules in the wrong slots. More \
-                 pieces of work inside a process narrow nothing here; more processes do."
-            .into(),
-        series,
-        effect: Effect::Explains,
-    }])
+        facts.extend(part.places.as_ref().map(|(places, rho)| {
+            let places: Vec<String> = places.iter().take(16).map(|gib| format!("{gib:.1}")).collect();
+            let value = format!("{} (rank correlation with the rate {rho:.2})", places.join(", "));
+            Fact::new(format!("physical address of each run of {name}, GiB, in the middle"), value, key)
+        }));
+        facts
+    }
 }
 
 const MEMORY_MOVES: Rule = Rule {
@@ -265,34 +234,24 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let moved: Vec<&(&Part, &Sequence)> = memory.iter().filter(|(_, runs)| runs.apart > APART).collect();
-    let mut facts: Vec<Fact> = moved
-        .iter()
-        .map(|(part, runs)| {
-            let what = format!("runs of {}, whose data fill memory", part.name());
-            Fact::new(what, words(runs, part.scatter), &part.rate.series.key)
-        })
-        .collect();
-    facts.push(Fact::new("median CV of components on memory", percent(cv_memory), "rate.*"));
-    facts.push(Fact::new("median CV of components in caches", percent(cv_caches), "rate.*"));
     let names: Vec<&str> = moved.iter().map(|(part, _)| part.name()).collect();
-    Some(vec![Finding {
-        rule: MEMORY_MOVES.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Runs of {} are up to {} apart, those in caches only {}. Memory is the cause.",
-            list(&names),
-            percent(most(&memory)),
-            percent(most(&caches))
-        ),
-        cause: "Clock, temperature and stolen time would move components in caches as well.".into(),
-        facts,
-        confirm: "assay memmap".into(),
-        advice: "Look at the memory modules (`assay machine`), at the map (`assay memmap`), and for neighbours that use the \
-                 memory's bandwidth."
-            .into(),
-        series: moved.iter().map(|(part, _)| part.rate.series.key.clone()).collect(),
-        effect: Effect::Explains,
-    }])
+    Some(vec![Finding::warning(MEMORY_MOVES.id, format!(
+        "Runs of {} are up to {} apart, those in caches only {}. Memory is the cause.",
+        at_most(3, &names),
+        percent(most(&memory)),
+        percent(most(&caches))
+    ))
+        .cause("Clock, temperature and stolen time would move components in caches as well.")
+        .facts(moved.iter().map(|(part, runs)| {
+            let what = format!("runs of {}, whose data fill memory", part.name());
+            Fact::new(what, words(runs, part.scatter), part.key())
+        }))
+        .fact("median CV of components on memory", percent(cv_memory), "rate.*")
+        .fact("median CV of components in caches", percent(cv_caches), "rate.*")
+        .confirm("assay memmap")
+        .advice("Look at the memory modules (`assay machine`), at the map (`assay memmap`), and for neighbours that use the \
+                 memory's bandwidth.")
+        .explains(moved.iter().map(|(part, _)| part.key()))])
 }
 
 const IN_CACHE: Rule = Rule {
@@ -319,26 +278,20 @@ fn in_cache(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let mib = |bytes: u64| figure(bytes as f64 / f64::from(1 << 20), "MiB");
     let memory = suite.parts.iter().filter(|part| part.is_memory());
-    Some(vec![Finding {
-        rule: IN_CACHE.id.into(),
-        severity: Severity::Note,
-        headline: format!(
-            "All copies have {} of data for {} of L{last}. Scores are partly those of the cache.",
-            mib(bytes),
-            mib(cache_bytes)
-        ),
-        cause: "Part of what should come from memory comes from caches.".into(),
-        facts: vec![
-            Fact::new("memory of all copies", mib(bytes), &part.rate.series.key),
-            Fact::new(
-                format!("L{last} of their CPUs"),
-                mib(cache_bytes),
-                "/sys/devices/system/cpu/cpu*/cache",
+    Some(vec![
+        Finding::note(
+            IN_CACHE.id,
+            format!(
+                "All copies have {} of data for {} of L{last}. Scores are partly those of the cache.",
+                mib(bytes),
+                mib(cache_bytes)
             ),
-        ],
-        confirm: format!("assay rate --footprint {}M", (4 * cache_bytes) >> 20),
-        advice: "Give --footprint at least twice the caches, where the time allows.".into(),
-        series: memory.map(|part| part.rate.series.key.clone()).collect(),
-        effect: Effect::None,
-    }])
+        )
+        .cause("Part of what should come from memory comes from caches.")
+        .fact("memory of all copies", mib(bytes), &part.rate.series.key)
+        .fact(format!("L{last} of their CPUs"), mib(cache_bytes), "/sys/devices/system/cpu/cpu*/cache")
+        .confirm(format!("assay rate --footprint {}M", (4 * cache_bytes) >> 20))
+        .advice("Give --footprint at least twice the caches, where the time allows.")
+        .concerns(memory.map(Part::key)),
+    ])
 }

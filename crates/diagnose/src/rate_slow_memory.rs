@@ -49,23 +49,18 @@ fn finding(one: &Placed) -> Option<Finding> {
     let key = &one.part.rate.series.key;
     let explained = joined.follows != Follows::Not;
     let headline = one.headline()?;
-    Some(Finding {
-        rule: SLOW_MEMORY.id.into(),
-        severity,
-        headline,
-        cause: match joined.follows {
-            Follows::Not => "Something else moves them: what goes on beside, the clock, other guests.".into(),
-            _ => "Part of the physical memory is slower, and each run keeps the pages that it was given.".into(),
-        },
-        facts: facts(joined, key),
-        confirm: format!("assay rate --component {} --with-map --new", one.part.name()),
-        advice: match explained {
-            true => "Look for the slow part: `assay memmap` draws it, `assay machine` shows which slots are filled.".into(),
-            false => "Look at the clock and at other work while it ran; more runs tell more.".into(),
-        },
-        series: vec![key.clone()],
-        effect: if explained { Effect::Explains } else { Effect::None },
-    })
+    Some(Finding::of(SLOW_MEMORY.id, severity, headline)
+        .cause(match joined.follows {
+            Follows::Not => "Something else moves them: what goes on beside, the clock, other guests.",
+            _ => "Part of the physical memory is slower, and each run keeps the pages that it was given.",
+        })
+        .facts(facts(joined, key))
+        .confirm(format!("assay rate --component {} --with-map --new", one.part.name()))
+        .advice(match explained {
+            true => "Look for the slow part: `assay memmap` draws it, `assay machine` shows which slots are filled.",
+            false => "Look at the clock and at other work while it ran; more runs tell more.",
+        })
+        .affects(if explained { Effect::Explains } else { Effect::None }, [key]))
 }
 
 fn facts(joined: &Joined, key: &str) -> Vec<Fact> {

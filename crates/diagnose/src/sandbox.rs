@@ -5,7 +5,7 @@ use super::words::counted;
 use super::{Evidence, Rule};
 use machine::{ContainerKind, Machine};
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 
 pub const RULES: &[Rule] = &[SANDBOXED, RESTRICTED];
 
@@ -32,20 +32,12 @@ fn sandboxed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let told = machine.enclosures.iter().filter(|enclosure| enclosure.changes_figures);
     let finding = |enclosure: &machine::Enclosure| {
         let (path, says) = enclosure.sign.split_once(": ").unwrap_or((&enclosure.sign, enclosure.name));
-        let mut facts = vec![Fact::new("sign", says, path)];
-        facts.extend(enclosure.hides.iter().map(|hidden| Fact::new("not seen", *hidden, enclosure.name)));
-        Finding {
-            rule: SANDBOXED.id.into(),
-            severity: Severity::Warning,
-            headline: enclosure.reading.clone(),
-            cause: format!("The run was made inside of this: {}.", enclosure.name),
-            facts,
-            confirm: "assay machine --all".into(),
-            advice: "Measure outside of it to judge the machine; compare only with runs in the same sandbox."
-                .into(),
-            series: Vec::new(),
-            effect: Effect::None,
-        }
+        Finding::warning(SANDBOXED.id, enclosure.reading.clone())
+            .cause(format!("The run was made inside of this: {}.", enclosure.name))
+            .fact("sign", says, path)
+            .facts(enclosure.hides.iter().map(|hidden| Fact::new("not seen", *hidden, enclosure.name)))
+            .confirm("assay machine --all")
+            .advice("Measure outside of it to judge the machine; compare only with runs in the same sandbox.")
     };
     Some(told.map(finding).collect())
 }
@@ -83,15 +75,11 @@ fn restricted(evidence: &Evidence) -> Option<Vec<Finding>> {
         let path = limit.sign.split(": ").next().unwrap_or(&limit.sign);
         Fact::new(limit.limit, limit.costs, path)
     });
-    Some(vec![Finding {
-        rule: RESTRICTED.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause,
-        facts: facts.collect(),
-        confirm: "assay machine --all".into(),
-        advice: "For figures of the whole node measure in a privileged pod.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![
+        Finding::note(RESTRICTED.id, headline)
+            .cause(cause)
+            .facts(facts)
+            .confirm("assay machine --all")
+            .advice("For figures of the whole node measure in a privileged pod."),
+    ])
 }

@@ -4,7 +4,7 @@ use super::words::percent;
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary as ids;
-use model::{Better, Effect, Fact, Finding, Severity};
+use model::{Better, Fact, Finding};
 use stats::analysis::Judged;
 use stats::looks::{self, Shared, shared};
 use stats::order::median;
@@ -85,17 +85,16 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
             "See who uses the siblings (background-load), and keep them free while measuring.",
         ),
     };
-    Some(vec![Finding {
-        rule: SHARED_CORE.id.into(),
-        severity: Severity::Note,
-        headline: format!("Another thread of the core was busy for {} of the run{takes}", percent(share)),
-        cause: cause.into(),
-        facts,
-        confirm: "assay run --only cpu.clock,syscall.getpid,memory.bandwidth --profile standard --new".into(),
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![
+        Finding::note(
+            SHARED_CORE.id,
+            format!("Another thread of the core was busy for {} of the run{takes}", percent(share)),
+        )
+        .cause(cause)
+        .facts(facts)
+        .confirm("assay run --only cpu.clock,syscall.getpid,memory.bandwidth --profile standard --new")
+        .advice(advice),
+    ])
 }
 
 /// How many times as long a series' windows take beside another thread.

@@ -5,7 +5,7 @@ use super::words::percent;
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary::host as ids;
-use model::{Effect, Fact, Finding, Severity, TimeLine};
+use model::{Fact, Finding, Severity, TimeLine};
 use stats::estimate::interval_of_median;
 use stats::order::{Interval, median};
 
@@ -83,17 +83,9 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
     let found = causes(evidence);
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let unseen = guest && evidence.machine.frequency.driver.is_none();
-    let mut facts = vec![
-        Fact::new(
-            "measured clock",
-            format!("{middle:.2} GHz ({:.2} to {:.2})", interval.low, interval.high),
-            "covariate clock_ghz, median over visits",
-        ),
-        Fact::new(claim.what, format!("{:.2} GHz", claim.ghz), claim.source),
-    ];
+    let ghz = format!("{middle:.2} GHz ({:.2} to {:.2})", interval.low, interval.high);
     let (sentences, advice): (Vec<&str>, Vec<&str>) =
         found.iter().map(|cause| (cause.sentence, cause.advice)).unzip();
-    facts.extend(found.iter().map(|cause| Fact::new(cause.label, &cause.value, &cause.source)));
     let (cause, advice) = match (found.is_empty(), unseen) {
         (false, _) => (sentences.join(" "), advice.join(" ")),
         (true, true) => (
@@ -110,24 +102,23 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
                 .to_string(),
         ),
     };
-    Finding {
-        rule: SLOW.id.into(),
-        severity: if unseen { Severity::Note } else { Severity::Warning },
-        headline: format!(
-            "The core runs at {middle:.2} GHz, {} below its {} of {:.2} GHz",
-            percent(1.0 - middle / claim.ghz),
-            claim.what,
-            claim.ghz
-        ),
-        cause,
-        facts,
-        confirm: "assay run --only cpu.clock --profile standard --new".into(),
-        advice,
-        series: match unseen {
-            true => Vec::new(),
-            false => evidence.series.iter().map(|judged| judged.series.key.clone()).collect(),
-        },
-        effect: if unseen { Effect::None } else { Effect::Explains },
+    let headline = format!(
+        "The core runs at {middle:.2} GHz, {} below its {} of {:.2} GHz",
+        percent(1.0 - middle / claim.ghz),
+        claim.what,
+        claim.ghz
+    );
+    let severity = if unseen { Severity::Note } else { Severity::Warning };
+    let finding = Finding::of(SLOW.id, severity, headline)
+        .cause(cause)
+        .fact("measured clock", ghz, "covariate clock_ghz, median over visits")
+        .fact(claim.what, format!("{:.2} GHz", claim.ghz), claim.source)
+        .facts(found.iter().map(|cause| Fact::new(cause.label, &cause.value, &cause.source)))
+        .confirm("assay run --only cpu.clock --profile standard --new")
+        .advice(advice);
+    match unseen {
+        true => finding,
+        false => finding.explains(evidence.series.iter().map(|judged| &judged.series.key)),
     }
 }
 

@@ -3,12 +3,12 @@
 pub mod capacity;
 pub mod pays;
 
-use self::capacity::{Levels, Study, yield_words};
-use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
+use self::capacity::{Levels, Second, Study, yield_words};
+use super::neighbours::{Cost, Row, Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::smt as ids;
-use model::{Effect, Fact, Finding, Severity, percent};
+use model::{Fact, Finding, percent};
 use stats::smt::Yield;
 
 pub const RULES: &[Rule] = &[COST, CAPACITY];
@@ -37,73 +37,63 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     if rows.is_empty() {
         return None;
     }
-    let dearest = |variant: Variant| {
-        let costs = rows.iter().filter_map(|row| Some((row, row.costs[variant as usize].as_ref()?)));
-        let paying = costs.filter(|(_, cost)| cost.pays() || variant == Variant::Off && cost.gains());
-        paying.max_by(|(_, one), (_, other)| {
-            one.ratio.ratio.ln().abs().total_cmp(&other.ratio.ratio.ln().abs())
-        })
-    };
     let beside = neighbour(evidence.machine, &rows);
-    let mut facts = Vec::new();
-    for variant in VARIANTS {
-        for (several, class) in [(false, "single-process calls"), (true, "calls of several processes")] {
-            let tally = Tally::of(&rows, several, variant);
-            if tally.rows > 0 {
-                facts.push(Fact::new(format!("{class}, {}", variant.words()), tally.words(), "smt table"));
-            }
-        }
-        facts.extend(dearest(variant).map(|(_, cost)| {
-            let words = format!("{:.2}× as long as alone", cost.ratio.ratio);
-            Fact::new(format!("most moved, {}", variant.words()), words, &cost.judged.series.key)
-        }));
-    }
-    facts.extend(
-        pays::what_pays(evidence.machine, &rows).map(|words| Fact::new("what pays", words, "smt table")),
-    );
-    let dearest_of_all = [Variant::SameWork, Variant::Spinner].into_iter().filter_map(dearest);
-    let dearest_of_all =
-        dearest_of_all.max_by(|(_, one), (_, other)| one.ratio.ratio.total_cmp(&other.ratio.ratio));
+    let title = |row: &Row| evidence.title(&row.alone.series.case.bench);
+    let of_all =
+        [Variant::SameWork, Variant::Spinner].into_iter().filter_map(|variant| dearest(&rows, variant));
+    let of_all = of_all.max_by(|(_, one), (_, other)| one.ratio.ratio.total_cmp(&other.ratio.ratio));
     let expected = expectation(&rows);
-    let headline = match (dearest_of_all, &expected) {
-        (Some((row, cost)), _) => format!(
+    let headline = if let Some((row, cost)) = of_all {
+        format!(
             "A busy {beside} makes {} take up to {:.2} times as long. Plan by this, not by CPU %.",
-            evidence.title(&row.alone.series.case.bench),
+            title(row),
             cost.ratio.ratio
-        ),
-        (None, Some(_)) => match dearest(Variant::Off) {
-            Some((row, cost)) => format!(
-                "{} takes {:.2} times as long with SMT off",
-                evidence.title(&row.alone.series.case.bench),
-                cost.ratio.ratio
-            ),
-            None => return Some(Vec::new()),
-        },
-        _ => return Some(Vec::new()),
+        )
+    } else if let (Some(_), Some((row, cost))) = (&expected, dearest(&rows, Variant::Off)) {
+        format!("{} takes {:.2} times as long with SMT off", title(row), cost.ratio.ratio)
+    } else {
+        return Some(Vec::new());
     };
     let merely_on = expected
         .unwrap_or_else(|| "SMT could not be switched off here, so nothing is said of SMT merely on".into());
     let cause = match beside {
-        "SMT sibling" => {
-            format!("Two threads of a core share its units, caches and branch predictors. {merely_on}.")
-        }
-        _ => format!(
+        "SMT sibling" => "Two threads of a core share its units, caches and branch predictors.",
+        _ => {
             "No SMT sibling is online here: the neighbour is another core, which shares memory, last-level cache, turbo and \
-             the kernel's locks. {merely_on}."
-        ),
+             the kernel's locks."
+        }
     };
-    Some(vec![Finding {
-        rule: COST.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause,
-        facts,
-        confirm: "assay smt table --profile standard".into(),
-        advice: "Judge headroom by what the calls of your service pay, not by CPU%: two busy threads are not two cores."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    let pays = pays::what_pays(evidence.machine, &rows);
+    Some(vec![Finding::note(COST.id, headline)
+        .cause(format!("{cause} {merely_on}."))
+        .facts(VARIANTS.into_iter().flat_map(|variant| facts_of(&rows, variant)))
+        .facts(pays.map(|words| Fact::new("what pays", words, "smt table")))
+        .confirm("assay smt table --profile standard")
+        .advice("Judge headroom by what the calls of your service pay, not by CPU%: two busy threads are not two cores.")])
+}
+
+/// The call that a variant moves most, of those that surely pay for it.
+fn dearest<'r, 'a>(rows: &'r [Row<'a>], variant: Variant) -> Option<(&'r Row<'a>, &'r Cost<'a>)> {
+    let costs = rows.iter().filter_map(|row| Some((row, row.costs[variant as usize].as_ref()?)));
+    let paying = costs.filter(|(_, cost)| cost.pays() || variant == Variant::Off && cost.gains());
+    let moved = |cost: &Cost| cost.ratio.ratio.ln().abs();
+    paying.max_by(|(_, one), (_, other)| moved(one).total_cmp(&moved(other)))
+}
+
+/// What the calls pay in one variant, by their kind.
+fn facts_of(rows: &[Row], variant: Variant) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for (several, class) in [(false, "single-process calls"), (true, "calls of several processes")] {
+        let tally = Tally::of(rows, several, variant);
+        if tally.rows > 0 {
+            facts.push(Fact::new(format!("{class}, {}", variant.words()), tally.words(), "smt table"));
+        }
+    }
+    facts.extend(dearest(rows, variant).map(|(_, cost)| {
+        let words = format!("{:.2}× as long as alone", cost.ratio.ratio);
+        Fact::new(format!("most moved, {}", variant.words()), words, &cost.judged.series.key)
+    }));
+    facts
 }
 
 const CAPACITY: Rule = Rule {
@@ -131,6 +121,9 @@ const CAPACITY: Rule = Rule {
 /// Two cores that together do less than this many times the work of one are not two.
 const TWO_CORES: f64 = 1.7;
 
+const FULL_LOAD: &str = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
+                         `assay utilization` says how full the cores are now.";
+
 fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     let levels = Levels::of(evidence.series);
     let study = capacity::study(evidence.run, &levels)?;
@@ -138,99 +131,82 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     if study.doubt().is_some() && contradiction.is_none() {
         return None;
     }
-    let found = study.main()?.found.throughput;
-    let mut facts: Vec<Fact> = study
-        .seconds
-        .iter()
-        .map(|second| {
-            let what = format!("work of two over work of one, {}", second.kind);
-            let key = second
-                .both
-                .judged(ids::metric::PERFORMANCE)
-                .map_or(ids::LOAD.as_str(), |judged| &judged.series.key);
-            Fact::new(what, yield_words(&second.found.throughput), key)
-        })
-        .collect();
-    let study_fact = |what: &str, value: String| Fact::new(what, value, ids::LOAD);
-    if let Some(gap) = study.gap() {
+    let found = study.main()?.found.throughput.value;
+    let half = half_words(&study);
+    let (draft, advice) = match contradiction {
+        Some(words) => (
+            Finding::warning(CAPACITY.id, contradicting(&study, &words))
+                .cause("What all cores share (memory, power, clock) only takes work away. So one of both figures was disturbed, or the two CPUs are no \
+                        threads of one core. Nothing is concluded from them."),
+            "Measure again on a quiet machine; `assay run --only cpu.pair-slowdown` shows which CPUs share a core.",
+        ),
+        None if study.smt => (
+            Finding::note(CAPACITY.id, format!("{}{half}", second_thread(found))).cause(of_threads(found)),
+            FULL_LOAD,
+        ),
+        None if found.hi < TWO_CORES => (
+            Finding::warning(CAPACITY.id, format!(
+                "Two CPUs do {:.2} times the work of one, although the kernel reports them as two cores",
+                found.mid
+            ))
+                .cause("No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
+                        quota, a host that is busy, or a clock that falls with load."),
+            "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
+        ),
+        // Each CPU is a core of its own, if the second does what a core does. What lies between
+        // tells nothing.
+        None if found.lo < TWO_CORES => return None,
+        // What is said here is what the table of the study says: it is made of the same sentences.
+        None => match (study.cpu_percent_tells(), study.sentence(0.5)) {
+            (Some(false), _) => (
+                Finding::note(CAPACITY.id, format!("Two cores do {:.2} times the work of one{half}", found.mid))
+                    .cause("Cores share turbo, power, caches and memory, and a request costs more CPU time at light load: work does not \
+                            grow as CPU% does."),
+                FULL_LOAD,
+            ),
+            (Some(true), _) => return Some(Vec::new()),
+            (None, _) => return None,
+        },
+    };
+    Some(vec![draft.facts(study_facts(&study)).confirm("assay smt --fine").advice(advice)])
+}
+
+fn of_threads(found: Yield) -> &'static str {
+    match found {
+        Yield { hi, .. } if hi < 1.0 => {
+            "Two threads of a core share its units and caches, and hinder each other at this work: the core does most with \
+             one of them busy, where CPU% says half."
+        }
+        Yield { lo, .. } if lo > TWO_CORES => {
+            "CPU% counts each thread as a CPU of its own, and at this work two of them do nearly what two cores do. Work that waits \
+             less may gain far less; or these CPUs are cores that are said to be threads."
+        }
+        _ => {
+            "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
+             empty while one thread uses most of it."
+        }
+    }
+}
+
+fn study_facts(study: &Study) -> Vec<Fact> {
+    let of_second = |second: &Second| {
+        let judged = second.both.judged(ids::metric::PERFORMANCE);
+        let key = judged.map_or(ids::LOAD.as_str(), |judged| &judged.series.key);
+        let what = format!("work of two over work of one, {}", second.kind);
+        Fact::new(what, yield_words(&second.found.throughput), key)
+    };
+    let mut facts: Vec<Fact> = study.seconds.iter().map(of_second).collect();
+    facts.extend(study.gap().map(|gap| {
         let interval = gap.interval.map_or(String::new(), |between| {
             format!(" ({} to {})", percent(between.low), percent(between.high))
         });
         let first = if study.smt { ", idle cores first" } else { "" };
         let words =
             format!("{}{interval} of the capacity, at {} CPU{first}", percent(gap.gap), percent(gap.at));
-        facts.push(study_fact("work done is ahead of CPU% by at most", words));
-    }
-    facts.extend(study.bottom_line().map(|line| study_fact("bottom line", line)));
-    let finding = |severity, headline: String, cause: &str, advice: &str| Finding {
-        rule: CAPACITY.id.into(),
-        severity,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: "assay smt --fine".into(),
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    };
-    let advice = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
-                  `assay utilization` says how full the cores are now.";
-    if let Some(words) = contradiction {
-        return Some(vec![finding(
-            Severity::Warning,
-            contradicting(&study, &words),
-            "What all cores share (memory, power, clock) only takes work away. So one of both figures was disturbed, or the two CPUs are no \
-             threads of one core. Nothing is concluded from them.",
-            "Measure again on a quiet machine; `assay run --only cpu.pair-slowdown` shows which CPUs share a core.",
-        )]);
-    }
-    let half = half_words(&study);
-    Some(vec![match (study.smt, found.value.hi < TWO_CORES) {
-        (true, _) => finding(
-            Severity::Note,
-            format!("{}{half}", second_thread(found.value)),
-            match found.value {
-                Yield { hi, .. } if hi < 1.0 => {
-                    "Two threads of a core share its units and caches, and hinder each other at this work: the core does most with \
-                     one of them busy, where CPU% says half."
-                }
-                Yield { lo, .. } if lo > TWO_CORES => {
-                    "CPU% counts each thread as a CPU of its own, and at this work two of them do nearly what two cores do. Work that waits \
-                     less may gain far less; or these CPUs are cores that are said to be threads."
-                }
-                _ => {
-                    "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
-                     empty while one thread uses most of it."
-                }
-            },
-            advice,
-        ),
-        (false, true) => finding(
-            Severity::Warning,
-            format!(
-                "Two CPUs do {:.2} times the work of one, although the kernel reports them as two cores",
-                found.value.mid
-            ),
-            "No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
-             quota, a host that is busy, or a clock that falls with load.",
-            "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
-        ),
-        // Each CPU is a core of its own, if the second does what a core does. What lies between
-        // tells nothing.
-        (false, false) if found.value.lo < TWO_CORES => return None,
-        // What is said here is what the table of the study says: it is made of the same sentences.
-        (false, false) => match (study.cpu_percent_tells(), study.sentence(0.5)) {
-            (Some(false), _) => finding(
-                Severity::Note,
-                format!("Two cores do {:.2} times the work of one{half}", found.value.mid),
-                "Cores share turbo, power, caches and memory, and a request costs more CPU time at light load: work does not \
-                 grow as CPU% does.",
-                advice,
-            ),
-            (Some(true), _) => return Some(Vec::new()),
-            (None, _) => return None,
-        },
-    }])
+        Fact::new("work done is ahead of CPU% by at most", words, ids::LOAD)
+    }));
+    facts.extend(study.bottom_line().map(|line| Fact::new("bottom line", line, ids::LOAD)));
+    facts
 }
 
 /// `The second thread of a core adds 31 %`; where it takes work away, that.

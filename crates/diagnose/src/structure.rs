@@ -3,7 +3,7 @@
 use super::words::clipped;
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
-use model::{CpuSet, Effect, Fact, Finding, Severity};
+use model::{CpuSet, Finding};
 
 pub const RULES: &[Rule] = &[ONE_NODE, NO_DISTANCE];
 
@@ -52,37 +52,25 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline.",
         ),
     };
-    Some(vec![Finding {
-        rule: ONE_NODE.id.into(),
-        severity: Severity::Note,
-        headline: match machine.nodes.len() {
-            1 => format!(
-                "The kernel reports {count} sockets in one NUMA node. It cannot place memory near its tasks."
-            ),
-            all => format!(
-                "{} of {all} NUMA nodes have several sockets. The kernel cannot place memory near its tasks.",
-                wide.len()
-            ),
-        },
-        cause: cause.into(),
-        facts: vec![
-            Fact::new(
-                format!("packages in node {node}"),
+    Some(vec![Finding::note(ONE_NODE.id, match machine.nodes.len() {
+        1 => format!(
+            "The kernel reports {count} sockets in one NUMA node. It cannot place memory near its tasks."
+        ),
+        all => format!(
+            "{} of {all} NUMA nodes have several sockets. The kernel cannot place memory near its tasks.",
+            wide.len()
+        ),
+    })
+        .cause(cause)
+        .fact(format!("packages in node {node}"),
                 count,
-                format!("/sys/devices/system/node/node{node}/cpulist"),
-            ),
-            Fact::new(
-                "packages",
+                format!("/sys/devices/system/node/node{node}/cpulist"))
+        .fact("packages",
                 packages.len(),
-                "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
-            ),
-            Fact::new("NUMA nodes", machine.nodes.len(), NODES),
-        ],
-        confirm: "lscpu | grep -E 'Socket|NUMA'; numactl --hardware; cat /proc/cmdline".into(),
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+                "/sys/devices/system/cpu/cpu*/topology/physical_package_id")
+        .fact("NUMA nodes", machine.nodes.len(), NODES)
+        .confirm("lscpu | grep -E 'Socket|NUMA'; numactl --hardware; cat /proc/cmdline")
+        .advice(advice)])
 }
 
 const NO_DISTANCE: Rule = Rule {
@@ -115,29 +103,17 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let told = nodes[0].distances.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    Some(vec![Finding {
-        rule: NO_DISTANCE.id.into(),
-        severity: Severity::Note,
-        headline: match missing {
-            true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
-            false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
-        },
-        cause: "Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
-                kernel all nodes are equally far."
-            .into(),
-        facts: vec![
-            Fact::new("NUMA nodes", nodes.len(), NODES),
-            Fact::new(
-                format!("distances of node {}", nodes[0].id),
+    Some(vec![Finding::note(NO_DISTANCE.id, match missing {
+        true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
+        false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
+    })
+        .cause("Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
+                kernel all nodes are equally far.")
+        .fact("NUMA nodes", nodes.len(), NODES)
+        .fact(format!("distances of node {}", nodes[0].id),
                 if missing { "none".to_string() } else { clipped(&told) },
-                format!("/sys/devices/system/node/node{}/distance", nodes[0].id),
-            ),
-        ],
-        confirm: "numactl --hardware; cat /sys/devices/system/node/node*/distance".into(),
-        advice: "In a guest: have distances passed (QEMU: -numa dist). On bare metal: look for newer firmware. memory.nodes \
-                 measures what they are."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+                format!("/sys/devices/system/node/node{}/distance", nodes[0].id))
+        .confirm("numactl --hardware; cat /sys/devices/system/node/node*/distance")
+        .advice("In a guest: have distances passed (QEMU: -numa dist). On bare metal: look for newer firmware. memory.nodes \
+                 measures what they are.")])
 }

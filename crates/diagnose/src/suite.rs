@@ -66,6 +66,10 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
+    pub fn key(&self) -> &str {
+        &self.rate.series.key
+    }
+
     /// `bwaves` of `rate.bwaves`.
     pub fn name(&self) -> &str {
         let id = self.rate.series.case.bench.as_ref();
@@ -202,7 +206,7 @@ fn part<'a>(
     let groups = rate.series.values();
     let medians: Vec<f64> = groups.iter().filter_map(|values| median(values)).collect();
     let scatter = scatter_inside(&groups);
-    let now = rate.analysis.estimate.as_ref().map(|estimate| estimate.median);
+    let now = rate.median();
     let earlier = past.iter().filter_map(|run| run.medians.get(&rate.series.key)).copied();
     let history: Vec<f64> = earlier.chain(now).collect();
     let places: Option<Vec<f64>> =

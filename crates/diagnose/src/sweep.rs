@@ -6,7 +6,8 @@ use self::swept::{Charted, Facet, advice, words};
 use super::words::{capital, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Better, Effect, Fact, Finding, Severity, Sweep, percent};
+use model::{Better, Fact, Finding, Sweep, percent};
+use stats::sweep::Region;
 
 pub const RULES: &[Rule] = &[EFFECT, TRADE];
 
@@ -62,87 +63,90 @@ fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
-    let surface = &charted.surface;
-    let knobs = words::knobs(sweep);
     let whose = match facet.words.as_str() {
         "" => charted.title.clone(),
         words => format!("{} ({words})", charted.title),
     };
-    // All cells' visits together, not one series.
-    let fact = |label: &str, value: String| Fact::new(label, value, "visits");
+    let draft = match charted.surface.matters.yes {
+        true => Finding::note(EFFECT.id, effect_words(sweep, charted, &whose))
+            .cause(cause_of(sweep, charted))
+            .facts(fit_facts(sweep, charted))
+            .facts(words::best(sweep, charted).map(|best| fact("best", best)))
+            .facts(region_facts(sweep, charted)),
+        false => Finding::note(
+            EFFECT.id,
+            format!(
+                "No setting of {} changes {whose} by {} or more",
+                words::knobs(sweep),
+                percent(charted.surface.matters.floor.exp() - 1.0)
+            ),
+        )
+        .cause(format!(
+            "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
+            charted.cells,
+            percent(charted.surface.noise),
+            words::seen(sweep, charted)
+        ))
+        .facts(fit_facts(sweep, charted)),
+    };
+    draft.confirm(confirm(sweep, facet, charted)).advice(said(sweep, facet))
+}
+
+/// Of all cells' visits together, not of one series.
+fn fact(label: &str, value: String) -> Fact {
+    Fact::new(label, value, "visits")
+}
+
+/// The noise of the map, what was asked of it, and its level before.
+fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
+    let surface = &charted.surface;
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
+    let floor = percent(surface.matters.floor.exp() - 1.0);
     let mut facts = vec![
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
         fact("noise of one visit", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
-        fact(
-            "smallest difference between two cells that would be told",
-            percent(surface.matters.floor.exp() - 1.0),
-        ),
+        fact("smallest difference between two cells that would be told", floor),
     ];
-    if let Some(ghz) = charted.clock {
-        facts.push(fact("all visits brought to one core clock", format!("{ghz:.2} GHz")));
-    }
+    facts.extend(
+        charted.clock.map(|ghz| fact("all visits brought to one core clock", format!("{ghz:.2} GHz"))),
+    );
     facts.extend(surface.answers.iter().map(|answer| {
         let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
         fact(&words::asked(sweep, answer.asked), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
     facts.push(fact("at the setting that was there", format!("{level} ({})", words::before(sweep))));
-    let (headline, cause);
-    match (surface.matters.yes, surface.best.first()) {
-        (false, _) => {
-            let floor = percent(surface.matters.floor.exp() - 1.0);
-            headline = format!("No setting of {knobs} changes {whose} by {floor} or more");
-            cause = format!(
-                "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
-                charted.cells,
-                percent(surface.noise),
-                words::seen(sweep, charted)
-            );
+    facts
+}
+
+/// What the knobs do, where they matter.
+fn effect_words(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
+    let (knobs, before) = (words::knobs(sweep), words::before(sweep));
+    match charted.surface.best.first() {
+        _ if charted.told().next().is_some() => knob_by_knob(sweep, charted, whose),
+        Some(best) if !charted.beats(*best) => {
+            let ratios = (0..charted.cells).filter_map(|cell| charted.ratio(cell));
+            let most = ratios.map(|ratio| ratio.ln().abs()).fold(0.0, f64::max).exp() - 1.0;
+            let most = percent(most);
+            format!("{} changes by up to {most} with {knobs}. No setting beats {before}.", capital(whose))
         }
-        (true, best) => {
-            headline = match best {
-                _ if charted.told().next().is_some() => knob_by_knob(sweep, charted, &whose),
-                Some(best) if !charted.beats(*best) => {
-                    let ratios = (0..charted.cells).filter_map(|cell| charted.ratio(cell));
-                    let most = ratios.map(|ratio| ratio.ln().abs()).fold(0.0, f64::max).exp() - 1.0;
-                    format!(
-                        "{} changes by up to {} with {knobs}. No setting beats {}.",
-                        capital(&whose),
-                        percent(most),
-                        words::before(sweep)
-                    )
-                }
-                Some(best) => {
-                    let ratio = charted.ratio(*best).unwrap_or(1.0);
-                    let (change, setting) = (words::change(ratio), words::setting(sweep, *best));
-                    format!("{} is {change} at {setting} than at {}", capital(&whose), words::before(sweep))
-                }
-                None => format!("{} depends on {knobs}, in {} settings", capital(&whose), charted.cells),
-            };
-            facts.extend(words::best(sweep, charted).map(|best| fact("best", best)));
-            let regions = surface.regions.iter().enumerate();
-            facts.extend(regions.map(|(index, region)| {
-                let why = words::why(charted, region.kind, &region.cells);
-                let because = if why.is_empty() { String::new() } else { format!(": {why}") };
-                let label = format!("region {}, {}", words::letter(index), words::kind(sweep, region));
-                fact(&label, format!("{}{because}", words::span(sweep, &region.cells)))
-            }));
-            cause = cause_of(sweep, charted);
+        Some(best) => {
+            let change = words::change(charted.ratio(*best).unwrap_or(1.0));
+            format!("{} is {change} at {} than at {before}", capital(whose), words::setting(sweep, *best))
         }
+        None => format!("{} depends on {knobs}, in {} settings", capital(whose), charted.cells),
     }
-    Finding {
-        rule: EFFECT.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause,
-        facts,
-        confirm: confirm(sweep, facet, charted),
-        advice: said(sweep, facet),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
+}
+
+fn region_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
+    let region_fact = |(index, region): (usize, &Region)| {
+        let why = words::why(charted, region.kind, &region.cells);
+        let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let label = format!("region {}, {}", words::letter(index), words::kind(sweep, region));
+        fact(&label, format!("{}{because}", words::span(sweep, &region.cells)))
+    };
+    charted.surface.regions.iter().enumerate().map(region_fact).collect()
 }
 
 /// What to set.
@@ -245,13 +249,7 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
             words::beside(response, cell)
         )
     };
-    let shown = facet.front.iter().take(LISTED);
-    let key = "visits";
-    let mut facts: Vec<Fact> =
-        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key)).collect();
-    if count > LISTED {
-        facts.push(Fact::new("further settings of the front", count - LISTED, key));
-    }
+    let further = || fact("further settings of the front", (count - LISTED).to_string());
     let kept = facet.front.contains(&facet.target.control);
     let own = if kept { "The present one is among them." } else { "The present one is not." };
     let headline = match count {
@@ -269,19 +267,14 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         Better::Higher => format!("more {}", charted.metric.title),
         _ => format!("less {}", charted.metric.title),
     });
-    Some(Finding {
-        rule: TRADE.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause: format!(
+    Some(Finding::note(TRADE.id, headline)
+        .cause(format!(
             "Throughput ({}) and response ({}) were measured at each setting, side by side. Between settings of the front one gains in \
              one what it loses in the other, or nothing that can be told.",
             sides[0], sides[1]
-        ),
-        facts,
-        confirm: confirm(sweep, facet, response),
-        advice: said(sweep, facet),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+        ))
+        .facts(facet.front.iter().take(LISTED).map(|cell| fact(&words::setting(sweep, *cell), spot(*cell))))
+        .facts((count > LISTED).then(further))
+        .confirm(confirm(sweep, facet, response))
+        .advice(said(sweep, facet)))
 }

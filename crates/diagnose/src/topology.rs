@@ -4,11 +4,11 @@
 use super::distances::{
     Contention, Measured, believed_llcs, contention, cores_among, groups, shared_cores, transfers, words,
 };
-use super::words::{clipped, figure};
+use super::words::{at_most, clipped, figure, percent};
 use super::{Evidence, Rule};
 use machine::{CacheKind, Hypervisor, Machine};
 use model::vocabulary::host as ids;
-use model::{CpuSet, Effect, Fact, Finding, Severity};
+use model::{CpuSet, Fact, Finding, FindingDraft, Severity};
 use stats::clusters::{Answer, Level};
 use stats::siblings::Siblings;
 
@@ -26,20 +26,6 @@ const ELSEWHERE_NS: f64 = 80.0;
 
 fn guest(machine: &Machine) -> bool {
     matches!(machine.hypervisor, Hypervisor::Guest(_))
-}
-
-fn finding(rule: &Rule, severity: Severity, headline: String, cause: &str, facts: Vec<Fact>) -> Finding {
-    Finding {
-        rule: rule.id.into(),
-        severity,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: String::new(),
-        advice: String::new(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
 }
 
 const HIDDEN_LLC: Rule = Rule {
@@ -94,43 +80,33 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !by_model && by_transfers.is_none() && by_contention.is_none() {
         return Some(Vec::new());
     }
-    let mut facts = Vec::new();
-    if let Some(((pair, ns), key)) = &by_transfers {
-        let label = format!("line transfer between CPU {} and CPU {}", pair.0, pair.1);
-        facts.push(Fact::new(label, figure(*ns, "ns"), key));
-    }
-    if by_model {
-        facts.push(Fact::new(
-            "processor",
-            clipped(machine.cpus.model.as_deref().unwrap_or("")),
-            "/proc/cpuinfo",
-        ));
-    }
     let levels: std::collections::BTreeSet<u32> = machine.caches.iter().map(|cache| cache.level).collect();
     let levels: Vec<String> = levels.iter().map(|level| format!("L{level}")).collect();
     let told = if levels.is_empty() { "none".to_string() } else { levels.join(", ") };
-    facts.push(Fact::new("levels of cache that the kernel lists", told, CACHES));
-    let headline = match &by_transfers {
-        Some(((_, ns), _)) => {
-            format!(
-                "The host hides a shared cache: lines pass between cores in {}. Compare pinned figures only.",
-                figure(*ns, "ns")
-            )
-        }
+    let by_transfers = by_transfers.as_ref();
+    let passed = by_transfers.map(|(((one, other), ns), key)| {
+        Fact::new(format!("line transfer between CPU {one} and CPU {other}"), figure(*ns, "ns"), key)
+    });
+    let processor = clipped(machine.cpus.model.as_deref().unwrap_or(""));
+    let headline = match by_transfers {
+        Some(((_, ns), _)) => format!(
+            "The host hides a shared cache: lines pass between cores in {}. Compare pinned figures only.",
+            figure(*ns, "ns")
+        ),
         None => format!(
             "The host hides the processor's L3 from all {} CPUs. Compare pinned figures only.",
             machine.cpus.online.len()
         ),
     };
-    let cause = "The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
-                 where tasks that wake each other sit is left to chance: kernel 3.10 keeps them together, 5.10 to 6.12 spread them all the same.";
-    Some(vec![Finding {
-        confirm: "lscpu -C; assay run --only memory.core-to-core --profile standard --new".into(),
-        advice: "Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on with its sockets, cores and \
-                 threads), and compare guests by pinned figures only."
-            .into(),
-        ..finding(&HIDDEN_LLC, Severity::Warning, headline, cause, facts)
-    }])
+    Some(vec![Finding::warning(HIDDEN_LLC.id, headline)
+        .cause("The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
+                where tasks that wake each other sit is left to chance: kernel 3.10 keeps them together, 5.10 to 6.12 spread them all the same.")
+        .facts(passed)
+        .facts(by_model.then(|| Fact::new("processor", processor, "/proc/cpuinfo")))
+        .fact("levels of cache that the kernel lists", told, CACHES)
+        .confirm("lscpu -C; assay run --only memory.core-to-core --profile standard --new")
+        .advice("Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on with its sockets, cores and \
+                 threads), and compare guests by pinned figures only.")])
 }
 
 /// What one CPU's loads took before and after another CPU filled the cache, and after it had done
@@ -178,79 +154,88 @@ const NOT_SHARED: Rule = Rule {
 };
 
 fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let machine = evidence.machine;
-    let third =
-        || machine.caches.iter().filter(|cache| cache.level >= 3 && cache.kind != CacheKind::Instruction);
-    if machine.caches.is_empty() {
+    if evidence.machine.caches.is_empty() {
         return None;
     }
+    let found = [over_packages(evidence.machine), over_groups(evidence), apart_by_contention(evidence)];
+    let finish = |draft: FindingDraft| {
+        draft
+            .confirm("assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new")
+            .advice(
+                "Keep tasks that share data inside one measured group; in a guest, have the host's sockets and \
+                 caches passed as they are.",
+            )
+    };
+    Some(found.into_iter().flatten().map(finish).collect())
+}
+
+/// An L3 that the kernel lists for CPUs of several packages.
+fn over_packages(machine: &Machine) -> Option<FindingDraft> {
     let packages = machine.cpus.packages.as_deref().unwrap_or_default();
     let over = |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
-    let mut findings = Vec::new();
-    if let Some(cache) = third().find(|cache| over(&cache.cpus) > 1) {
-        let headline = format!(
-            "The kernel reports one L{} for {} sockets. No cache spans sockets.",
-            cache.level,
-            over(&cache.cpus)
-        );
-        let facts = vec![
-            Fact::new("CPUs that share it by the kernel", &cache.cpus, CACHES),
-            Fact::new(
+    let mut third =
+        machine.caches.iter().filter(|cache| cache.level >= 3 && cache.kind != CacheKind::Instruction);
+    let cache = third.find(|cache| over(&cache.cpus) > 1)?;
+    let sockets = over(&cache.cpus);
+    let headline =
+        format!("The kernel reports one L{} for {sockets} sockets. No cache spans sockets.", cache.level);
+    Some(
+        Finding::warning(NOT_SHARED.id, headline)
+            .cause("No cache reaches over packages: whoever described this machine gave all its sockets one.")
+            .fact("CPUs that share it by the kernel", &cache.cpus, CACHES)
+            .fact(
                 "packages of these CPUs",
-                over(&cache.cpus),
+                sockets,
                 "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
             ),
-        ];
-        let cause =
-            "No cache reaches over packages: whoever described this machine gave all its sockets one.";
-        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, facts));
-    }
-    if let Some((clusters, key)) = groups(evidence)
-        && let Answer::Levels(levels) = &clusters.answer
-        && let Some((cpus, level, parts)) = parted(machine, levels)
-    {
-        let headline = format!(
-            "CPUs {cpus} do not share one L3: lines take {} between {} groups, {} inside",
-            figure(level.beyond, "ns"),
-            parts.len(),
-            figure(level.within, "ns")
-        );
-        let facts = vec![
-            Fact::new("groups by transfers of lines", words(&parts), &key),
-            Fact::new("inside the groups", figure(level.within, "ns"), &key),
-            Fact::new("between them", figure(level.beyond, "ns"), &key),
-            Fact::new("noise between visits", model::percent(clusters.noise.unwrap_or(0.0)), &key),
-            Fact::new("CPUs that share it by the kernel", &cpus, CACHES),
-        ];
-        let cause = match guest(machine) {
-            true => {
-                "The guest's CPUs run on several of the host's caches or packages, and it is told of one."
-            }
-            false => "The cache consists of parts (clusters, tiles), or firmware describes it wrongly.",
-        };
-        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, facts));
-    }
+    )
+}
+
+/// An L3 whose CPUs fall into several groups by transfers of lines.
+fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
+    let (clusters, key) = groups(evidence)?;
+    let Answer::Levels(levels) = &clusters.answer else { return None };
+    let (cpus, level, parts) = parted(evidence.machine, levels)?;
+    let (within, beyond) = (figure(level.within, "ns"), figure(level.beyond, "ns"));
+    let headline = format!(
+        "CPUs {cpus} do not share one L3: lines take {beyond} between {} groups, {within} inside",
+        parts.len()
+    );
+    let cause = if guest(evidence.machine) {
+        "The guest's CPUs run on several of the host's caches or packages, and it is told of one."
+    } else {
+        "The cache consists of parts (clusters, tiles), or firmware describes it wrongly."
+    };
+    Some(
+        Finding::warning(NOT_SHARED.id, headline)
+            .cause(cause)
+            .fact("groups by transfers of lines", words(&parts), &key)
+            .fact("inside the groups", within, &key)
+            .fact("between them", beyond, &key)
+            .fact("noise between visits", percent(clusters.noise.unwrap_or(0.0)), &key)
+            .fact("CPUs that share it by the kernel", &cpus, CACHES),
+    )
+}
+
+/// Two CPUs of one claimed L3 that do not drive each other's data out of it.
+fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
     let claimed = |one: u32, other: u32| {
-        machine.last_level_cache(one).is_some_and(|cache| cache.level >= 3 && cache.cpus.contains(other))
+        let cache = evidence.machine.last_level_cache(one);
+        cache.is_some_and(|cache| cache.level >= 3 && cache.cpus.contains(other))
     };
     let apart = |found: &Contention| found.shared == Some(false) && claimed(found.cpus.0, found.cpus.1);
-    if let Some(found) = contention(evidence).into_iter().find(apart) {
-        let (one, other) = found.cpus;
-        let headline =
-            format!("CPUs {one} and {other} share no L3, although the kernel reports one for both");
-        let cause =
-            "What one CPU reads does not drive the other's data out of the cache that both are said to have.";
-        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, contention_facts(&found)));
-    }
-    for finding in &mut findings {
-        finding.confirm =
-            "assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new".into();
-        finding.advice =
-            "Keep tasks that share data inside one measured group; in a guest, have the host's sockets and \
-                          caches passed as they are."
-                .into();
-    }
-    Some(findings)
+    let found = contention(evidence).into_iter().find(apart)?;
+    let (one, other) = found.cpus;
+    Some(
+        Finding::warning(
+            NOT_SHARED.id,
+            format!("CPUs {one} and {other} share no L3, although the kernel reports one for both"),
+        )
+        .cause(
+            "What one CPU reads does not drive the other's data out of the cache that both are said to have.",
+        )
+        .facts(contention_facts(&found)),
+    )
 }
 
 /// A claimed cache whose CPUs fall into several groups at a level, these groups cut to its CPUs.
@@ -301,18 +286,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
     let hidden: Vec<((u32, u32), f64)> =
         pairs.into_iter().filter(|((one, other), _)| !siblings_by_kernel(machine, *one, *other)).collect();
     let Some(((one, other), slowdown)) = hidden.first().copied() else { return Some(Vec::new()) };
-    let mut facts = vec![
-        Fact::new("pairs that slow each other", pair_words(hidden.iter().map(|(pair, _)| *pair)), &key),
-        Fact::new(
-            format!("CPU {one} and CPU {other}"),
-            format!("{slowdown:.2} times as long together"),
-            &key,
-        ),
-    ];
     let line = close.as_ref().and_then(|close| Some((close.pairs.value((one, other))?, &close.key)));
-    facts.extend(line.map(|(ns, key)| Fact::new("line transfer between them", figure(ns, "ns"), key)));
     let cores = machine.cpus.cores.as_ref().map_or("not told".to_string(), |cores| cores.len().to_string());
-    facts.push(Fact::new("cores by the kernel", cores, CORES));
     let headline = match hidden.len() {
         1 => format!(
             "CPUs {one} and {other} are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
@@ -321,15 +296,17 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
             "{count} pairs of CPUs are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
         ),
     };
-    let cause = match guest(machine) {
-        true => "The host gives the guest threads of its cores and shows each as a core of its own.",
-        false => "Firmware or the kernel does not tell which CPUs are threads of one core.",
-    };
-    Some(vec![Finding {
-        confirm: format!("lscpu -e=CPU,CORE; {SLOWDOWNS}"),
-        advice: "Pin one busy task a pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).".into(),
-        ..finding(&HIDDEN_SMT, Severity::Warning, headline, cause, facts)
-    }])
+    Some(vec![Finding::warning(HIDDEN_SMT.id, headline)
+        .cause(match guest(machine) {
+            true => "The host gives the guest threads of its cores and shows each as a core of its own.",
+            false => "Firmware or the kernel does not tell which CPUs are threads of one core.",
+        })
+        .fact("pairs that slow each other", pair_words(hidden.iter().map(|(pair, _)| *pair)), &key)
+        .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
+        .facts(line.map(|(ns, key)| Fact::new("line transfer between them", figure(ns, "ns"), key)))
+        .fact("cores by the kernel", cores, CORES)
+        .confirm(format!("lscpu -e=CPU,CORE; {SLOWDOWNS}"))
+        .advice("Pin one busy task a pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
 }
 
 /// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`:
@@ -346,9 +323,7 @@ fn two_threads(
 }
 
 fn pair_words(pairs: impl Iterator<Item = (u32, u32)>) -> String {
-    let all: Vec<String> = pairs.map(|(one, other)| format!("{one} and {other}")).collect();
-    let shown = all.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    if all.len() > 8 { format!("{shown} and {} more", all.len() - 8) } else { shown }
+    at_most(8, &pairs.map(|(one, other)| format!("{one} and {other}")).collect::<Vec<_>>())
 }
 
 const WRONG_SIBLINGS: Rule = Rule {
@@ -370,62 +345,50 @@ const WRONG_SIBLINGS: Rule = Rule {
 fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     let machine = evidence.machine;
     machine.cpus.cores.as_ref()?;
-    let mut findings = Vec::new();
+    let finish = |draft: FindingDraft| {
+        draft
+            .confirm(format!("lscpu -e=CPU,CORE,SOCKET; {SLOWDOWNS}"))
+            .advice("Pin by what was measured; report the list to who makes the firmware or runs the host.")
+    };
+    Some([contradiction(machine), not_siblings(evidence)].into_iter().flatten().map(finish).collect())
+}
+
+/// Files of the kernel that disagree about cores or packages.
+fn contradiction(machine: &Machine) -> Option<FindingDraft> {
     let about = ["sibling masks", "SMT siblings are", "share a core by the masks", "the masks are taken"];
-    if let Some(remark) =
-        machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))
-    {
-        let headline =
-            "The kernel's topology files contradict each other, such as `core_cpus_list`".to_string();
-        let facts =
-            vec![Fact::new("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology")];
-        let cause = "Masks and numbers of one topology come from different code; one of them is wrong.";
-        findings.push(finding(&WRONG_SIBLINGS, Severity::Note, headline, cause, facts));
-    }
-    if let Some((found, key)) = shared_cores(evidence) {
-        let wrong: Vec<((u32, u32), f64)> = found
-            .apart
-            .iter()
-            .filter(|((one, other), _)| siblings_by_kernel(machine, *one, *other))
-            .map(|(pair, slowdown)| (*pair, *slowdown))
-            .collect();
-        let others =
-            found.siblings.keys().filter(|(one, other)| !siblings_by_kernel(machine, *one, *other)).copied();
-        let others: Vec<(u32, u32)> = others.collect();
-        if let Some(((one, other), slowdown)) = wrong.first() {
-            let headline = match others.is_empty() {
-                true => format!("{} pairs of reported SMT siblings do not share a core", wrong.len()),
-                false => format!(
-                    "{} pairs of reported SMT siblings do not share a core, {} others do. Pin by the latter.",
-                    wrong.len(),
-                    others.len()
-                ),
-            };
-            let mut facts = vec![
-                Fact::new("called siblings", pair_words(wrong.iter().map(|(pair, _)| *pair)), CORES),
-                Fact::new(
-                    format!("CPU {one} and CPU {other}"),
-                    format!("{slowdown:.2} times as long together"),
-                    &key,
-                ),
-            ];
-            if !others.is_empty() {
-                facts.push(Fact::new("slow each other", pair_words(others.iter().copied()), &key));
-            }
-            let cause = match guest(machine) {
+    let remark = machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))?;
+    let headline = "The kernel's topology files contradict each other, such as `core_cpus_list`";
+    Some(
+        Finding::note(WRONG_SIBLINGS.id, headline)
+            .cause("Masks and numbers of one topology come from different code; one of them is wrong.")
+            .fact("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology"),
+    )
+}
+
+/// Pairs that the kernel calls siblings and that do not slow each other.
+fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
+    let machine = evidence.machine;
+    let (found, key) = shared_cores(evidence)?;
+    let known = |pair: &(u32, u32)| siblings_by_kernel(machine, pair.0, pair.1);
+    let wrong: Vec<_> = found.apart.iter().filter(|(pair, _)| known(pair)).collect();
+    let others: Vec<_> = found.siblings.keys().copied().filter(|pair| !known(pair)).collect();
+    let ((one, other), slowdown) = wrong.first()?;
+    let pairs = format!("{} pairs of reported SMT siblings do not share a core", wrong.len());
+    let (severity, headline) = match others.len() {
+        0 => (Severity::Note, pairs),
+        count => (Severity::Warning, format!("{pairs}, {count} others do. Pin by the latter.")),
+    };
+    let slow = || Fact::new("slow each other", pair_words(others.iter().copied()), &key);
+    Some(
+        Finding::of(WRONG_SIBLINGS.id, severity, headline)
+            .cause(match guest(machine) {
                 true => "The guest's threads are not pinned to threads of one core of the host.",
                 false => "Firmware numbers threads in another way than it tells.",
-            };
-            let severity = if others.is_empty() { Severity::Note } else { Severity::Warning };
-            findings.push(finding(&WRONG_SIBLINGS, severity, headline, cause, facts));
-        }
-    }
-    for finding in &mut findings {
-        finding.confirm = format!("lscpu -e=CPU,CORE,SOCKET; {SLOWDOWNS}");
-        finding.advice =
-            "Pin by what was measured; report the list to who makes the firmware or runs the host.".into();
-    }
-    Some(findings)
+            })
+            .fact("called siblings", pair_words(wrong.iter().map(|(pair, _)| **pair)), CORES)
+            .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
+            .facts((!others.is_empty()).then(slow)),
+    )
 }
 
 const FLOATING: Rule = Rule {
@@ -453,20 +416,15 @@ fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
     if evidence.machine.hypervisor == Hypervisor::None {
         return Some(Vec::new());
     }
-    let facts = vec![
-        Fact::new("groups in one visit", words(one), &key),
-        Fact::new("groups in another", words(other), &key),
-    ];
     let headline = format!(
         "The host moved this guest's {} CPUs during the run. Pinning inside the guest has no effect.",
         clusters.cpus.len()
     );
-    let cause = "The host's scheduler moves the guest's CPUs between its own cores, caches or packages.";
-    Some(vec![Finding {
-        confirm: TRANSFERS.into(),
-        advice: "Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again; until \
-                 then compare by many runs only."
-            .into(),
-        ..finding(&FLOATING, Severity::Warning, headline, cause, facts)
-    }])
+    Some(vec![Finding::warning(FLOATING.id, headline)
+        .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or packages.")
+        .fact("groups in one visit", words(one), &key)
+        .fact("groups in another", words(other), &key)
+        .confirm(TRANSFERS)
+        .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again; until \
+                 then compare by many runs only.")])
 }

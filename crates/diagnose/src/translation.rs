@@ -5,7 +5,7 @@ use super::words::{bytes, figure, percent};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::analysis::Judged;
 use stats::guarded::guarded;
 use stats::order::{Interval, median};
@@ -48,10 +48,8 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         Some((second, walks)) => by_source(evidence, second, walks, most_ns)?,
         None => by_regions(regions?),
     };
-    let Some((of, mut facts)) = found else { return Some(Vec::new()) };
-    facts.extend(regions.into_iter().flat_map(RegionsSeen::facts));
+    let Some((of, facts)) = found else { return Some(Vec::new()) };
     let most = format!("{} ({MOST_CYCLES:.0} cycles at {})", figure(most_ns, "ns"), figure(ghz, "GHz"));
-    facts.push(Fact::new("a translation without a walk costs at most", most, ids::cpu::CLOCK));
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let (headline, cause, advice) = match guest {
         true => (
@@ -71,17 +69,15 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Compare with pages of 1 GiB (hugetlbfs), and look at dTLB misses with perf.",
         ),
     };
-    Some(vec![Finding {
-        rule: SLOW_HUGE_PAGES.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: "assay run --only memory.data-source,memory.tlb --profile standard --new".into(),
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![
+        Finding::note(SLOW_HUGE_PAGES.id, headline)
+            .cause(cause)
+            .facts(facts)
+            .facts(regions.into_iter().flat_map(RegionsSeen::facts))
+            .fact("a translation without a walk costs at most", most, ids::cpu::CLOCK)
+            .confirm("assay run --only memory.data-source,memory.tlb --profile standard --new")
+            .advice(advice),
+    ])
 }
 
 /// The price by memory.data-source, if it is one of walks; the outer `None`: the block was not on
@@ -94,9 +90,9 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
         return Some(None);
     }
     let (whole, _) = price(evidence, FIRST_LEVEL).unwrap_or((second, walks));
-    let of = whole.analysis.estimate.as_ref()?.median;
+    let of = whole.median()?;
     let within = |judged: &Judged, interval: Interval| {
-        let estimate = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
+        let estimate = judged.median().unwrap_or(f64::NAN);
         let words = format!(
             "{} ({} to {})",
             figure(estimate, "ns"),
@@ -141,5 +137,5 @@ fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interv
 }
 
 fn spread(judged: &Judged) -> Option<f64> {
-    judged.series.point.get(ids::memory::param::WITHIN)?.number()
+    judged.series.number(ids::memory::param::WITHIN)
 }

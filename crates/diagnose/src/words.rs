@@ -4,7 +4,7 @@ use machine::disk::Block;
 use machine::{Hypervisor, Machine};
 use model::{Planned, Run};
 
-pub use model::{figure, percent, rough_figure};
+pub use model::{counted, figure, percent, rough_figure};
 
 /// Bytes in the binary unit that makes them readable: `48 KiB`, `1.25 MiB`, `46.9 GiB`, `105 MiB`.
 pub fn bytes(bytes: f64) -> String {
@@ -70,11 +70,6 @@ pub fn capital(text: &str) -> String {
     format!("{first}{}", rest.as_str())
 }
 
-/// `1 figure`, `12 figures`.
-pub fn counted(count: usize, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
-}
-
 /// `two`; from ten on the digits.
 pub fn number_word(count: usize) -> String {
     const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
@@ -87,11 +82,15 @@ pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => one.to_string(),
-        names if names.len() > MOST => {
-            format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
-        }
+        names if names.len() > MOST => at_most(MOST, names),
         [before @ .., last] => format!("{} and {last}", before.join(", ")),
     }
+}
+
+/// `a, b, c and 2 more`; without the rest where there are no more.
+pub fn at_most<Name: std::borrow::Borrow<str>>(most: usize, names: &[Name]) -> String {
+    let shown = names[..names.len().min(most)].join(", ");
+    if names.len() > most { format!("{shown} and {} more", names.len() - most) } else { shown }
 }
 
 /// A figure as screens show it: microseconds with the Greek letter.
@@ -239,6 +238,10 @@ mod tests {
         assert_eq!((number_word(2), number_word(12)), ("two".into(), "12".into()));
         let lists = [&["a"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e"]].map(listed);
         assert_eq!(lists, ["a", "a, b and c", "a, b, c and 2 more"]);
+        assert_eq!(
+            (at_most(2, &["a", "b"]), at_most(1, &["a", "b"])),
+            ("a, b".into(), "a and 1 more".into())
+        );
         assert_eq!((placement("same-cpu"), placement("nodes-0-3")), ("on one CPU", "nodes-0-3"));
     }
 

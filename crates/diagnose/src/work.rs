@@ -4,7 +4,7 @@ use super::ladder::{Curve, curves};
 use super::words::{duration_us, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[TWO];
@@ -41,35 +41,29 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
     let place = apart.case.placement.name.as_ref();
     let us = |ns: f64| figure(ns / 1e3, "us");
     let fact = |label: &str, judged: &Judged, work: f64| {
-        let value = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
+        let value = judged.median().unwrap_or(f64::NAN);
         Fact::new(format!("{label}, {} of work", us(work)), figure(value, "us"), &judged.series.key)
     };
     let [before, after] = [crossing.last_one, crossing.first_two];
-    Some(Finding {
-        rule: TWO.id.into(),
-        severity: Severity::Note,
-        headline: format!(
-            "Two tasks are faster {} from {} of work a round. Below that, keep them on one CPU.",
-            evidence.place(place),
-            duration_us(crossing.work_ns / 1e3)
-        ),
-        cause: format!(
+    Some(Finding::note(TWO.id, format!(
+        "Two tasks are faster {} from {} of work a round. Below that, keep them on one CPU.",
+        evidence.place(place),
+        duration_us(crossing.work_ns / 1e3)
+    ))
+        .cause(format!(
             "Each round costs a wake-up on the other CPU and saves one task's work. With {} of work one CPU is surely \
              faster, with {} two are: a score without work tells only of the first.",
             us(before.0),
             us(after.0)
-        ),
-        facts: vec![
+        ))
+        .facts([
             fact("same-cpu", one_cpu.series[before.1], before.0),
             fact(place, apart.series[before.2], before.0),
             fact("same-cpu", one_cpu.series[after.1], after.0),
             fact(place, apart.series[after.2], after.0),
-        ],
-        confirm: format!("assay run --only {} --profile standard --new", shell(&ids::ipc::PIPE_WORK)),
-        advice: "Tasks that work longer than this between two messages belong on CPUs of their own.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+        ])
+        .confirm(format!("assay run --only {} --profile standard --new", shell(&ids::ipc::PIPE_WORK)))
+        .advice("Tasks that work longer than this between two messages belong on CPUs of their own."))
 }
 
 /// Where two lines cross: the work at which they do, ns, and the two points (work, index in either
@@ -87,8 +81,7 @@ fn crossing(one_cpu: &Curve, apart: &Curve) -> Option<Crossing> {
     for (index, (work, one)) in one_cpu.points.iter().enumerate() {
         let Some(other) = apart.points.iter().position(|(at, _)| at == work) else { continue };
         let two = apart.points[other].1;
-        let interval = |judged: &Judged| judged.analysis.estimate.as_ref().and_then(|e| e.interval);
-        let sure = match (interval(one_cpu.series[index]), interval(apart.series[other])) {
+        let sure = match (one_cpu.series[index].interval(), apart.series[other].interval()) {
             (Some(of_one), Some(of_two)) if of_one.high < of_two.low => -1,
             (Some(of_one), Some(of_two)) if of_two.high < of_one.low => 1,
             _ => 0,

@@ -4,7 +4,7 @@
 use super::kit::{Number, is_rate};
 use super::unixbench::doubts;
 use super::{Figure, Imported, repeats, speccpu};
-use model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
+use model::{Fact, Finding, Severity, Verdict, VerdictKind};
 
 pub const FAILED_IO: &str = "failed-io";
 pub const FIGURES_DISAGREE: &str = "figures-disagree";
@@ -407,16 +407,9 @@ fn finding(
     advice: &str,
     facts: Vec<Fact>,
 ) -> Option<Finding> {
-    (!facts.is_empty()).then(|| Finding {
-        rule: rule.to_string(),
-        severity,
-        headline: headline.to_string(),
-        cause: cause.to_string(),
-        facts,
-        confirm: String::new(),
-        advice: advice.to_string(),
-        series: Vec::new(),
-        effect: Effect::None,
+    (!facts.is_empty()).then(|| {
+        let draft = Finding::of(rule, severity, headline).cause(cause).facts(facts);
+        draft.confirm_by_import().advice(advice)
     })
 }
 

@@ -3,7 +3,7 @@
 //! that something changed.
 
 use super::Imported;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::order::{mean, median};
 use stats::repeat::{self, STILL};
 
@@ -317,28 +317,22 @@ fn finding(group: &Repeats, moving: &Moving) -> Option<Finding> {
         let words = format!("{} ({}{shares})", values.join(", "), row.words());
         Fact::new(row.title.clone(), words, row.key.clone())
     };
-    Some(Finding {
-        rule: RULE.to_string(),
-        severity: Severity::Warning,
-        headline: format!(
-            "{} of {} figures differ by more than 5 % between the runs, {} by {}",
-            far.len(),
-            group.rows.len(),
-            worst.title,
-            model::percent(worst.apart)
-        ),
-        cause: match moving {
+    Some(Finding::warning(RULE.to_string(), format!(
+        "{} of {} figures differ by more than 5 % between the runs, {} by {}",
+        far.len(),
+        group.rows.len(),
+        worst.title,
+        model::percent(worst.apart)
+    ))
+        .cause(match moving {
             Moving::NotMemory(why) => format!("SPEC CPU repeats within a per cent or two. {why}."),
             _ => "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
                   memory differs from run to run: channels filled unevenly, huge pages, nodes."
                 .to_string(),
-        },
-        facts: far.iter().take(SHOWN).map(fact).collect(),
-        confirm: "assay rate --with-map".to_string(),
-        advice: "Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \
-                 changes its pattern."
-            .to_string(),
-        series: far.iter().map(|row| row.key.clone()).collect(),
-        effect: Effect::None,
-    })
+        })
+        .facts(far.iter().take(SHOWN).map(fact))
+        .confirm("assay rate --with-map")
+        .advice("Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \
+                 changes its pattern.")
+        .concerns(far.iter().map(|row| row.key.clone())))
 }

@@ -69,6 +69,15 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// `1 figure`, `12 figures`, `2 passes`.
+pub fn counted(count: usize, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count if one.ends_with('s') => format!("{count} {one}es"),
+        count => format!("{count} {one}s"),
+    }
+}
+
 /// Numbers from 0 on as letters: A to Z, AA, AB, and so on.
 pub fn letters(number: usize) -> String {
     let mut letters = Vec::new();

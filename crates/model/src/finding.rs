@@ -200,6 +200,7 @@ impl Fact {
 }
 
 /// Something that a rule found out: never without a fact, always with a command that confirms it.
+/// A rule writes one as `Finding::warning(RULE, headline).cause(..).fact(..).confirm(..)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The rule's id; `assay explain ID` tells more.
@@ -223,10 +224,127 @@ pub struct Finding {
 }
 
 impl Finding {
+    pub fn note(rule: impl Into<String>, headline: impl Into<String>) -> FindingDraft {
+        Finding::of(rule, Severity::Note, headline)
+    }
+
+    pub fn warning(rule: impl Into<String>, headline: impl Into<String>) -> FindingDraft {
+        Finding::of(rule, Severity::Warning, headline)
+    }
+
+    pub fn problem(rule: impl Into<String>, headline: impl Into<String>) -> FindingDraft {
+        Finding::of(rule, Severity::Problem, headline)
+    }
+
+    /// Begins a finding whose severity depends on what was found.
+    pub fn of(rule: impl Into<String>, severity: Severity, headline: impl Into<String>) -> FindingDraft {
+        FindingDraft(Finding {
+            rule: rule.into(),
+            severity,
+            headline: headline.into(),
+            cause: String::new(),
+            facts: Vec::new(),
+            confirm: String::new(),
+            advice: String::new(),
+            series: Vec::new(),
+            effect: Effect::None,
+        })
+    }
+
+    pub fn advice(mut self, advice: impl Into<String>) -> Finding {
+        self.advice = advice.into();
+        self
+    }
+
+    /// Concerns the series with these keys, and leaves their verdicts alone.
+    pub fn concerns<Key: Into<String>>(self, keys: impl IntoIterator<Item = Key>) -> Finding {
+        self.affects(Effect::None, keys)
+    }
+
+    /// Says what moved the series with these keys.
+    pub fn explains<Key: Into<String>>(self, keys: impl IntoIterator<Item = Key>) -> Finding {
+        self.affects(Effect::Explains, keys)
+    }
+
+    /// Rejects the series with these keys.
+    pub fn rejects<Key: Into<String>>(self, keys: impl IntoIterator<Item = Key>) -> Finding {
+        self.affects(Effect::Rejects, keys)
+    }
+
+    pub fn affects<Key: Into<String>>(
+        mut self,
+        effect: Effect,
+        keys: impl IntoIterator<Item = Key>,
+    ) -> Finding {
+        self.effect = effect;
+        self.series = keys.into_iter().map(Key::into).collect();
+        self
+    }
+
     /// What the verdict of a series that it concerns quotes: the first sentence, as the second is
     /// about all of them.
     pub fn reason(&self) -> String {
         let first = self.headline.split(". ").next().unwrap_or_default();
         format!("{}: {}", self.rule, first.trim_end_matches('.'))
+    }
+}
+
+/// A finding that lacks the command that confirms it; [`FindingDraft::confirm`] completes it.
+#[must_use]
+pub struct FindingDraft(Finding);
+
+impl FindingDraft {
+    pub fn cause(mut self, cause: impl Into<String>) -> FindingDraft {
+        self.0.cause = cause.into();
+        self
+    }
+
+    pub fn fact(self, label: impl Into<String>, value: impl fmt::Display, source: impl Into<String>) -> Self {
+        self.facts([Fact::new(label, value, source)])
+    }
+
+    pub fn facts(mut self, facts: impl IntoIterator<Item = Fact>) -> FindingDraft {
+        self.0.facts.extend(facts);
+        self
+    }
+
+    /// Completes it with a command that the user can run to see it for themselves.
+    pub fn confirm(mut self, command: impl Into<String>) -> Finding {
+        self.0.confirm = command.into();
+        self.0
+    }
+
+    /// Completes it where reading the imported file again confirms it: the report names the file.
+    pub fn confirm_by_import(self) -> Finding {
+        self.confirm("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_keeps_what_its_rule_says() {
+        let draft = Finding::warning("rule", "CPU 7 is slow. Look at it.").cause("It is hot.");
+        let finding = draft
+            .fact("clock", "2.1 GHz", "cpu.clock")
+            .facts(None::<Fact>)
+            .confirm("assay run")
+            .advice("Cool it.")
+            .explains(["a#x", "b#x"]);
+        assert_eq!(finding.facts, [Fact::new("clock", "2.1 GHz", "cpu.clock")]);
+        assert_eq!((finding.severity, finding.effect), (Severity::Warning, Effect::Explains));
+        assert_eq!(finding.series, ["a#x", "b#x"]);
+        assert_eq!(finding.reason(), "rule: CPU 7 is slow");
+        let texts = [finding.cause, finding.confirm, finding.advice];
+        assert_eq!(texts, ["It is hot.", "assay run", "Cool it."]);
+    }
+
+    #[test]
+    fn a_finding_without_more_explains_nothing() {
+        let finding = Finding::note("rule", "Nothing").fact("a", 1, "b").confirm_by_import();
+        assert_eq!((finding.effect, finding.series.len()), (Effect::None, 0));
+        assert_eq!((finding.confirm.as_str(), finding.advice.as_str()), ("", ""));
     }
 }

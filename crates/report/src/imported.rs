@@ -118,14 +118,12 @@ fn has_value(figure: &Figure) -> bool {
 
 /// The findings of a result, each with the command that shows it again.
 fn findings_of(file: &str, one: &Imported) -> Vec<Finding> {
-    let confirm = |finding: &Finding| Finding {
-        confirm: match finding.confirm.is_empty() {
-            true => format!("assay import {}", diagnose::words::shell(file)),
-            false => finding.confirm.clone(),
-        },
-        ..finding.clone()
-    };
-    one.findings.iter().map(confirm).collect()
+    let command = format!("assay import {}", diagnose::words::shell(file));
+    let mut findings = one.findings.clone();
+    for finding in findings.iter_mut().filter(|finding| finding.confirm.is_empty()) {
+        finding.confirm = command.clone();
+    }
+    findings
 }
 
 /// One host's results in one file.

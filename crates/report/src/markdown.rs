@@ -278,21 +278,11 @@ mod tests {
     fn nothing_hostile_survives() {
         use crate::block::{Check, Column, Section};
         for hostile in HOSTILE {
-            let finding = Finding {
-                rule: hostile.into(),
-                headline: hostile.into(),
-                cause: hostile.into(),
-                confirm: hostile.into(),
-                advice: hostile.into(),
-                facts: vec![model::Fact {
-                    label: hostile.into(),
-                    value: hostile.into(),
-                    source: hostile.into(),
-                }],
-                severity: Severity::Problem,
-                series: Vec::new(),
-                effect: Default::default(),
-            };
+            let finding = Finding::problem(hostile, hostile)
+                .cause(hostile)
+                .facts([model::Fact { label: hostile.into(), value: hostile.into(), source: hostile.into() }])
+                .confirm(hostile)
+                .advice(hostile);
             let cells =
                 [Cell::Heading, Cell::Text, Cell::Number, Cell::Code].map(|of| of(hostile.to_string()));
             let columns = cells.iter().map(|_| Column { title: hostile.into(), right: true }).collect();

@@ -235,17 +235,10 @@ mod tests {
         let long = "12 of 40 visits were left out: the run was thinned to 90 s, and rare cases came first";
         let check = |text: &str| Check { mark: Mark::Note, text: text.into() };
         let command = format!("assay rate --component {} --footprint 256M", "bwaves,".repeat(80));
-        let finding = Finding {
-            rule: "rate-runs-apart".into(),
-            severity: Severity::Warning,
-            headline: "runs lie apart".into(),
-            cause: String::new(),
-            facts: Vec::new(),
-            confirm: command.clone(),
-            advice: String::new(),
-            series: Vec::new(),
-            effect: model::Effect::None,
-        };
+        let finding = Finding::warning("rate-runs-apart", "runs lie apart")
+            .cause("")
+            .facts(Vec::new())
+            .confirm(command.clone());
         for width in [40, 60, 80, 100, 120] {
             let style = Style { color: false, unicode: true, width };
             let text = checks(&[check("steady clock"), check(long), check("no swapping")], style);

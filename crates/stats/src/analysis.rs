@@ -10,7 +10,7 @@ use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
 use super::modes::{Modality, Modes, left_free};
 use super::multiple::holm;
-use super::order::median;
+use super::order::{Interval, median};
 use super::outliers::{Attribution, Covariate, attribute, correlations, outliers};
 use super::ranks::{Correlation, kruskal_wallis, spearman};
 use super::series::{Process, Series, series};
@@ -29,6 +29,17 @@ pub const CAUSE_P: f64 = 0.01;
 pub struct Judged {
     pub series: Series,
     pub analysis: Analysis,
+}
+
+impl Judged {
+    /// The measured median, whatever its verdict.
+    pub fn median(&self) -> Option<f64> {
+        Some(self.analysis.estimate.as_ref()?.median)
+    }
+
+    pub fn interval(&self) -> Option<Interval> {
+        self.analysis.estimate.as_ref()?.interval
+    }
 }
 
 /// A run's series with what is known of them.

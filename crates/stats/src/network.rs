@@ -46,9 +46,8 @@ pub struct Arm {
     /// Shares of the time that TCP was limited by the receiver's window, by its own send buffer.
     pub rwnd_limited: Option<f64>,
     pub sndbuf_limited: Option<f64>,
-    /// Smoothed and shortest round trip, us.
+    /// Smoothed round trip, us.
     pub rtt: Option<f64>,
-    pub rtt_min: Option<f64>,
     /// Over UDP: what was sent, Gbit/s, and the share that never arrived.
     pub sent: Option<f64>,
     pub loss: Option<f64>,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::order::median;
 use super::outliers::Covariate;
 use super::pooled::pooled;
+use model::vocabulary::ParamId;
 use model::{
     Better, Case, Conditions, Form, LeftOut, Metric, Params, Place, ProcessFacts, Reason, Run, Samples,
     Value, Visit,
@@ -106,6 +107,21 @@ impl Series {
             .chain(&self.point)
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
+    }
+
+    /// A parameter of its point, or else of its case.
+    pub fn param(&self, name: ParamId) -> Option<&Value> {
+        self.point.get(name).or_else(|| self.case.params.get(name))
+    }
+
+    /// A parameter that is a number.
+    pub fn number(&self, name: ParamId) -> Option<f64> {
+        self.param(name)?.number()
+    }
+
+    /// A parameter that is a word.
+    pub fn text(&self, name: ParamId) -> Option<&str> {
+        self.param(name)?.text()
     }
 
     /// A series read from a foreign result: each value stands for a process of its own, of which

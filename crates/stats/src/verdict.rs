@@ -9,7 +9,7 @@ use super::estimate::{Estimate, Unit, least_processes};
 use super::modes::{CONFIRMING_MODES, Modality, Modes};
 use super::outliers::Attribution;
 use super::stop::runs_needed;
-use model::{Covariates, Verdict, VerdictKind, figure, percent};
+use model::{Covariates, Verdict, VerdictKind, counted, figure, percent};
 
 /// All that a verdict rests on.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +48,10 @@ pub fn judge(judgement: &Judgement) -> (Verdict, Option<usize>) {
         None => "the median is zero, so its interval has no relative width".to_string(),
         Some(half) => {
             let (got, asked) = (percent(half), percent(judgement.precision));
-            let counted = counted(estimate);
-            let more = count(more.unwrap_or(0), "more process");
+            let number = number_of(estimate);
+            let more = counted(more.unwrap_or(0), "more process");
             format!(
-                "±{got} at {} with {counted}, ±{asked} asked: about {more} needed",
+                "±{got} at {} with {number}, ±{asked} asked: about {more} needed",
                 percent(estimate.confidence)
             )
         }
@@ -76,7 +76,7 @@ fn judge_modes(judgement: &Judgement) -> Option<(Verdict, Option<usize>)> {
         (_, Some(modes)) => Some(certain(modes, " inside single processes")),
         (Modality::Suspected(modes), None) => {
             let more = CONFIRMING_MODES.saturating_sub(n).max(1);
-            let reason = format!("perhaps {}: {} would tell", words(modes), count(more, "more process"));
+            let reason = format!("perhaps {}: {} would tell", words(modes), counted(more, "more process"));
             Some((Verdict::new(VerdictKind::Imprecise, reason), Some(more)))
         }
         (Modality::One | Modality::Unknown, None) => {
@@ -94,7 +94,7 @@ fn judge_without_explained(judgement: &Judgement) -> Option<Verdict> {
     let explained = attribution.explained.iter().filter(|&&explained| explained).count();
     let reason = format!(
         "{explained} of {} explained, mostly by {}; without them {} ±{}",
-        count(attribution.outliers(), "outlier"),
+        counted(attribution.outliers(), "outlier"),
         Covariates::words(&first.covariate),
         figure(without.median, judgement.unit),
         percent(half),
@@ -122,10 +122,10 @@ fn more_needed(judgement: &Judgement) -> Option<usize> {
 fn no_interval_words(estimate: &Estimate) -> String {
     let least = least_processes(estimate.confidence);
     let verb = if estimate.processes == 1 { "gives" } else { "give" };
-    let more = count(least.saturating_sub(estimate.processes).max(1), "more process");
+    let more = counted(least.saturating_sub(estimate.processes).max(1), "more process");
     format!(
         "{} {verb} no interval of the median: at least {more} needed",
-        count(estimate.processes, "process")
+        counted(estimate.processes, "process")
     )
 }
 
@@ -136,7 +136,7 @@ fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
     };
     match drift {
         Drift::Trend(trend) => {
-            format!("{} over {} in visiting order", moves(trend.relative_change), count(n, "process"))
+            format!("{} over {} in visiting order", moves(trend.relative_change), counted(n, "process"))
         }
         Drift::Inside(inside) => {
             format!(
@@ -153,7 +153,7 @@ fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
         }
         Drift::Dependent { worth: independent } => {
             let independent = worth(*independent);
-            format!("{} resemble their neighbours and are worth {independent}", count(n, "process"))
+            format!("{} resemble their neighbours and are worth {independent}", counted(n, "process"))
         }
     }
 }
@@ -165,26 +165,17 @@ fn modes_words(modes: &Modes, unit: &str) -> String {
     format!("{} values, not one: {}{ratio}", modes.modes.len(), list.join(" and "))
 }
 
-fn counted(estimate: &Estimate) -> String {
+fn number_of(estimate: &Estimate) -> String {
     match estimate.unit {
-        Unit::Processes => count(estimate.n, "process"),
+        Unit::Processes => counted(estimate.n, "process"),
         Unit::Windows => {
-            format!("{} of {}", count(estimate.n, "window"), count(estimate.processes, "process"))
+            format!("{} of {}", counted(estimate.n, "window"), counted(estimate.processes, "process"))
         }
     }
 }
 
 fn worth(independent: f64) -> String {
-    count(independent.floor().max(1.0) as usize, "independent one")
-}
-
-/// `1 process`, `2 processes`.
-fn count(n: usize, noun: &str) -> String {
-    match n {
-        1 => format!("1 {noun}"),
-        n if noun.ends_with('s') => format!("{n} {noun}es"),
-        n => format!("{n} {noun}s"),
-    }
+    counted(independent.floor().max(1.0) as usize, "independent one")
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use super::fleet::{Fleet, Host};
 use super::groups::{Difference, Group, differences};
 use super::guests::guests;
 use super::labels::{self, Followed};
-use super::outliers::{Before, Flag, Standing};
+use super::outliers::{Before, Flag, Score, Standing};
 use super::{DRIFT, SLOW};
-use diagnose::words::capital;
+use diagnose::words::{at_most, capital, shell};
 use model::pattern::KeyParts;
-use model::{Effect, Fact, Finding, Severity, percent};
+use model::{Fact, Finding, Severity, percent};
 
 /// Benchmarks, differences and own findings of a host that are told one by one.
 const SHOWN: usize = 5;
@@ -137,6 +137,42 @@ fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[Standing]) -> Vec
     names
 }
 
+/// The figure by which a host is named: a part of the machine or one benchmark.
+struct Behind<'a> {
+    what: String,
+    component: &'a str,
+    ratio: f64,
+    z: f64,
+    peers: usize,
+}
+
+impl<'a> Behind<'a> {
+    /// A part is worth more than a benchmark of it; a benchmark far below its part is named for
+    /// itself.
+    fn of(fleet: &'a Fleet, standing: &'a Standing) -> Option<Behind<'a>> {
+        let part = standing.worst();
+        let far_below = |flag: &&Flag| part.is_none_or(|part| flag.ratio <= part.ratio - 0.1);
+        if let Some(Flag { metric, ratio, z, peers, .. }) = standing.flags.first().filter(far_below) {
+            let metric = &fleet.metrics[*metric];
+            let what = in_words(&metric.key);
+            return Some(Behind { what, component: &metric.component, ratio: *ratio, z: *z, peers: *peers });
+        }
+        let Score { component, ratio, z, .. } = part?;
+        let what = component.to_string();
+        Some(Behind { what, component, ratio: *ratio, z: *z, peers: standing.peers })
+    }
+}
+
+fn severity(is_part: bool, ratio: f64) -> Severity {
+    match is_part {
+        true if ratio <= PROBLEM => Severity::Problem,
+        true => Severity::Warning,
+        false if ratio <= PROBLEM_ALONE => Severity::Problem,
+        false if ratio <= PROBLEM => Severity::Warning,
+        false => Severity::Note,
+    }
+}
+
 fn slow(
     fleet: &Fleet,
     place: usize,
@@ -147,95 +183,69 @@ fn slow(
 ) -> Option<((f64, Finding), Suspected)> {
     let host = &fleet.hosts[place];
     let (group, against) = (groups.get(standing.group)?, groups.get(standing.against)?);
-    let (part, alone) = (standing.worst(), standing.flags.first());
-    // A part is worth more than a benchmark of it; a benchmark far below its part is named for
-    // itself.
-    let (what, ratio, z, peers, component) = match (part, alone) {
-        (Some(part), alone) if alone.is_none_or(|flag| flag.ratio > part.ratio - 0.1) => {
-            (part.component.to_string(), part.ratio, part.z, standing.peers, part.component.to_string())
-        }
-        (_, Some(flag)) => {
-            let metric = &fleet.metrics[flag.metric];
-            (in_words(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.to_string())
-        }
-        (Some(part), None) => {
-            (part.component.to_string(), part.ratio, part.z, standing.peers, part.component.to_string())
-        }
-        (None, None) => return None,
-    };
-    let severity = match part.is_some() {
-        true if ratio <= PROBLEM => Severity::Problem,
-        true => Severity::Warning,
-        false if ratio <= PROBLEM_ALONE => Severity::Problem,
-        false if ratio <= PROBLEM => Severity::Warning,
-        false => Severity::Note,
-    };
+    let behind = Behind::of(fleet, standing)?;
     let keys: Vec<String> =
         standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone()).collect();
-    let suspected = Suspected::of(host, group, against, &component, &keys);
-    let mut cause = cause(host, group, against, &suspected, standing);
+    let suspected = Suspected::of(host, group, against, behind.component, &keys);
     let shared: Vec<&Followed> = followed.iter().filter(|one| one.has(fleet, place)).collect();
-    for one in &shared {
-        cause.push_str(&format!(" {}: that is no chance.", capital(&one.words("hosts that are behind"))));
-    }
-    let whose = format!("group {}", against.name);
-    let mut facts = vec![
-        Fact::new(
-            "beside its peers",
-            format!("{} of the median of {peers} hosts", percent(ratio)),
-            whose.clone(),
-        ),
-        Fact::new(
-            "robust z",
-            format!("{z:.1}, limit -{:.1} for so many hosts", standing.limit),
-            whose.clone(),
-        ),
-    ];
+    let no_chance = shared
+        .iter()
+        .map(|one| format!(" {}: that is no chance.", capital(&one.words("hosts that are behind"))));
+    let cause = cause(host, group, against, &suspected, standing) + &no_chance.collect::<String>();
+    let headline = format!(
+        "Host {} is {} behind its {} peers in {}",
+        host.name,
+        percent(1.0 - behind.ratio),
+        behind.peers,
+        behind.what
+    );
+    let company = company();
+    let advice = match company.is_empty() {
+        true => String::new(),
+        false => format!("Measure it in turns with {company}, which are as they should be."),
+    };
+    let finding = Finding::of(SLOW, severity(standing.worst().is_some(), behind.ratio), headline)
+        .cause(cause)
+        .facts(figures_of(fleet, standing, &behind, &against.name))
+        .facts(differences_of(&suspected, &against.name))
+        .facts(shared.into_iter().map(label_fact))
+        .facts(own_findings(host))
+        .facts(older_runs(standing))
+        .confirm(confirm(host, standing, fleet, behind.component))
+        .advice(advice)
+        .concerns(keys);
+    Some(((behind.ratio, finding), suspected))
+}
+
+fn figures_of(fleet: &Fleet, standing: &Standing, behind: &Behind, group: &str) -> Vec<Fact> {
+    let whose = format!("group {group}");
+    let median = format!("{} of the median of {} hosts", percent(behind.ratio), behind.peers);
+    let z = format!("{:.1}, limit -{:.1} for so many hosts", behind.z, standing.limit);
+    let mut facts = vec![Fact::new("beside its peers", median, &whose), Fact::new("robust z", z, &whose)];
     facts.extend(standing.flags.iter().take(SHOWN).map(|flag| fact(fleet, flag)));
     if let Some(more @ 1..) = standing.flags.len().checked_sub(SHOWN) {
-        facts.push(Fact::new("further benchmarks", format!("{more} are behind as well"), whose.clone()));
+        facts.push(Fact::new("further benchmarks", format!("{more} are behind as well"), &whose));
     }
-    let differing = |one: &Difference| {
-        Fact::new(
-            format!("differs: {}", one.label),
-            format!("{:?}, its peers {:?}", one.here, one.peers),
-            whose.clone(),
-        )
-    };
-    facts.extend(suspected.likely.iter().chain(&suspected.other).take(SHOWN).map(differing));
-    facts.extend(shared.into_iter().map(label_fact));
+    facts
+}
+
+fn differences_of(suspected: &Suspected, group: &str) -> impl Iterator<Item = Fact> {
+    suspected.likely.iter().chain(&suspected.other).take(SHOWN).map(move |one| {
+        let value = format!("{:?}, its peers {:?}", one.here, one.peers);
+        Fact::new(format!("differs: {}", one.label), value, format!("group {group}"))
+    })
+}
+
+fn own_findings(host: &Host) -> impl Iterator<Item = Fact> {
     let own = host.findings.iter().take(SHOWN);
-    facts.extend(
-        own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
-    );
-    if !standing.history.is_empty() {
-        let before: Vec<String> = standing.history.iter().take(SHOWN).map(|one| percent(one.ratio)).collect();
-        let what = if standing.worst().is_some() { "part" } else { "benchmark" };
-        let told = format!("{} in the same {what}", before.join(", "));
-        facts.push(Fact::new("its older runs", told, "history"));
-    }
-    let company = company();
-    let finding = Finding {
-        rule: SLOW.to_string(),
-        severity,
-        headline: format!(
-            "Host {} is {} behind its {peers} peers in {what}",
-            host.name,
-            percent(1.0 - ratio)
-        ),
-        cause,
-        facts,
-        confirm: confirm(host, standing, fleet, &component),
-        advice: match company.is_empty() {
-            true => String::new(),
-            false => {
-                format!("Measure it in turns with {company}, which are as they should be.")
-            }
-        },
-        series: keys,
-        effect: Effect::None,
-    };
-    Some(((ratio, finding), suspected))
+    own.map(|one| Fact::new(format!("its own {}", one.rule), &one.headline, &host.file))
+}
+
+fn older_runs(standing: &Standing) -> Option<Fact> {
+    let before: Vec<String> = standing.history.iter().take(SHOWN).map(|one| percent(one.ratio)).collect();
+    let what = if standing.worst().is_some() { "part" } else { "benchmark" };
+    let value = format!("{} in the same {what}", before.join(", "));
+    (!before.is_empty()).then(|| Fact::new("its older runs", value, "history"))
 }
 
 /// Why, as far as what is known of the host tells.
@@ -335,7 +345,7 @@ fn confirm(host: &Host, standing: &Standing, fleet: &Fleet, component: &str) -> 
         [] => group.to_string(),
         some => some[..some.len().min(SHOWN)].join(","),
     };
-    format!("assay run --only {}", diagnose::words::shell(&only))
+    format!("assay run --only {}", shell(&only))
 }
 
 /// A group with too few hosts beside the one that it nearly is.
@@ -351,41 +361,28 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
     let labels: Vec<String> = near.differences.iter().map(|one| one.label.replace('_', " ")).collect();
     let in_what = match labels.as_slice() {
         [] => "fields that are unknown".to_string(),
-        [first, second, third, _, ..] => format!("{first}, {second}, {third} and {} more", labels.len() - 3),
-        few => few.join(", "),
+        some => at_most(3, some),
     };
-    let facts = near.differences.iter().map(|one| {
-        Fact::new(
-            one.label.clone(),
-            format!("{:?}, group {} {:?}", one.here, against.name, one.peers),
-            "make-up",
-        )
+    let differing = near.differences.iter().map(|one| {
+        let value = format!("{:?}, group {} {:?}", one.here, against.name, one.peers);
+        Fact::new(&one.label, value, "make-up")
     });
-    let mut facts: Vec<Fact> = facts.collect();
-    facts.push(Fact::new("hosts", format!("{} and {}", group.hosts.len(), against.hosts.len()), "make-up"));
     let shared = labels::followed(fleet, &group.hosts, &against.hosts);
-    facts.extend(shared.iter().map(label_fact));
-    let shared = shared.iter().map(|one| format!(" {}.", capital(&one.words("of its hosts"))));
-    let file = fleet.hosts.get(*group.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
-    let other = fleet.hosts.get(*against.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
-    let shell = diagnose::words::shell;
-    Some(Finding {
-        rule: DRIFT.to_string(),
-        severity: Severity::Note,
-        headline: format!(
-            "{who} like the {} hosts of group {} except for {in_what}",
-            against.hosts.len(),
-            against.name
-        ),
-        cause: format!(
+    let of_hosts = shared.iter().map(|one| format!(" {}.", capital(&one.words("of its hosts"))));
+    let file = |group: &Group| fleet.hosts.get(*group.hosts.first()?).map(|host| shell(&host.file));
+    let files = format!("{} {}", file(against)?, file(group)?);
+    Some(Finding::note(DRIFT, format!(
+        "{who} like the {} hosts of group {} except for {in_what}",
+        against.hosts.len(),
+        against.name
+    ))
+        .cause(format!(
             "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.{}",
             groups[place].name,
-            shared.collect::<String>()
-        ),
-        facts,
-        confirm: format!("assay compare {} {}", shell(&other), shell(&file)),
-        advice: String::new(),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+            of_hosts.collect::<String>()
+        ))
+        .facts(differing)
+        .fact("hosts", format!("{} and {}", group.hosts.len(), against.hosts.len()), "make-up")
+        .facts(shared.iter().map(label_fact))
+        .confirm(format!("assay compare {files}")))
 }

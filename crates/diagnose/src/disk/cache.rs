@@ -1,11 +1,11 @@
 //! Figures that are a cache's.
 
-use super::points::{Point, again, disk, name, points};
+use super::points::{Point, again, disk, name, points, speed_keys};
 use crate::words::{capital, clipped, duration_us, figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Effect, Finding};
 
 pub const PAGE_CACHE: Rule = Rule {
     id: ids::rule::DISK_PAGE_CACHE,
@@ -38,42 +38,41 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let told: Vec<&Point> = points.iter().filter(|point| point.is_transfer()).collect();
     let turns = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
     let looked = told.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
-    let missed: Vec<&Point> = told
-        .iter()
-        .copied()
-        .filter(|point| point.median(ids::metric::DEVICE_SHARE).is_some_and(|share| share < MOVED))
-        .collect();
     let mut findings = Vec::new();
     for buffered in [false, true] {
-        let of: Vec<&Point> = missed.iter().copied().filter(|point| point.buffered() == buffered).collect();
-        findings.extend(not_moved(&of, buffered));
+        let missed = told.iter().copied().filter(|point| {
+            point.buffered() == buffered && point.has(ids::metric::DEVICE_SHARE, |share| share < MOVED)
+        });
+        findings.extend(not_moved(&missed.collect::<Vec<_>>(), buffered));
     }
     findings.extend(through_loop(evidence, &told));
-    let fast: Vec<&Point> = told
-        .into_iter()
-        .filter(|point| turns && point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered())
-        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < TURNING_US))
-        .collect();
-    if let Some(first) = fast.first() {
-        findings.push(Finding {
-            rule: PAGE_CACHE.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
-                capital(&name(evidence)),
-                duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-            ),
-            cause: "The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
-                    the file was small enough for it."
-                .into(),
-            facts: fast.iter().filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))).take(5).collect(),
-            confirm: format!("{} --profile full", again(first.case)),
-            advice: "Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.".into(),
-            series: fast.iter().flat_map(|point| point.speed_keys()).collect(),
-            effect: Effect::Explains,
-        });
+    if turns {
+        findings.extend(faster_than_a_turn(evidence, &told));
     }
     (looked || turns || !findings.is_empty()).then_some(findings)
+}
+
+/// Random direct reads that are faster than half a turn of a disk that turns.
+fn faster_than_a_turn(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
+    let fast = told.iter().copied().filter(|point| {
+        let is_random = point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered();
+        is_random && point.has(ids::metric::LATENCY_P50, |p50| p50 < TURNING_US)
+    });
+    let fast: Vec<&Point> = fast.collect();
+    let first = fast.first()?;
+    Some(Finding::warning(PAGE_CACHE.id, format!(
+        "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
+        capital(&name(evidence)),
+        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+    ))
+        .cause("The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
+                the file was small enough for it.")
+        .facts(fast.iter().take(5).filter_map(|point| {
+            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+        }))
+        .confirm(format!("{} --profile full", again(first.case)))
+        .advice("Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.")
+        .explains(speed_keys(&fast)))
 }
 
 /// A loop device that reads and writes its file through the page cache.
@@ -82,86 +81,50 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     let block = disk(evidence)?.stack.iter().find(buffers)?;
     let direct: Vec<&Point> = told.iter().copied().filter(|point| !point.buffered()).collect();
     let first = direct.first()?;
-    Some(Finding {
-        rule: PAGE_CACHE.id.into(),
-        severity: Severity::Warning,
-        headline: format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name),
-        cause: "A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
-                its own cache, and not that one."
-            .into(),
-        facts: vec![
-            Fact::new("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name)),
-            Fact::new("its file", clipped(block.backing_file.as_deref().unwrap_or("")), format!("/sys/block/{}/loop/backing_file", block.name)),
-        ],
-        confirm: format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)),
-        advice: "Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.".into(),
-        series: direct.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    })
+    Some(Finding::warning(PAGE_CACHE.id, format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name))
+        .cause("A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
+                its own cache, and not that one.")
+        .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
+        .fact("its file", clipped(block.backing_file.as_deref().unwrap_or("")), format!("/sys/block/{}/loop/backing_file", block.name))
+        .confirm(format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)))
+        .advice("Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.")
+        .explains(speed_keys(&direct)))
 }
 
 fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
-    let least = |one: &&&Point, other: &&&Point| {
-        one.median(ids::metric::DEVICE_SHARE)
-            .unwrap_or(1.0)
-            .total_cmp(&other.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0))
-    };
-    let worst = points.iter().min_by(least)?;
-    let share = worst.median(ids::metric::DEVICE_SHARE)?;
-    let mut facts: Vec<Fact> = points
-        .iter()
-        .filter_map(|point| {
-            let moved = format!(
-                "{} of the bytes moved by the device",
-                percent(point.median(ids::metric::DEVICE_SHARE)?)
-            );
-            Some(Fact::new(point.words(), moved, point.key(ids::metric::DEVICE_SHARE)))
-        })
-        .take(5)
-        .collect();
-    facts.extend(worst.fact("measured", worst.rate_metric(), |value| {
-        figure(value, worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit))
-    }));
-    let (severity, effect) = match buffered {
-        true => (Severity::Note, Effect::Explains),
-        false => (Severity::Problem, Effect::Rejects),
-    };
-    let headline = match buffered {
-        true => format!(
-            "The disk moved {} of the bytes of a {}. Buffered figures are the page cache's.",
-            percent(share),
-            worst.kind()
+    let share = |point: &Point| point.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0);
+    let worst = points.iter().min_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let (moved, kind) = (percent(worst.median(ids::metric::DEVICE_SHARE)?), worst.kind());
+    let (draft, advice, effect) = match buffered {
+        true => (
+            Finding::note(PAGE_CACHE.id, format!(
+                "The disk moved {moved} of the bytes of a {kind}. Buffered figures are the page cache's."
+            ))
+                .cause("A buffered read of what was read or written lately is a copy in memory, and a buffered write is done \
+                        when the data is in memory: the disk follows later."),
+            "For the disk's own speed take the direct rows; for what programs see with a warm cache, these.",
+            Effect::Explains,
         ),
-        false => format!(
-            "The disk moved only {} of the bytes of a {}. A cache moved the rest.",
-            percent(share),
-            worst.kind()
+        false => (
+            Finding::problem(PAGE_CACHE.id, format!(
+                "The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."
+            ))
+                .cause("The row asked for direct I/O, but what it was given is no disk's: the filesystem or a layer below it \
+                        answered from memory (a filesystem that ignores O_DIRECT, a loop device over a cached file, a cache \
+                        in a storage stack)."),
+            "Don't use these figures as the disk's. Measure on a filesystem that takes O_DIRECT, or the device itself by --device.",
+            Effect::Rejects,
         ),
     };
-    let cause = match buffered {
-        true => {
-            "A buffered read of what was read or written lately is a copy in memory, and a buffered write is done \
-                 when the data is in memory: the disk follows later."
-        }
-        false => {
-            "The row asked for direct I/O, but what it was given is no disk's: the filesystem or a layer below it \
-                  answered from memory (a filesystem that ignores O_DIRECT, a loop device over a cached file, a cache \
-                  in a storage stack)."
-        }
-    };
-    Some(Finding {
-        rule: PAGE_CACHE.id.into(),
-        severity,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: format!("cat /proc/diskstats; {}; cat /proc/diskstats", again(worst.case)),
-        advice: match buffered {
-            true => "For the disk's own speed take the direct rows; for what programs see with a warm cache, these.",
-            false => "Don't use these figures as the disk's. Measure on a filesystem that takes O_DIRECT, or the device itself by --device.",
-        }
-        .into(),
-        series: points.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect,
-    })
+    let unit = worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit);
+    let of_bytes = |share: f64| format!("{} of the bytes moved by the device", percent(share));
+    let shares = points.iter().take(5);
+    Some(
+        draft
+            .facts(shares.filter_map(|point| point.fact(&point.words(), ids::metric::DEVICE_SHARE, of_bytes)))
+            .facts(worst.fact("measured", worst.rate_metric(), |value| figure(value, unit)))
+            .confirm(format!("cat /proc/diskstats; {}; cat /proc/diskstats", again(worst.case)))
+            .advice(advice)
+            .affects(effect, speed_keys(points)),
+    )
 }

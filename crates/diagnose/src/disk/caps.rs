@@ -1,11 +1,11 @@
 //! Speeds that somebody set.
 
-use super::points::{Point, again, disk, points};
+use super::points::{Point, again, disk, points, speed_keys};
 use crate::words::{bytes, capital, figure, percent};
 use crate::{Evidence, Rule};
 use machine::disk::Throttle;
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 
 pub const THROTTLED: Rule = Rule {
     id: ids::rule::DISK_THROTTLED,
@@ -73,22 +73,14 @@ fn by_group(rows: &[&Point], throttle: &Throttle) -> Option<Finding> {
     let held: Vec<&Point> = rows.iter().filter(near).copied().collect();
     let first = held.first()?;
     let limit = quantity.shown(throttle.per_s);
-    let mut facts = vec![Fact::new(format!("limit of {}", throttle.device), &limit, &throttle.at)];
-    facts.extend(held.iter().take(5).map(|point| rate_fact(point, quantity)));
-    Some(Finding {
-        rule: THROTTLED.id.into(),
-        severity: Severity::Warning,
-        headline: format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op),
-        cause: format!("{} allows our group no more {} a second.", throttle.at, throttle.of),
-        facts,
-        confirm: confirm(&throttle.at),
-        advice: "If the disk is what you want to know, run outside of that group or lift the limit; if it is what your \
-                 program gets, this is it."
-            .into(),
-        series: held.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    }
-    .of(first))
+    Some(Finding::warning(THROTTLED.id, format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op))
+        .cause(format!("{} allows our group no more {} a second.", throttle.at, throttle.of))
+        .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
+        .facts(held.iter().take(5).map(|point| rate_fact(point, quantity)))
+        .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
+        .advice("If the disk is what you want to know, run outside of that group or lift the limit; if it is what your \
+                 program gets, this is it.")
+        .explains(speed_keys(&held)))
 }
 
 /// Shows a limit's file, or all of its name where the folder's own is blanked.
@@ -98,18 +90,6 @@ fn confirm(at: &str) -> String {
             format!("grep -r . /sys/fs/cgroup --include={}", crate::words::shell(name))
         }
         None => format!("cat {}", crate::words::shell(at)),
-    }
-}
-
-trait Of {
-    fn of(self, point: &Point) -> Self;
-}
-
-impl Of for Finding {
-    /// With the row that shows it again.
-    fn of(mut self, point: &Point) -> Finding {
-        self.confirm = format!("{}; {}", self.confirm, again(point.case));
-        self
     }
 }
 
@@ -205,30 +185,20 @@ fn capped(rows: &[&Point], quantity: Quantity) -> Option<Finding> {
     let (held, round, most_other) = best.max_by_key(|(held, ..)| held.len())?;
     let first = held.first()?;
     let limit = quantity.shown(round);
-    let mut facts: Vec<Fact> = held.iter().take(6).map(|point| rate_fact(point, quantity)).collect();
-    facts.push(Fact::new(
-        "while elsewhere it did",
-        quantity.other().shown(most_other),
-        points_source(rows, quantity.other()),
-    ));
-    Some(Finding {
-        rule: THROTTLED.id.into(),
-        severity: Severity::Warning,
-        headline: format!("{}s stop at {limit} at every block size. The provider may cap the disk.", capital(first.op())),
-        cause: format!(
+    let elsewhere = quantity.other().shown(most_other);
+    Some(Finding::warning(THROTTLED.id, format!("{}s stop at {limit} at every block size. The provider may cap the disk.", capital(first.op())))
+        .cause(format!(
             "{} points agree within {} on a round number, with blocks from {}, and no limit of our control group says so.",
             held.len(),
             percent(FLAT),
             blocks(&held)
-        ),
-        facts,
-        confirm: format!("{} --profile full", again(first.case)),
-        advice: "Look up what the instance and the volume are sold with; caps of the instance and of the volume both apply, \
-                 and some allow bursts at first (disk.sustained shows those)."
-            .into(),
-        series: held.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    })
+        ))
+        .facts(held.iter().take(6).map(|point| rate_fact(point, quantity)))
+        .fact("while elsewhere it did", elsewhere, points_source(rows, quantity.other()))
+        .confirm(format!("{} --profile full", again(first.case)))
+        .advice("Look up what the instance and the volume are sold with; caps of the instance and of the volume both apply, \
+                 and some allow bursts at first (disk.sustained shows those).")
+        .explains(speed_keys(&held)))
 }
 
 fn points_source(rows: &[&Point], quantity: Quantity) -> String {

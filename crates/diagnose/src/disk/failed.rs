@@ -6,7 +6,7 @@ use super::points::{again, disk, name};
 use crate::words::{capital, clipped, shell};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Reason, Severity, Visit};
+use model::{Effect, Fact, Finding, Reason, Visit};
 
 pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
@@ -184,44 +184,31 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
             error(failures.first().map_or("", |(_, failure)| failure.words))
         ),
     };
-    let mut facts: Vec<Fact> = failures
-        .iter()
-        .take(5)
-        .map(|(visit, failure)| {
+    let log = match kind {
+        Kind::Room => "df -h; df -i".to_string(),
+        _ => format!("dmesg | grep -E {}", shell(&names(evidence))),
+    };
+    Finding::problem(FAILED_IO.id, headline)
+        .cause(kind.cause())
+        .facts(failures.iter().take(5).map(|(visit, failure)| {
             let words = match failure.what {
                 "" => clipped(failure.words),
                 what => clipped(&format!("{what}: {}", failure.words)),
             };
             Fact::new(format!("visit {}", visit.order), words, &key)
-        })
-        .collect();
-    facts.push(Fact::new("disk", clipped(&on), ids::probe::DISK));
-    for leaf in disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4) {
-        let words = [Some(leaf.kind.words().to_string()), leaf.model.clone()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>();
-        facts.push(Fact::new(
-            format!("device {}", leaf.name),
-            clipped(&words.join(", ")),
-            format!("/sys/class/block/{}", leaf.name),
-        ));
-    }
-    let log = match kind {
-        Kind::Room => "df -h; df -i".to_string(),
-        _ => format!("dmesg | grep -E {}", shell(&names(evidence))),
-    };
-    Finding {
-        rule: FAILED_IO.id.into(),
-        severity: Severity::Problem,
-        headline,
-        cause: kind.cause().into(),
-        facts,
-        confirm: format!("{log}; {}", again(case)),
-        advice: kind.advice().into(),
-        series: evidence.keys_of(index),
-        effect: if kind == Kind::Wrong { Effect::Rejects } else { Effect::Explains },
-    }
+        }))
+        .fact("disk", clipped(&on), ids::probe::DISK)
+        .facts(disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4).map(|leaf| {
+            let model = leaf.model.as_ref().map_or(String::new(), |model| format!(", {model}"));
+            let words = clipped(&format!("{}{model}", leaf.kind.words()));
+            Fact::new(format!("device {}", leaf.name), words, format!("/sys/class/block/{}", leaf.name))
+        }))
+        .confirm(format!("{log}; {}", again(case)))
+        .advice(kind.advice())
+        .affects(
+            if kind == Kind::Wrong { Effect::Rejects } else { Effect::Explains },
+            evidence.keys_of(index),
+        )
 }
 
 /// An error without its number.

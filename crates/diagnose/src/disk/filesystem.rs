@@ -1,12 +1,12 @@
 //! What the state of the filesystem and of its layers does to a disk.
 
-use super::points::{Point, device, disk, points};
+use super::points::{Point, device, disk, points, speed_keys};
 use crate::words::{bytes, clipped, percent, shell};
 use crate::{Evidence, Rule};
 use machine::Disk;
 use machine::disk::Block;
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 
 pub const NEARLY_FULL: Rule = Rule {
     id: ids::rule::DISK_NEARLY_FULL,
@@ -41,25 +41,15 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
         None => "",
     };
     let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
-    let mut facts = vec![Fact::new("used", percent(used), model::vocabulary::disk::probe::DISK)];
-    facts.extend(
-        disk.free_bytes
-            .map(|free| Fact::new("free", bytes(free as f64), model::vocabulary::disk::probe::DISK)),
-    );
-    facts.extend(
-        disk.total_bytes.map(|all| Fact::new("of", bytes(all as f64), model::vocabulary::disk::probe::DISK)),
-    );
-    Some(vec![Finding {
-        rule: NEARLY_FULL.id.into(),
-        severity: Severity::Warning,
-        headline: format!("The filesystem at {} is {} full. Writes are slower than with room.", clipped(at), percent(used)),
-        cause: format!("Free room is short and in pieces.{flash}"),
-        facts,
-        confirm: format!("df {}", shell(at)),
-        advice: "Make room (and trim it: `fstrim -v`), then measure again; or name a directory on another disk by --dir.".into(),
-        series: writes.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    }])
+    let of_disk = |label: &str, size: u64| Fact::new(label, bytes(size as f64), ids::probe::DISK);
+    Some(vec![Finding::warning(NEARLY_FULL.id, format!("The filesystem at {} is {} full. Writes are slower than with room.", clipped(at), percent(used)))
+        .cause(format!("Free room is short and in pieces.{flash}"))
+        .fact("used", percent(used), ids::probe::DISK)
+        .facts(disk.free_bytes.map(|free| of_disk("free", free)))
+        .facts(disk.total_bytes.map(|all| of_disk("of", all)))
+        .confirm(format!("df {}", shell(at)))
+        .advice("Make room (and trim it: `fstrim -v`), then measure again; or name a directory on another disk by --dir.")
+        .explains(speed_keys(&writes))])
 }
 
 pub const NO_TRIM: Rule = Rule {
@@ -89,64 +79,50 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let takes = |block: &Block| block.discard_max_bytes.is_some_and(|most| most > 0);
-    let swallows = leaves
-        .iter()
-        .all(|leaf| takes(leaf))
-        .then(|| {
-            disk.stack.iter().find(|block| !block.below.is_empty() && block.discard_max_bytes == Some(0))
-        })
-        .flatten();
+    let swallows =
+        disk.stack.iter().find(|block| !block.below.is_empty() && block.discard_max_bytes == Some(0));
+    let swallows = swallows.filter(|_| leaves.iter().all(|leaf| takes(leaf)));
     let mute = leaves.iter().find(|leaf| flash && !takes(leaf));
     let max_bytes = |block: &Block| {
+        let most = bytes(block.discard_max_bytes.unwrap_or(0) as f64);
         let path = format!("/sys/class/block/{}/queue/discard_max_bytes", block.name);
-        Fact::new(
-            format!("largest discard of {}", block.name),
-            bytes(block.discard_max_bytes.unwrap_or(0) as f64),
-            path,
-        )
+        Fact::new(format!("largest discard of {}", block.name), most, path)
     };
-    let (headline, cause, facts, advice) = if let Some(layer) = swallows {
+    let (draft, advice) = if let Some(layer) = swallows {
+        let headline = format!(
+            "Layer `{}` ({}) drops discards on their way to the disk",
+            layer.name,
+            layer.kind.words()
+        );
         (
-            format!(
-                "Layer `{}` ({}) drops discards on their way to the disk",
-                layer.name,
-                layer.kind.words()
-            ),
-            "The disk takes discards, and a layer above it does not pass them on.",
-            leaves.iter().map(|leaf| max_bytes(leaf)).chain([max_bytes(layer)]).collect::<Vec<Fact>>(),
+            Finding::note(NO_TRIM.id, headline)
+                .cause("The disk takes discards, and a layer above it does not pass them on.")
+                .facts(leaves.iter().map(|leaf| max_bytes(leaf)))
+                .facts([max_bytes(layer)]),
             "Let the layer pass them (dm-crypt: `allow_discards`, which shows outsiders which blocks are free).",
         )
     } else if let Some(leaf) = mute {
+        let headline = format!("Disk `{}` accepts no discards. It slows down as it fills.", leaf.name);
         (
-            format!("Disk `{}` accepts no discards. It slows down as it fills.", leaf.name),
-            "The drive, or the controller in front of it, offers none.",
-            vec![max_bytes(leaf)],
+            Finding::note(NO_TRIM.id, headline)
+                .cause("The drive, or the controller in front of it, offers none.")
+                .facts([max_bytes(leaf)]),
             "Behind a RAID controller see whether it can pass them; else leave some of the drive unused, which does the same for it.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
+        let disk_name = clipped(&disk.name());
+        let headline = format!("Disk `{disk_name}` never receives discards. It slows down as it fills.");
         (
-            format!("Disk `{}` never receives discards. It slows down as it fills.", clipped(&disk.name())),
-            "The filesystem is mounted without discard, and no timer runs fstrim.",
-            vec![
-                Fact::new("mounted with", clipped(&disk.options.join(",")), "/proc/self/mountinfo"),
-                Fact::new("timer of fstrim", "none", "/etc/systemd/system/timers.target.wants"),
-            ],
+            Finding::note(NO_TRIM.id, headline)
+                .cause("The filesystem is mounted without discard, and no timer runs fstrim.")
+                .fact("mounted with", clipped(&disk.options.join(",")), "/proc/self/mountinfo")
+                .fact("timer of fstrim", "none", "/etc/systemd/system/timers.target.wants"),
             "Switch the timer on: `systemctl enable --now fstrim.timer`, or run `fstrim -av` once a week.",
         )
     } else {
         return Some(Vec::new());
     };
-    Some(vec![Finding {
-        rule: NO_TRIM.id.into(),
-        severity: Severity::Note,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: confirm(evidence, disk),
-        advice: advice.into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![draft.confirm(confirm(evidence, disk)).advice(advice)])
 }
 
 fn confirm(evidence: &Evidence, disk: &Disk) -> String {

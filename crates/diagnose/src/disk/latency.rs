@@ -3,10 +3,10 @@
 use super::points::{Point, again, device, disk, points};
 use crate::words::{capital, duration_us, figure, shell};
 use crate::{Evidence, Rule};
-use machine::disk::Block;
+use machine::disk::{Block, Disk};
 use model::vocabulary::MetricId;
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, Severity};
 
 pub const TAIL: Rule = Rule {
     id: ids::rule::DISK_LATENCY_TAIL,
@@ -67,15 +67,13 @@ impl Slow {
 
 fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told: Vec<&Point> = points
-        .iter()
-        .filter(|point| {
-            point.bench() != ids::TRIM && point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 > 0.0)
-        })
-        .filter(|point| {
-            point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX)).is_some()
-        })
-        .collect();
+    let told = points.iter().filter(|point| {
+        let has_tail = point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX));
+        point.bench() != ids::TRIM
+            && point.has(ids::metric::LATENCY_P50, |p50| p50 > 0.0)
+            && has_tail.is_some()
+    });
+    let told: Vec<&Point> = told.collect();
     if told.is_empty() {
         return None;
     }
@@ -85,53 +83,39 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let Some((worst, how)) = slow.iter().max_by(|one, other| us(one).total_cmp(&us(other))) else {
         return Some(Vec::new());
     };
-    let facts: Vec<Fact> = slow
-        .iter()
-        .take(5)
-        .map(|(point, how)| {
-            let part = |label: &str, metric: MetricId| {
-                let us = point.usual(metric).or_else(|| point.median(metric))?;
-                Some(format!("{label} {}", figure(us, "us")))
-            };
-            let parts = [
-                part("median", ids::metric::LATENCY_P50),
-                part("99 %", ids::metric::LATENCY_P99),
-                part("99.9 %", ids::metric::LATENCY_P999),
-                part("longest", ids::metric::LATENCY_MAX),
-            ];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            Fact::new(point.words(), parts.join(", "), point.key(how.metric()))
-        })
-        .collect();
-    let writes = slow.iter().any(|(point, _)| point.op() != "read");
-    let cause = match writes {
-        true => {
-            "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
-                 flash cleans up."
-        }
-        false => {
-            "Now and then a read waits: for writes of others, for flash that cleans up, or for the host of this guest."
-        }
-    };
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    Some(vec![Finding {
-        rule: TAIL.id.into(),
-        severity: Severity::Note,
-        headline: format!(
-            "{} takes {}, the median {}. Plan with the tail.",
-            how.words(&worst.kind()),
-            duration_us(how.us()),
-            duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-        ),
-        cause: cause.into(),
-        facts,
-        confirm: format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)),
-        advice: "Plan with the percentile, not with the median. See whether others use the disk, and whether another I/O \
-                 scheduler, less write-back at a time (vm.dirty_bytes) or a journal elsewhere shortens it."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![Finding::note(TAIL.id, format!(
+        "{} takes {}, the median {}. Plan with the tail.",
+        how.words(&worst.kind()),
+        duration_us(how.us()),
+        duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+    ))
+        .cause(match slow.iter().any(|(point, _)| point.op() != "read") {
+            true => "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
+                     flash cleans up.",
+            false => "Now and then a read waits: for writes of others, for flash that cleans up, or for the host of this guest.",
+        })
+        .facts(slow.iter().take(5).map(|(point, how)| {
+            Fact::new(point.words(), percentiles(point), point.key(how.metric()))
+        }))
+        .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
+        .advice("Plan with the percentile, not with the median. See whether others use the disk, and whether another I/O \
+                 scheduler, less write-back at a time (vm.dirty_bytes) or a journal elsewhere shortens it.")])
+}
+
+/// `median 80.0 us, 99.9 % 5000 us`, as far as they are known.
+fn percentiles(point: &Point) -> String {
+    let parts = [
+        ("median", ids::metric::LATENCY_P50),
+        ("99 %", ids::metric::LATENCY_P99),
+        ("99.9 %", ids::metric::LATENCY_P999),
+        ("longest", ids::metric::LATENCY_MAX),
+    ];
+    let known = parts.into_iter().filter_map(|(label, metric)| {
+        let us = point.usual(metric).or_else(|| point.median(metric))?;
+        Some(format!("{label} {}", figure(us, "us")))
+    });
+    known.collect::<Vec<String>>().join(", ")
 }
 
 pub const UNSAFE_FAST: Rule = Rule {
@@ -165,80 +149,99 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     if syncs.is_empty() || disk.leaves().next().is_none() {
         return None;
     }
-    let volatile: Option<&Block> =
-        disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back"));
-    let turns = disk.is_solid() == Some(false);
-    let off = disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0");
-    // A controller with a battery, or a capacitor: what it says is durable is.
-    let safe = disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
-    let limit = match (volatile, turns && !safe || off) {
-        (_, true) => TURN_US,
-        (Some(_), false) => FLUSH_US,
-        (None, false) => return Some(Vec::new()),
-    };
-    let fast: Vec<&Point> = syncs
-        .into_iter()
-        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < limit))
-        .collect();
+    let flush = Flush::of(disk);
+    let Some(limit) = flush.least_us() else { return Some(Vec::new()) };
+    let fast = syncs.into_iter().filter(|point| point.has(ids::metric::LATENCY_P50, |p50| p50 < limit));
+    let fast: Vec<&Point> = fast.collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
-    let mut facts: Vec<Fact> = fast
-        .iter()
-        .filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us")))
-        .collect();
-    if let Some(leaf) = volatile {
-        facts.push(Fact::new(
-            format!("write cache of {}", leaf.name),
-            "write back (volatile)",
-            format!("/sys/class/block/{}/queue/write_cache", leaf.name),
-        ));
+    let headline = format!(
+        "{} takes {}, less than {} can take. A power cut may lose synced data.",
+        capital(first.op_of_sync()),
+        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
+        if flush.turns { "a disk that turns" } else { "a flush" }
+    );
+    let mut confirm = again(first.case);
+    if let Some(point) = &disk.mount_point {
+        let point = shell(point);
+        confirm = format!("grep -F ' {} ' /proc/self/mountinfo; {confirm}", point.trim_matches('\''));
     }
-    let options = Fact::new("mounted with", disk.options.join(","), "/proc/self/mountinfo");
-    facts.extend(Some(options).filter(|_| off));
-    let (severity, cause) = match (off, disk.is_virtual()) {
-        (true, _) => (
-            Severity::Problem,
-            "The filesystem is mounted without barriers: it never asks the disk to flush.",
-        ),
-        (_, Some(true)) => (
-            Severity::Warning,
-            "This disk is played by a host, which answers a flush from its own memory (a cache mode \
-                           like unsafe or writeback without flush), or by a layer that ignores it.",
-        ),
-        (_, _) if turns => (
-            Severity::Problem,
-            "The disk says that it wrote before it can have turned: it, or its controller, keeps the data in memory.",
-        ),
-        _ => (
-            Severity::Warning,
-            "The disk says that its cache is volatile, and answers a flush sooner than flash can be written.",
-        ),
-    };
-    let confirm = match &disk.mount_point {
-        Some(point) => format!(
-            "grep -F ' {} ' /proc/self/mountinfo; {}",
-            shell(point).trim_matches('\''),
-            again(first.case)
-        ),
-        None => again(first.case),
-    };
-    Some(vec![Finding {
-        rule: UNSAFE_FAST.id.into(),
-        severity,
-        headline: format!(
-            "{} takes {}, less than {} can take. A power cut may lose synced data.",
-            capital(first.op_of_sync()),
-            duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-            if turns { "a disk that turns" } else { "a flush" }
-        ),
-        cause: cause.into(),
-        facts,
-        confirm,
-        advice: "Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
-                 barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection."
-            .into(),
-        series: fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)).collect(),
-        effect: Effect::Explains,
-    }])
+    let (severity, cause) = flush.blame();
+    Some(vec![Finding::of(UNSAFE_FAST.id, severity, headline)
+        .cause(cause)
+        .facts(fast.iter().filter_map(|point| {
+            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+        }))
+        .facts(flush.facts())
+        .confirm(confirm)
+        .advice("Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
+                 barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection.")
+        .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)))])
+}
+
+/// What a disk does with a flush.
+struct Flush<'a> {
+    disk: &'a Disk,
+    /// The layer that says that its write cache is volatile.
+    volatile: Option<&'a Block>,
+    turns: bool,
+    /// The filesystem never asks for one.
+    off: bool,
+}
+
+impl<'a> Flush<'a> {
+    fn of(disk: &'a Disk) -> Flush<'a> {
+        Flush {
+            disk,
+            volatile: disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back")),
+            turns: disk.is_solid() == Some(false),
+            off: disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0"),
+        }
+    }
+
+    /// Below this no sync can have reached the medium; `None` where any time is possible.
+    fn least_us(&self) -> Option<f64> {
+        // A controller with a battery, or a capacitor: what it says is durable is.
+        let safe = self.disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
+        match self.volatile {
+            _ if self.turns && !safe || self.off => Some(TURN_US),
+            Some(_) => Some(FLUSH_US),
+            None => None,
+        }
+    }
+
+    fn blame(&self) -> (Severity, &'static str) {
+        if self.off {
+            (
+                Severity::Problem,
+                "The filesystem is mounted without barriers: it never asks the disk to flush.",
+            )
+        } else if self.disk.is_virtual() == Some(true) {
+            (
+                Severity::Warning,
+                "This disk is played by a host, which answers a flush from its own memory (a cache mode \
+                 like unsafe or writeback without flush), or by a layer that ignores it.",
+            )
+        } else if self.turns {
+            (
+                Severity::Problem,
+                "The disk says that it wrote before it can have turned: it, or its controller, keeps the data in memory.",
+            )
+        } else {
+            (
+                Severity::Warning,
+                "The disk says that its cache is volatile, and answers a flush sooner than flash can be written.",
+            )
+        }
+    }
+
+    fn facts(&self) -> impl Iterator<Item = Fact> {
+        let cache = self.volatile.map(|leaf| {
+            let file = format!("/sys/class/block/{}/queue/write_cache", leaf.name);
+            Fact::new(format!("write cache of {}", leaf.name), "write back (volatile)", file)
+        });
+        let options = Fact::new("mounted with", self.disk.options.join(","), "/proc/self/mountinfo");
+        cache.into_iter().chain(Some(options).filter(|_| self.off))
+    }
 }
 
 impl Point<'_> {

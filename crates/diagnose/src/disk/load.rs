@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::points::{Point, again, device, disk, name, points};
+use super::points::{Point, again, device, disk, highest, name, points, speed_keys};
 use crate::words::{duration_us, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 
 pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
@@ -31,77 +31,67 @@ const WAITED: f64 = 0.1;
 
 fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told: Vec<&Point> = points
-        .iter()
-        .filter(|point| {
-            point.is_transfer()
-                && !point.is_paced()
-                && !point.buffered()
-                && point.text(ids::param::ENGINE) != Some("polled")
-        })
-        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some())
-        .collect();
+    let told = points.iter().filter(|point| {
+        let is_direct = point.is_transfer() && !point.is_paced() && !point.buffered();
+        is_direct
+            && point.text(ids::param::ENGINE) != Some("polled")
+            && point.median(ids::metric::GENERATOR_BUSY).is_some()
+    });
+    let told: Vec<&Point> = told.collect();
     if told.is_empty() {
         return None;
     }
-    let busy: Vec<&Point> = told
-        .iter()
-        .copied()
-        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some_and(|busy| busy >= BUSY))
-        .collect();
-    let most = |one: &&&Point, other: &&&Point| {
-        one.median(ids::metric::GENERATOR_BUSY)
-            .unwrap_or(0.0)
-            .total_cmp(&other.median(ids::metric::GENERATOR_BUSY).unwrap_or(0.0))
-    };
-    let Some(worst) = busy.iter().max_by(most) else { return Some(Vec::new()) };
-    let mut facts: Vec<Fact> = Vec::new();
-    for point in busy.iter().take(4) {
-        facts.extend(point.fact(
-            &format!("CPU time of its CPUs in {}", point.words()),
-            ids::metric::GENERATOR_BUSY,
-            percent,
-        ));
-    }
-    facts.extend(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")));
-    let more = told.iter().find(|other| {
-        let rates = (other.iops(), worst.iops());
-        other.but(None) == worst.but(None)
-            && other.jobs() > worst.jobs()
-            && matches!(rates, (Some(many), Some(one)) if many >= MORE_BY_JOBS * one)
-    });
+    let is_busy = |point: &&Point| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= BUSY);
+    let busy: Vec<&Point> = told.iter().copied().filter(is_busy).collect();
+    let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
     let mut cause = "All CPU time of the generator went into asking and answering.".to_string();
-    if let (Some(more), Some(one)) = (more, worst.iops()) {
-        let many = more.iops().unwrap_or(0.0);
-        cause =
-            format!("{} jobs did {:.1} times as much: the disk had more to give.", more.jobs(), many / one);
-        facts.push(Fact::new(
-            format!("with {} jobs", more.jobs()),
-            figure(many, "1/s"),
-            more.key(more.rate_metric()),
-        ));
+    let more = more_jobs(&told, worst);
+    if let Some(more) = &more {
+        let (jobs, times) = (more.point.jobs(), more.times);
+        cause = format!("{jobs} jobs did {times:.1} times as much: the disk had more to give.");
     }
-    if let Some(waited) = waited(evidence, worst).filter(|share| *share >= WAITED) {
+    let waited = waited(evidence, worst).filter(|share| *share >= WAITED);
+    if waited.is_some() {
         cause.push_str(" It also waited for a CPU that others had.");
-        facts.push(Fact::new("waited for a CPU", percent(waited), worst.key(worst.rate_metric())));
     }
-    Some(vec![Finding {
-        rule: GENERATOR_BOUND.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "The load of a {} kept its CPUs {} busy. The disk may do more.",
-            worst.kind(),
-            percent(worst.median(ids::metric::GENERATOR_BUSY)?)
-        ),
-        cause,
-        facts,
-        confirm: format!("{} --profile full", again(worst.case)),
-        advice: "Take the figures as the least that the disk does; the full profile has rows with a job on each core, and \
-                 larger blocks cost less CPU a byte."
-            .into(),
-        series: busy.iter().flat_map(|point| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    }])
+    Some(vec![Finding::warning(GENERATOR_BOUND.id, format!(
+        "The load of a {} kept its CPUs {} busy. The disk may do more.",
+        worst.kind(),
+        percent(worst.median(ids::metric::GENERATOR_BUSY)?)
+    ))
+        .cause(cause)
+        .facts(busy.iter().take(4).filter_map(|point| {
+            let label = format!("CPU time of its CPUs in {}", point.words());
+            point.fact(&label, ids::metric::GENERATOR_BUSY, percent)
+        }))
+        .facts(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
+        .facts(more.map(|more| {
+            let key = more.point.key(more.point.rate_metric());
+            Fact::new(format!("with {} jobs", more.point.jobs()), figure(more.rate, "1/s"), key)
+        }))
+        .facts(waited.map(|share| {
+            Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))
+        }))
+        .confirm(format!("{} --profile full", again(worst.case)))
+        .advice("Take the figures as the least that the disk does; the full profile has rows with a job on each core, and \
+                 larger blocks cost less CPU a byte.")
+        .explains(speed_keys(&busy))])
+}
+
+/// The same row with more jobs, which did more.
+struct MoreJobs<'p, 'a> {
+    point: &'p Point<'a>,
+    rate: f64,
+    times: f64,
+}
+
+fn more_jobs<'p, 'a>(told: &[&'p Point<'a>], worst: &Point) -> Option<MoreJobs<'p, 'a>> {
+    let one = worst.iops()?;
+    let same = |other: &&&Point| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
+    told.iter().filter(same).find_map(|point| {
+        let rate = point.iops().filter(|rate| *rate >= MORE_BY_JOBS * one)?;
+        Some(MoreJobs { point, rate, times: rate / one })
+    })
 }
 
 /// Share of the windows' time that the generator was ready and others had its CPU, where that was
@@ -166,40 +156,26 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     let Some((worst, more)) = met.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
         return Some(Vec::new());
     };
-    let mut facts: Vec<Fact> = met
-        .iter()
-        .take(5)
-        .map(|(point, more)| {
-            let told = format!(
-                "{} beside our {}",
-                figure(more * 1e3, "MB/s"),
-                figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s")
-            );
-            Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
-        })
-        .collect();
     let stalled = Evidence::total(evidence.visits_of(worst.index), |conditions| conditions.psi_io_ms);
-    facts.extend(stalled.map(|total| {
-        Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these visits")
-    }));
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    Some(vec![Finding {
-        rule: OTHERS.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Other I/O moved {} during a {}. Figures of the disk may be too slow.",
-            figure(more * 1e3, "MB/s"),
-            worst.kind()
-        ),
-        cause: "The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
-                rebuild or another guest's share of the same device."
-            .into(),
-        facts,
-        confirm: format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"),
-        advice: "Run again when the device is idle (its counters stand still), or take the figures as those of a disk that is shared.".into(),
-        series: met.iter().flat_map(|(point, _)| point.speed_keys()).collect(),
-        effect: Effect::Explains,
-    }])
+    Some(vec![Finding::warning(OTHERS.id, format!(
+        "Other I/O moved {} during a {}. Figures of the disk may be too slow.",
+        figure(more * 1e3, "MB/s"),
+        worst.kind()
+    ))
+        .cause("The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
+                rebuild or another guest's share of the same device.")
+        .facts(met.iter().take(5).map(|(point, more)| {
+            let own = figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s");
+            let told = format!("{} beside our {own}", figure(more * 1e3, "MB/s"));
+            Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
+        }))
+        .facts(stalled.map(|total| {
+            Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these visits")
+        }))
+        .confirm(format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"))
+        .advice("Run again when the device is idle (its counters stand still), or take the figures as those of a disk that is shared.")
+        .explains(met.iter().flat_map(|(point, _)| point.speed_keys()))])
 }
 
 pub const DEPTH_USELESS: Rule = Rule {
@@ -262,37 +238,26 @@ fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
     })?;
     let (enough, deepest) = (row[at], row.last()?);
     let ((depth, rate, latency), (most, at_most, waited)) = (told(enough)?, told(deepest)?);
-    let mut facts: Vec<Fact> = Vec::new();
-    for (point, depth, rate, latency) in [(enough, depth, rate, latency), (deepest, most, at_most, waited)] {
+    let at_depth = |(point, depth, rate, latency): (&Point, f64, f64, f64)| {
         let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
-        facts.push(Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50)));
-    }
-    facts
-        .extend(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
-            format!("{count:.1} of {most}")
-        }));
-    let before = deepest
-        .median(ids::metric::IN_FLIGHT)
-        .is_some_and(|count| count < 0.6 * most * deepest.jobs() as f64);
-    Some(Finding {
-        rule: DEPTH_USELESS.id.into(),
-        severity: Severity::Note,
-        headline: format!(
-            "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
-            enough.op(),
-            duration_us(waited),
-            duration_us(latency)
-        ),
-        cause: match before {
+        Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
+    };
+    let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
+    Some(Finding::note(DEPTH_USELESS.id, format!(
+        "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
+        enough.op(),
+        duration_us(waited),
+        duration_us(latency)
+    ))
+        .cause(match before {
             true => "The device had fewer in flight than were asked for: the queue stands in front of it (a scheduler, a throttle, \
                      a queue's limit, or the generator).",
             false => "What was asked for stood in the device's own queue: it does no more at once.",
-        }
-        .into(),
-        facts,
-        confirm: format!("{} --profile full", again(enough.case)),
-        advice: format!("On {} ask for {depth} at a time with such blocks; take its latency from there.", name(evidence)),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+        })
+        .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
+        .facts(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+            format!("{count:.1} of {most}")
+        }))
+        .confirm(format!("{} --profile full", again(enough.case)))
+        .advice(format!("On {} ask for {depth} at a time with such blocks; take its latency from there.", name(evidence))))
 }

@@ -51,7 +51,7 @@ impl<'a> Point<'a> {
 
     /// The median of a metric, where it is a number that can be.
     pub fn median(&self, metric: MetricId) -> Option<f64> {
-        let median = self.judged(metric)?.analysis.estimate.as_ref()?.median;
+        let median = self.judged(metric)?.median()?;
         (median.is_finite() && median >= 0.0).then_some(median)
     }
 
@@ -61,6 +61,11 @@ impl<'a> Point<'a> {
         let mut values: Vec<f64> = visits.filter_map(|visit| median(&visit.values)).collect();
         values.sort_by(f64::total_cmp);
         (values.len() >= 2).then(|| values[(values.len() - 1) / 2]).filter(|value| *value >= 0.0)
+    }
+
+    /// Whether the median of a metric passes this test.
+    pub fn has(&self, metric: MetricId, test: impl Fn(f64) -> bool) -> bool {
+        self.median(metric).is_some_and(test)
     }
 
     pub fn key(&self, metric: MetricId) -> String {
@@ -215,4 +220,15 @@ pub fn name(evidence: &Evidence) -> String {
 pub fn device(evidence: &Evidence) -> Option<String> {
     let disk = disk(evidence)?;
     Some(shell(&disk.only().or_else(|| disk.top())?.name))
+}
+
+/// Keys of all that tells the speed of these points.
+pub fn speed_keys(points: &[&Point]) -> Vec<String> {
+    points.iter().flat_map(|point| point.speed_keys()).collect()
+}
+
+/// Of these points the one with the highest median of a metric; those without it count as 0.
+pub fn highest<'p, 'a>(points: &[&'p Point<'a>], metric: MetricId) -> Option<&'p Point<'a>> {
+    let value = |point: &Point| point.median(metric).unwrap_or(0.0);
+    points.iter().copied().max_by(|one, other| value(one).total_cmp(&value(other)))
 }

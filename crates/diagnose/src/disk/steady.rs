@@ -4,7 +4,7 @@ use super::points::{Point, again, disk, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
-use model::{Effect, Fact, Finding, Severity, Visit};
+use model::{Finding, Visit};
 use stats::change::{Change, Sensitivity, changes};
 use stats::drift::trend;
 use stats::order::median;
@@ -125,34 +125,28 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         _ => "A cache was full, or credits for bursts were spent.",
     };
     let key = point.key(ids::metric::BANDWIDTH);
-    Some(Finding {
-        rule: NOT_STEADY.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Writes fall from {} to {after} after {}. Plan with {after}.",
-            figure(before, "GB/s"),
-            bytes(written),
-            after = figure(after, "GB/s")
-        ),
-        cause: cause.into(),
-        facts: vec![
-            Fact::new("first", figure(before, "GB/s"), &key),
-            Fact::new(
-                "then",
-                format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)),
-                &key,
+    Some(
+        Finding::warning(
+            NOT_STEADY.id,
+            format!(
+                "Writes fall from {} to {after} after {}. Plan with {after}.",
+                figure(before, "GB/s"),
+                bytes(written),
+                after = figure(after, "GB/s")
             ),
-            Fact::new("written before", bytes(written), &key),
-            Fact::new("processes that show it", format!("{shown} of {}", lines.len()), &key),
-        ],
-        confirm: format!("{} --profile full", again(point.case)),
-        advice: format!(
+        )
+        .cause(cause)
+        .fact("first", figure(before, "GB/s"), &key)
+        .fact("then", format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)), &key)
+        .fact("written before", bytes(written), &key)
+        .fact("processes that show it", format!("{shown} of {}", lines.len()), &key)
+        .confirm(format!("{} --profile full", again(point.case)))
+        .advice(format!(
             "For long writing count with {}; the other rows are shorter than that and saw the first level.",
             figure(after, "GB/s")
-        ),
-        series: vec![key.clone()],
-        effect: Effect::Explains,
-    })
+        ))
+        .explains([&key]),
+    )
 }
 
 fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
@@ -173,21 +167,19 @@ fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
     let change = median(&trends)?;
     let key = point.key(ids::metric::BANDWIDTH);
     let word = if change < 0.0 { "falling" } else { "rising" };
-    Some(Finding {
-        rule: NOT_STEADY.id.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "Write speed was still {word} at the end, by {} in the second half. Measure longer.",
-            percent(change.abs())
-        ),
-        cause: "The disk had not come to what it can keep.".into(),
-        facts: vec![
-            Fact::new("change in the second half", format!("{:+.1} %", change * 100.0), &key),
-            Fact::new("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key),
-        ],
-        confirm: format!("{} --profile full", again(point.case)),
-        advice: "Don't take the median for a steady speed; measure for longer (--io-time 5m).".into(),
-        series: vec![key.clone()],
-        effect: Effect::Explains,
-    })
+    Some(
+        Finding::warning(
+            NOT_STEADY.id,
+            format!(
+                "Write speed was still {word} at the end, by {} in the second half. Measure longer.",
+                percent(change.abs())
+            ),
+        )
+        .cause("The disk had not come to what it can keep.")
+        .fact("change in the second half", format!("{:+.1} %", change * 100.0), &key)
+        .fact("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
+        .confirm(format!("{} --profile full", again(point.case)))
+        .advice("Don't take the median for a steady speed; measure for longer (--io-time 5m).")
+        .explains([&key]),
+    )
 }

@@ -1,11 +1,13 @@
 //! What the ends of a path are: offloads, interrupts, MTU, or no network at all.
 
-use super::transfers::{Transfer, all, is_network, over_loopback, path, told_ends};
+use super::transfers::{
+    BUSY as BUSY_OF_ENDS, Ends, SOFTIRQ, Transfer, all, is_network, over_loopback, path, told_ends,
+};
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::{End, NetworkPath};
 use model::vocabulary::network as ids;
-use model::{CpuSet, Effect, Fact, Finding, Severity};
+use model::{CpuSet, Fact, Finding, FindingDraft};
 
 pub const OFFLOADS: Rule = Rule {
     id: ids::rule::NETWORK_OFFLOAD_OFF,
@@ -30,9 +32,9 @@ fn used<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
     evidence.cases().any(|(_, planned)| is_network(&planned.case)).then_some(path)
 }
 
-/// The greatest share of its time that an end's tasks ran, with the key that says so.
-fn busiest(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
-    let metric = if local { ids::metric::LOCAL_BUSY } else { ids::metric::REMOTE_BUSY };
+/// The greatest share of a metric at an end, with the key that says so.
+fn greatest(evidence: &Evidence, [local, remote]: Ends, words: &str) -> Option<(f64, String)> {
+    let metric = if words == "this end" { local } else { remote };
     let shares = all(evidence)
         .into_iter()
         .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
@@ -51,38 +53,27 @@ fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
             .into_iter()
             .filter(|name| end.offload(name) == Some(false) && !(veth && *name == "gro"))
             .collect();
-        let busy = busiest(evidence, words == "this end");
+        let busy = greatest(evidence, BUSY_OF_ENDS, words);
         let fast = end.link_gbits().filter(|link| *link >= FAST_GBITS);
         let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > BUSY);
         if off.is_empty() || !matters {
             continue;
         }
         let interface = end.interface.as_deref().unwrap_or("eth0");
-        let mut facts: Vec<Fact> = off
-            .iter()
-            .map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source))
-            .collect();
-        facts
-            .extend(busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)));
-        facts.extend(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)));
-        findings.push(Finding {
-            rule: OFFLOADS.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "Offloads of {interface} at {words} are off: {}. Each packet costs CPU time.",
-                off.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
-            ),
-            cause: "Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.".into(),
-            facts,
-            confirm: format!("ethtool -k {}", shell(interface)),
-            advice: format!(
+        findings.push(Finding::warning(OFFLOADS.id, format!(
+            "Offloads of {interface} at {words} are off: {}. Each packet costs CPU time.",
+            off.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
+        ))
+            .cause("Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.")
+            .facts(off.iter().map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source)))
+            .facts(busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)))
+            .facts(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)))
+            .confirm(format!("ethtool -k {}", shell(interface)))
+            .advice(format!(
                 "Turn them on where nothing forbids it (captures, routers that may not merge): `ethtool -K {} {}`.",
                 shell(interface),
                 off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
-            ),
-            series: Vec::new(),
-            effect: Effect::None,
-        });
+            )));
     }
     Some(findings)
 }
@@ -123,7 +114,7 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
     for (words, end, source) in told_ends(path).filter(|(_, end, _)| known(end)) {
         let carrying = end.packet_irqs();
         let cpus = CpuSet::union_of(carrying.iter().map(|irq| &irq.cpus));
-        let softirq = softirq(evidence, words == "this end");
+        let softirq = greatest(evidence, SOFTIRQ, words);
         let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > HALF);
         let shared = carrying.len() > 1 && cpus.len() == 1;
         let single = end.rx_queues == Some(1) && loaded && cpus.len() <= 2;
@@ -131,18 +122,6 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let interface = end.interface.as_deref().unwrap_or("eth0");
-        let mut facts: Vec<Fact> = carrying
-            .iter()
-            .take(8)
-            .map(|irq| {
-                let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
-                let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
-                Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
-            })
-            .collect();
-        facts.extend(
-            softirq.map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
-        );
         let headline = match shared {
             true => format!(
                 "CPU {cpus} takes all {} interrupts of {interface} at {words}. Spread them.",
@@ -152,30 +131,21 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
                 format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
             }
         };
-        findings.push(Finding {
-            rule: IRQS.id.into(),
-            severity: Severity::Warning,
-            headline,
-            cause: "Packets of all connections are handled by one CPU, while the others have time.".into(),
-            facts,
-            confirm: format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)),
-            advice: "Let irqbalance run, or spread them by hand (/proc/irq/N/smp_affinity_list); with one queue only, hand packets on by RPS \
-                     (/sys/class/net/IF/queues/rx-0/rps_cpus)."
-                .into(),
-            series: Vec::new(),
-            effect: Effect::None,
-        });
+        findings.push(Finding::warning(IRQS.id, headline)
+            .cause("Packets of all connections are handled by one CPU, while the others have time.")
+            .facts(carrying.iter().take(8).map(|irq| {
+                let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+                let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
+                Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
+            }))
+            .facts(softirq.map(|(share, key)| {
+                Fact::new("the network's interrupts took", percent(share), key)
+            }))
+            .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
+            .advice("Let irqbalance run, or spread them by hand (/proc/irq/N/smp_affinity_list); with one queue only, hand packets on by RPS \
+                     (/sys/class/net/IF/queues/rx-0/rps_cpus)."));
     }
     Some(findings)
-}
-
-/// The greatest share that the network's interrupts took at an end.
-fn softirq(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
-    let metric = if local { ids::metric::LOCAL_SOFTIRQ } else { ids::metric::REMOTE_SOFTIRQ };
-    let shares = all(evidence)
-        .into_iter()
-        .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
-    shares.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 pub const PATH_MTU: Rule = Rule {
@@ -201,6 +171,11 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !comparable {
         return None;
     }
+    let finish = |draft: FindingDraft, end: &End| {
+        draft
+            .confirm(format!("tracepath -n {}", shell(end.to.as_deref().unwrap_or("ADDRESS"))))
+            .advice("Give all interfaces and hops of the path the same MTU, or the ends the one that the path carries.")
+    };
     let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
     let mut findings = Vec::new();
     for (words, end, source) in &told {
@@ -208,53 +183,32 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
         if known >= mtu {
             continue;
         }
-        findings.push(finding(
-            format!(
-                "The path carries packets of {known} bytes, {} at {words} sends {mtu}. Use one MTU.",
-                name(end)
-            ),
-            "A hop in between carries less (a tunnel's headers take their share, or it is set so).".into(),
-            vec![
-                Fact::new(format!("MTU of {} at {words}", name(end)), mtu, *source),
-                Fact::new("MTU of the path", known, *source),
-            ],
-            end,
-        ));
+        let headline = format!(
+            "The path carries packets of {known} bytes, {} at {words} sends {mtu}. Use one MTU.",
+            name(end)
+        );
+        let draft = Finding::warning(PATH_MTU.id, headline)
+            .cause("A hop in between carries less (a tunnel's headers take their share, or it is set so).")
+            .fact(format!("MTU of {} at {words}", name(end)), mtu, *source)
+            .fact("MTU of the path", known, *source);
+        findings.push(finish(draft, end));
     }
     if let [(here, one, of_one), (there, other, of_other)] = told.as_slice()
         && let (Some(mine), Some(theirs)) = (one.mtu, other.mtu)
         && mine != theirs
     {
-        findings.push(finding(
-            format!(
-                "Interface {} has an MTU of {mine}, {} at {there} one of {theirs}. Use one MTU.",
-                name(one),
-                name(other)
-            ),
-            "The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.".into(),
-            vec![
-                Fact::new(format!("MTU of {} at {here}", name(one)), mine, *of_one),
-                Fact::new(format!("MTU of {} at {there}", name(other)), theirs, *of_other),
-            ],
-            one,
-        ));
+        let headline = format!(
+            "Interface {} has an MTU of {mine}, {} at {there} one of {theirs}. Use one MTU.",
+            name(one),
+            name(other)
+        );
+        let draft = Finding::warning(PATH_MTU.id, headline)
+            .cause("The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.")
+            .fact(format!("MTU of {} at {here}", name(one)), mine, *of_one)
+            .fact(format!("MTU of {} at {there}", name(other)), theirs, *of_other);
+        findings.push(finish(draft, one));
     }
     Some(findings)
-}
-
-fn finding(headline: String, cause: String, facts: Vec<Fact>, end: &End) -> Finding {
-    let to = end.to.as_deref().unwrap_or("ADDRESS");
-    Finding {
-        rule: PATH_MTU.id.into(),
-        severity: Severity::Warning,
-        headline,
-        cause,
-        facts,
-        confirm: format!("tracepath -n {}", shell(to)),
-        advice: "Give all interfaces and hops of the path the same MTU, or the ends the one that the path carries.".into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }
 }
 
 pub const LOOPBACK: Rule = Rule {
@@ -289,13 +243,6 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let transfers: Vec<Transfer> = all(evidence);
     let rates = transfers.iter().filter(|transfer| own.contains(&(transfer.judged.series.planned as u32)));
-    let mut facts: Vec<Fact> = rates
-        .take(4)
-        .filter_map(|transfer| {
-            let rate = transfer.rate()?;
-            Some(Fact::new(transfer.case().bench.to_string(), figure(rate, "Gbit/s"), transfer.key()))
-        })
-        .collect();
     let (headline, cause) = match one_machine && !cases.iter().any(|(_, own)| *own) {
         true => (
             "Both ends are 1 host: its kernel and CPUs were tested, no network",
@@ -307,20 +254,13 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
-    facts.extend(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)));
-    facts.push(Fact::new("network cases on this machine alone", own.len(), "plan"));
-    Some(vec![Finding {
-        rule: LOOPBACK.id.into(),
-        severity: Severity::Note,
-        headline: headline.into(),
-        cause: cause.into(),
-        facts,
-        confirm: "assay serve --bind ADDRESS".into(),
-        advice: "For the network itself run `assay serve` on another host, and `assay run --only network --to ADDRESS` with the token that it shows."
-            .into(),
-        series: Vec::new(),
-        effect: Effect::None,
-    }])
+    Some(vec![Finding::note(LOOPBACK.id, headline)
+        .cause(cause)
+        .facts(rates.take(4).filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
+        .facts(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)))
+        .fact("network cases on this machine alone", own.len(), "plan")
+        .confirm("assay serve --bind ADDRESS")
+        .advice("For the network itself run `assay serve` on another host, and `assay run --only network --to ADDRESS` with the token that it shows.")])
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::words::{capital, figure, percent, shell};
 use crate::{Evidence, Rule};
 use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
-use model::{Case, Effect, Fact, Finding, Params, Severity, Value};
+use model::{Case, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
 use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
 
@@ -74,88 +74,106 @@ fn key(case: &Case, arm: &str, metric: MetricId) -> String {
     case.series_key(&arm_point(arm), &metric)
 }
 
-fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experiment {
-    let of = |arm: &str, metric: MetricId| {
-        let point = arm_point(arm);
-        series
-            .iter()
-            .find(|judged| judged.series.point == point && judged.series.metric.name == metric)
-            .copied()
-    };
-    // Rounds of one visit belong together; where an arm lacks some, its places stay empty.
-    let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
-    for judged in series.iter().filter(|judged| judged.series.metric.name == ids::metric::BANDWIDTH) {
-        for process in &judged.series.processes {
-            let length = lengths.entry(process.order).or_default();
-            *length = (*length).max(process.values.len());
+/// The arms of one case, round by round.
+struct Arms<'a> {
+    case: &'a Case,
+    series: &'a [&'a Judged],
+    /// Rounds of each visit.
+    lengths: BTreeMap<u32, usize>,
+}
+
+impl<'a> Arms<'a> {
+    fn of(case: &'a Case, series: &'a [&'a Judged]) -> Arms<'a> {
+        let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
+        for judged in series.iter().filter(|judged| judged.series.metric.name == ids::metric::BANDWIDTH) {
+            for process in &judged.series.processes {
+                let length = lengths.entry(process.order).or_default();
+                *length = (*length).max(process.values.len());
+            }
         }
+        Arms { case, series, lengths }
     }
-    let rounds = |arm: &str, metric: MetricId| -> Vec<f64> {
-        let Some(judged) = of(arm, metric) else { return Vec::new() };
+
+    fn find(&self, arm: &str, metric: MetricId) -> Option<&Judged> {
+        let point = arm_point(arm);
+        let is_it = |judged: &&&Judged| judged.series.point == point && judged.series.metric.name == metric;
+        self.series.iter().find(is_it).copied()
+    }
+
+    fn median(&self, arm: &str, metric: MetricId) -> Option<f64> {
+        self.find(arm, metric)?.median().filter(|value| value.is_finite())
+    }
+
+    /// Rounds of one visit belong together; where an arm lacks some, its places stay empty.
+    fn rounds(&self, arm: &str, metric: MetricId) -> Vec<f64> {
+        let Some(judged) = self.find(arm, metric) else { return Vec::new() };
         let processes = &judged.series.processes;
         let by_visit: BTreeMap<u32, &[f64]> =
             processes.iter().map(|process| (process.order, process.values.as_slice())).collect();
         let padded = |(order, length): (&u32, &usize)| {
             let values = by_visit.get(order).copied().unwrap_or_default();
             // The later bandwidth is told once a visit, for all its rounds.
-            let rest = values
-                .first()
-                .filter(|_| values.len() == 1 && metric == ids::metric::LATER)
-                .copied()
-                .unwrap_or(f64::NAN);
+            let rest = match values {
+                [only] if metric == ids::metric::LATER => *only,
+                _ => f64::NAN,
+            };
             (0..*length).map(|at| values.get(at).copied().unwrap_or(rest)).collect::<Vec<f64>>()
         };
-        lengths.iter().flat_map(padded).collect()
-    };
-    let median = |arm: &str, metric: MetricId| {
-        let estimate = of(arm, metric)?.analysis.estimate.as_ref()?;
-        Some(estimate.median).filter(|value| value.is_finite())
-    };
-    let arm = |name: &str| {
-        let end = |which: usize| End {
-            busy: median(name, at_ends(case, transfers::BUSY)[which]),
-            softirq: median(name, at_ends(case, transfers::SOFTIRQ)[which]),
-            wait: median(name, at_ends(case, transfers::WAIT)[which]),
-            throttled: median(name, at_ends(case, transfers::THROTTLED)[which]),
-        };
-        Arm {
-            bandwidth: rounds(name, ids::metric::BANDWIDTH),
-            sender: end(0),
-            receiver: end(1),
-            retransmits: median(name, ids::metric::RETRANSMITS),
-            duplicates: median(name, ids::metric::DUPLICATES),
-            rwnd_limited: median(name, ids::metric::RWND_LIMITED),
-            sndbuf_limited: median(name, ids::metric::SNDBUF_LIMITED),
-            rtt: median(name, ids::metric::RTT),
-            rtt_min: median(name, ids::metric::RTT_MIN),
-            sent: median(name, ids::metric::SENT),
-            loss: median(name, ids::metric::LOSS),
-            later: rounds(name, ids::metric::LATER),
-            growth: rounds(name, ids::metric::GROWTH),
+        self.lengths.iter().flat_map(padded).collect()
+    }
+
+    fn end(&self, arm: &str, which: usize) -> End {
+        let median = |ends| self.median(arm, at_ends(self.case, ends)[which]);
+        End {
+            busy: median(transfers::BUSY),
+            softirq: median(transfers::SOFTIRQ),
+            wait: median(transfers::WAIT),
+            throttled: median(transfers::THROTTLED),
         }
-    };
+    }
+
+    fn arm(&self, name: &str) -> Arm {
+        let median = |metric| self.median(name, metric);
+        Arm {
+            bandwidth: self.rounds(name, ids::metric::BANDWIDTH),
+            sender: self.end(name, 0),
+            receiver: self.end(name, 1),
+            retransmits: median(ids::metric::RETRANSMITS),
+            duplicates: median(ids::metric::DUPLICATES),
+            rwnd_limited: median(ids::metric::RWND_LIMITED),
+            sndbuf_limited: median(ids::metric::SNDBUF_LIMITED),
+            rtt: median(ids::metric::RTT),
+            sent: median(ids::metric::SENT),
+            loss: median(ids::metric::LOSS),
+            later: self.rounds(name, ids::metric::LATER),
+            growth: self.rounds(name, ids::metric::GROWTH),
+        }
+    }
+}
+
+fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experiment {
+    let arms = Arms::of(case, series);
     let path = path(evidence).filter(|_| !over_loopback(case));
-    let mtu = path.and_then(|path| path.least_mtu()).map(f64::from);
     // A discipline shapes what its own end sends. The plain transfer is one stream.
     let shaped = path.and_then(|path| {
         let told = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
         told.min_by(f64::total_cmp)
     });
-    let one_machine = path.is_some_and(|path| path.one_machine());
+    let link = path.filter(|path| !path.one_machine()).and_then(|path| path.link_gbits());
     Experiment {
-        plain: arm("plain"),
-        slowed_sender: arm("slowed-sender"),
-        slowed_receiver: arm("slowed-receiver"),
-        more_streams: arm("more-streams"),
-        large_window: arm("large-window"),
-        small_window: arm("small-window"),
-        half_rate: arm("half-rate"),
-        nine_tenths: arm("nine-tenths"),
-        udp_over: arm("udp-over"),
-        start: arm("start"),
-        link_gbits: path.filter(|_| !one_machine).and_then(|path| path.link_gbits()).map(|(link, _)| link),
+        plain: arms.arm("plain"),
+        slowed_sender: arms.arm("slowed-sender"),
+        slowed_receiver: arms.arm("slowed-receiver"),
+        more_streams: arms.arm("more-streams"),
+        large_window: arms.arm("large-window"),
+        small_window: arms.arm("small-window"),
+        half_rate: arms.arm("half-rate"),
+        nine_tenths: arms.arm("nine-tenths"),
+        udp_over: arms.arm("udp-over"),
+        start: arms.arm("start"),
+        link_gbits: link.map(|(link, _)| link),
         shaped_gbits: shaped,
-        mtu,
+        mtu: path.and_then(|path| path.least_mtu()).map(f64::from),
     }
 }
 
@@ -291,17 +309,12 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         limit => format!("{} limits the bandwidth to {rate}", capital(limit.words())),
     };
     let (cause, advice) = words(evidence, found);
-    Finding {
-        rule: BOTTLENECK.id.into(),
-        severity,
-        headline,
-        cause,
-        facts: facts(found),
-        confirm: confirm(evidence, found.case),
-        advice,
-        series: vec![found.key.clone()],
-        effect: Effect::None,
-    }
+    Finding::of(BOTTLENECK.id, severity, headline)
+        .cause(cause)
+        .facts(facts(found))
+        .confirm(confirm(evidence, found.case))
+        .advice(advice)
+        .concerns([&found.key])
 }
 
 /// Three visits have rounds enough, and each takes so many round trips besides its own time.
@@ -318,93 +331,104 @@ pub fn confirm(evidence: &Evidence, case: &Case) -> String {
 
 /// Cause and advice.
 fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
-    let loopback = over_loopback(found.case);
-    let cpu = |whose: &str, cause: &str| {
-        let more = if loopback {
-            "No network card takes part in this."
-        } else {
-            "It says nothing of the link's speed."
-        };
-        (
-            format!("{cause} {more}"),
-            match loopback {
-                true => "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
-                         another host (`--to`)."
-                    .to_string(),
-                false => format!(
-                    "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
-                     {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
-                     only once no CPU is the limit."
-                ),
-            },
-        )
-    };
-    let starved = |whose: &str| {
-        (
-            format!(
-                "The bandwidth follows {whose}'s CPU, and {whose} did not have all of it: others ran on it, or a quota or a hypervisor took it."
-            ),
-            format!(
-                "Look at what else runs on that CPU (`pidstat -w 1`), at the CPU quota of {whose}'s control group (cpu.stat), and at stolen time; then measure again."
-            ),
-        )
-    };
+    let fixed = |cause: &str, advice: &str| (cause.to_string(), advice.to_string());
     match found.decision.limit {
-        Limit::SenderCpu => cpu("the sender", "Burning CPU at the sender costs bandwidth in proportion, at the receiver it does not."),
-        Limit::ReceiverCpu => cpu("the receiver", "Burning CPU at the receiver costs bandwidth in proportion, at the sender it does not."),
-        Limit::BothCpus => cpu("both ends", "Burning CPU at either end costs bandwidth: they wait for each other, or share a CPU."),
-        Limit::SenderStarved => starved("the sender"),
-        Limit::ReceiverStarved => starved("the receiver"),
-        Limit::Window => {
-            let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
-            let need = need.map(|mb| format!(" Rate × round trip is {} now.", figure(mb, "MB"))).unwrap_or_default();
-            (
-                format!("More may not be on its way at once than the buffers allow, and neither CPU is full.{need}"),
-                "Raise net.ipv4.tcp_rmem and tcp_wmem (third number) at both ends to twice the wanted rate × round trip, and \
-                 net.core.rmem_max and wmem_max for programs that set buffers themselves."
-                    .to_string(),
-            )
-        }
-        Limit::Loss => (
+        Limit::SenderCpu => cpu_words(
+            found,
+            "the sender",
+            "Burning CPU at the sender costs bandwidth in proportion, at the receiver it does not.",
+        ),
+        Limit::ReceiverCpu => cpu_words(
+            found,
+            "the receiver",
+            "Burning CPU at the receiver costs bandwidth in proportion, at the sender it does not.",
+        ),
+        Limit::BothCpus => cpu_words(
+            found,
+            "both ends",
+            "Burning CPU at either end costs bandwidth: they wait for each other, or share a CPU.",
+        ),
+        Limit::SenderStarved => starved_words("the sender"),
+        Limit::ReceiverStarved => starved_words("the receiver"),
+        Limit::Window => window_words(found),
+        Limit::Loss => fixed(
             "Segments are lost and sent again; each loss makes the congestion window smaller, so one connection stays below what the path \
-             carries, and several together carry more."
-                .to_string(),
+             carries, and several together carry more.",
             "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, cable, duplex); \
-             BBR bears losses that CUBIC does not (`--congestion bbr`)."
-                .to_string(),
+             BBR bears losses that CUBIC does not (`--congestion bbr`).",
         ),
-        Limit::OneStream => (
+        Limit::OneStream => fixed(
             "Four connections carry more than one, and neither a CPU, nor windows nor losses hold the one back: its congestion \
-             control paces it, or the path balances by connection."
-                .to_string(),
-            "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).".to_string(),
+             control paces it, or the path balances by connection.",
+            "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).",
         ),
-        Limit::Link => (
-            "Neither CPU, windows nor streams move it, and it fills the link, headers included: this is the network's own figure.".to_string(),
-            "Nothing is in the way: a faster link, or jumbo frames (a few per cent), would carry more.".to_string(),
+        Limit::Link => fixed(
+            "Neither CPU, windows nor streams move it, and it fills the link, headers included: this is the network's own figure.",
+            "Nothing is in the way: a faster link, or jumbo frames (a few per cent), would carry more.",
         ),
-        Limit::Shaper => {
-            let link = path(evidence).and_then(|path| path.link_gbits()).filter(|_| !loopback);
-            let below = match link {
-                Some((link, _)) => format!("below the link's {}", figure(link, "Gbit/s")),
-                None => "a link of that speed that nobody tells would look the same".to_string(),
-            };
-            (
-                format!("The path itself has a rate ({below}): nothing that either end changes moves it."),
-                "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
-            )
-        }
-        Limit::NotSeparable if found.decision.signs.rises() => (
+        Limit::Shaper => shaper_words(evidence, found),
+        Limit::NotSeparable if found.decision.signs.rises() => fixed(
             "The bandwidth still rose while it was counted: the connection had not come to what it can carry, and what carries more from \
-             its start on (more streams, larger buffers) shows no limit of the path or of the ends."
-                .to_string(),
+             its start on (more streams, larger buffers) shows no limit of the path or of the ends.",
             "Measure for longer than a start takes here: `--profile full` counts the longest windows; more streams (`--streams`) are through their \
-             start sooner."
-                .to_string(),
+             start sooner.",
         ),
-        Limit::NotSeparable => (
-            "The arms do not point to one limit: the facts below say what speaks for what.".to_string(),
-            "Repeat it with a larger budget (more rounds) while nothing else runs at either end.".to_string(),
+        Limit::NotSeparable => fixed(
+            "The arms do not point to one limit: the facts below say what speaks for what.",
+            "Repeat it with a larger budget (more rounds) while nothing else runs at either end.",
         ),
     }
+}
+
+fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
+    if over_loopback(found.case) {
+        return (
+            format!("{cause} No network card takes part in this."),
+            "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
+             another host (`--to`)."
+                .to_string(),
+        );
+    }
+    (
+        format!("{cause} It says nothing of the link's speed."),
+        format!(
+            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
+             {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
+             only once no CPU is the limit."
+        ),
+    )
+}
+
+fn starved_words(whose: &str) -> (String, String) {
+    (
+        format!(
+            "The bandwidth follows {whose}'s CPU, and {whose} did not have all of it: others ran on it, or a quota or a hypervisor took it."
+        ),
+        format!(
+            "Look at what else runs on that CPU (`pidstat -w 1`), at the CPU quota of {whose}'s control group (cpu.stat), and at stolen time; then measure again."
+        ),
+    )
+}
+
+fn window_words(found: &Concluded) -> (String, String) {
+    let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
+    let need = need.map(|mb| format!(" Rate × round trip is {} now.", figure(mb, "MB"))).unwrap_or_default();
+    (
+        format!("More may not be on its way at once than the buffers allow, and neither CPU is full.{need}"),
+        "Raise net.ipv4.tcp_rmem and tcp_wmem (third number) at both ends to twice the wanted rate × round trip, and \
+         net.core.rmem_max and wmem_max for programs that set buffers themselves."
+            .to_string(),
+    )
+}
+
+fn shaper_words(evidence: &Evidence, found: &Concluded) -> (String, String) {
+    let link = path(evidence).and_then(|path| path.link_gbits()).filter(|_| !over_loopback(found.case));
+    let below = match link {
+        Some((link, _)) => format!("below the link's {}", figure(link, "Gbit/s")),
+        None => "a link of that speed that nobody tells would look the same".to_string(),
+    };
+    (
+        format!("The path itself has a rate ({below}): nothing that either end changes moves it."),
+        "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
+    )
 }

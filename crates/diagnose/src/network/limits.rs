@@ -1,13 +1,16 @@
 //! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one
 //! connection's, a window's, a shaper's.
 
-use super::experiment::{concluded, confirm};
-use super::transfers::{self, Transfer, all, at_ends, direction, over_loopback, path, told_ends, transfers};
+use super::experiment::{Concluded, concluded, confirm};
+use super::transfers::{
+    self, Transfer, all, at_ends, direction, over_loopback, path, probe_of, told_ends, transfers,
+};
 use crate::words::{bytes, figure, percent, shell};
 use crate::{Evidence, Rule};
+use machine::{End, NetworkPath};
 use model::vocabulary::network as ids;
 use model::vocabulary::{MetricId, ParamId};
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, FindingDraft};
 use stats::network::Limit;
 
 pub const CPU_BOUND: Rule = Rule {
@@ -31,61 +34,59 @@ const FILLED: f64 = 0.9;
 
 fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let link = path(evidence).and_then(|path| path.link_gbits());
-    let all: Vec<Transfer> =
-        all(evidence).into_iter().filter(|transfer| !over_loopback(transfer.case())).collect();
     let mut judged = false;
     let mut findings = Vec::new();
-    for transfer in &all {
-        let shares: Vec<(&str, &str, MetricId, f64)> =
-            [("busy", transfers::BUSY), ("softirq", transfers::SOFTIRQ)]
-                .into_iter()
-                .flat_map(|(what, ends)| {
-                    let [sender, receiver] = at_ends(transfer.case(), ends);
-                    [("sender", what, sender), ("receiver", what, receiver)]
-                })
-                .filter_map(|(whose, what, metric)| {
-                    let share = transfer.beside(metric)?;
-                    Some((whose, what, metric, share))
-                })
-                .collect();
+    for transfer in over_network(evidence) {
+        let shares = cpu_shares(&transfer);
         judged |= !shares.is_empty();
         let (Some(rate), Some(one_way)) = (transfer.rate(), transfer.one_way()) else { continue };
         if link.is_some_and(|(link, _)| one_way > FILLED * link) {
             continue;
         }
-        let Some((whose, what, metric, share)) = shares.into_iter().find(|(.., share)| *share > FULL) else {
-            continue;
-        };
-        let doing = if what == "busy" { "its tasks ran" } else { "the network's interrupts took" };
-        let mut facts = vec![
-            Fact::new("bandwidth", figure(rate, "Gbit/s"), transfer.key()),
-            Fact::new(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric)),
-        ];
-        facts.extend(link.map(|(link, end)| {
-            Fact::new(
-                format!("link of {end}"),
-                figure(link, "Gbit/s"),
-                if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE },
-            )
-        }));
-        findings.push(Finding {
-            rule: CPU_BOUND.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
-                figure(rate, "Gbit/s")
-            ),
-            cause: format!("The {whose} had no CPU time left while the link had room."),
-            facts,
-            confirm: confirm(evidence, transfer.case()),
-            advice: "Do not quote it as the network's speed. More streams (`--streams`: to another host they are spread over the CPUs that each end may \
-                     use), larger messages, offloads and jumbo frames bring it nearer to the link; network.bottleneck shows by experiment which end it is."
-                .into(),
-            series: vec![transfer.key().to_string()],
-            effect: Effect::Explains,
-        });
+        let Some(full) = shares.into_iter().find(|one| one.share > FULL) else { continue };
+        let CpuShare { whose, doing, metric, share } = full;
+        findings.push(Finding::warning(CPU_BOUND.id, format!(
+            "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
+            figure(rate, "Gbit/s")
+        ))
+            .cause(format!("The {whose} had no CPU time left while the link had room."))
+            .facts(transfer.rate_fact("bandwidth"))
+            .fact(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric))
+            .facts(link.map(|(link, end)| {
+                Fact::new(format!("link of {end}"), figure(link, "Gbit/s"), probe_of(end))
+            }))
+            .confirm(confirm(evidence, transfer.case()))
+            .advice("Do not quote it as the network's speed. More streams (`--streams`: to another host they are spread over the CPUs that each end may \
+                     use), larger messages, offloads and jumbo frames bring it nearer to the link; network.bottleneck shows by experiment which end it is.")
+            .explains([transfer.key()]));
     }
     judged.then_some(findings)
+}
+
+/// How much of its time an end's CPU worked for a transfer.
+struct CpuShare {
+    whose: &'static str,
+    doing: &'static str,
+    metric: MetricId,
+    share: f64,
+}
+
+fn cpu_shares(transfer: &Transfer) -> Vec<CpuShare> {
+    let mut shares = Vec::new();
+    for (doing, ends) in
+        [("its tasks ran", transfers::BUSY), ("the network's interrupts took", transfers::SOFTIRQ)]
+    {
+        let ends = ["sender", "receiver"].into_iter().zip(at_ends(transfer.case(), ends));
+        shares.extend(ends.filter_map(|(whose, metric)| {
+            Some(CpuShare { whose, doing, metric, share: transfer.beside(metric)? })
+        }));
+    }
+    shares
+}
+
+/// TCP's and UDP's transfers to another end.
+fn over_network<'a>(evidence: &Evidence<'a>) -> Vec<Transfer<'a>> {
+    all(evidence).into_iter().filter(|transfer| !over_loopback(transfer.case())).collect()
 }
 
 pub const ONE_STREAM: Rule = Rule {
@@ -123,31 +124,24 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
         };
         let (Some(single), Some(most)) = (one.rate(), best.rate()) else { continue };
         compared = true;
-        let interval = |transfer: &Transfer| transfer.judged.analysis.estimate.as_ref()?.interval;
+        let interval = |transfer: &Transfer| transfer.judged.interval();
         let apart = interval(one).zip(interval(best)).is_some_and(|(one, best)| best.low > one.high);
         if most <= MORE * single || !apart {
             continue;
         }
         let streams = best.streams();
-        findings.push(Finding {
-            rule: ONE_STREAM.id.into(),
-            severity: Severity::Note,
-            headline: format!(
-                "One stream carries {}, {streams} streams {}. Quote the number of streams.",
-                figure(single, "Gbit/s"),
-                figure(most, "Gbit/s")
-            ),
-            cause: "What one connection can have is less than what the path can carry.".into(),
-            facts: vec![
-                Fact::new("one stream", figure(single, "Gbit/s"), one.key()),
-                Fact::new(format!("{streams} streams"), figure(most, "Gbit/s"), best.key()),
-                Fact::new("times as much", format!("{:.2}", most / single), best.key()),
-            ],
-            confirm: confirm(evidence, one.case()),
-            advice: "Quote the number of streams with the bandwidth. Programs that move much data over one connection get the smaller figure.".into(),
-            series: vec![one.key().to_string()],
-            effect: Effect::Explains,
-        });
+        findings.push(Finding::note(ONE_STREAM.id, format!(
+            "One stream carries {}, {streams} streams {}. Quote the number of streams.",
+            figure(single, "Gbit/s"),
+            figure(most, "Gbit/s")
+        ))
+            .cause("What one connection can have is less than what the path can carry.")
+            .fact("one stream", figure(single, "Gbit/s"), one.key())
+            .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
+            .fact("times as much", format!("{:.2}", most / single), best.key())
+            .confirm(confirm(evidence, one.case()))
+            .advice("Quote the number of streams with the bandwidth. Programs that move much data over one connection get the smaller figure.")
+            .explains([one.key()]));
     }
     compared.then_some(findings)
 }
@@ -169,81 +163,71 @@ pub const SHAPER: Rule = Rule {
 fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
     let path = path(evidence);
     let shaped = concluded(evidence);
-    let all: Vec<Transfer> =
-        all(evidence).into_iter().filter(|transfer| !over_loopback(transfer.case())).collect();
+    let all = over_network(evidence);
     if shaped.is_empty() && (all.is_empty() || path.is_none()) {
         return None;
     }
-    let mut findings = Vec::new();
-    for found in shaped.iter().filter(|found| found.decision.limit == Limit::Shaper) {
-        let near = all.iter().filter(|transfer| {
-            let same = |name: ParamId| transfer.case().params.get(name) == found.case.params.get(name);
-            let rate = transfer.rate().unwrap_or(0.0);
-            same(ids::param::DIRECTION) && rate > 0.85 * found.rate && rate < 1.15 * found.rate
-        });
-        let near: Vec<&Transfer> = near.collect();
-        let mut facts = vec![Fact::new("rate that nothing moves", figure(found.rate, "Gbit/s"), &found.key)];
-        facts.extend(near.iter().filter_map(|transfer| {
-            Some(Fact::new(
-                transfer.case().bench.to_string(),
-                figure(transfer.rate()?, "Gbit/s"),
-                transfer.key(),
-            ))
-        }));
-        findings.push(Finding {
-            rule: SHAPER.id.into(),
-            severity: Severity::Warning,
-            headline: format!("A shaper on the path limits traffic to {}. Ask the provider.", figure(found.rate, "Gbit/s")),
-            cause: "Neither end's CPU, windows nor streams move it: the path has a rate of its own.".into(),
-            facts,
-            confirm: confirm(evidence, found.case),
-            advice: "Ask the provider for the limit of this kind of machine, and look at `tc -s qdisc show` on what lies between.".into(),
-            series: near.iter().map(|transfer| transfer.key().to_string()).collect(),
-            effect: Effect::Explains,
-        });
-    }
-    for (words, end, source) in path.into_iter().flat_map(told_ends) {
-        let mtu = f64::from(end.mtu.unwrap_or(1500).max(200));
-        let wire = (mtu + 14.0) / (mtu - 52.0);
-        // It shapes what its own end sends.
-        let shaped = |transfer: &&Transfer| {
-            let direction = direction(transfer.case());
-            let sends = path.is_some_and(|path| path.senders(direction).any(|(sender, _)| sender == words));
-            let limit = end.shaped_gbits(transfer.streams()).filter(|_| sends);
-            let rate = transfer.one_way().unwrap_or(0.0) * wire;
-            limit.is_some_and(|(limit, _)| rate > 0.9 * limit && rate < 1.1 * limit)
-        };
-        let hit: Vec<&Transfer> = all.iter().filter(shaped).collect();
-        let Some((limit, kind)) = hit.first().and_then(|first| end.shaped_gbits(first.streams())) else {
-            continue;
-        };
-        let mut facts = vec![Fact::new(format!("{kind} of {words}"), figure(limit, "Gbit/s"), source)];
-        facts.extend(hit.iter().filter_map(|transfer| {
-            Some(Fact::new(
-                transfer.case().bench.to_string(),
-                figure(transfer.rate()?, "Gbit/s"),
-                transfer.key(),
-            ))
-        }));
-        let interface = end.interface.as_deref().unwrap_or("eth0");
-        findings.push(Finding {
-            rule: SHAPER.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "Queueing discipline {kind} on {interface} ({words}) limits traffic to {}",
-                figure(limit, "Gbit/s")
-            ),
-            cause: "The bandwidth is what this queueing discipline allows.".into(),
-            facts,
-            confirm: format!("tc -s qdisc show dev {}", shell(interface)),
-            advice:
-                "Take the queueing discipline away to measure the network, or quote its rate with the figure."
-                    .into(),
-            series: hit.iter().map(|transfer| transfer.key().to_string()).collect(),
-            effect: Effect::Explains,
-        });
+    let concluded = shaped.iter().filter(|found| found.decision.limit == Limit::Shaper);
+    let mut findings: Vec<Finding> = concluded.map(|found| concluded_shaper(evidence, found, &all)).collect();
+    if let Some(path) = path {
+        findings.extend(
+            told_ends(path)
+                .filter_map(|(words, end, source)| known_discipline(path, words, end, source, &all)),
+        );
     }
     Some(findings)
+}
+
+/// The experiment found a rate that nothing moves.
+fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) -> Finding {
+    let near = |transfer: &&Transfer| {
+        let same = |name: ParamId| transfer.case().params.get(name) == found.case.params.get(name);
+        let rate = transfer.rate().unwrap_or(0.0);
+        same(ids::param::DIRECTION) && rate > 0.85 * found.rate && rate < 1.15 * found.rate
+    };
+    let near: Vec<&Transfer> = all.iter().filter(near).collect();
+    let rate = figure(found.rate, "Gbit/s");
+    let headline = format!("A shaper on the path limits traffic to {rate}. Ask the provider.");
+    Finding::warning(SHAPER.id, headline)
+        .cause("Neither end's CPU, windows nor streams move it: the path has a rate of its own.")
+        .fact("rate that nothing moves", rate, &found.key)
+        .facts(near.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
+        .confirm(confirm(evidence, found.case))
+        .advice("Ask the provider for the limit of this kind of machine, and look at `tc -s qdisc show` on what lies between.")
+        .explains(near.iter().map(|transfer| transfer.key()))
+}
+
+/// A queueing discipline lets through what its own end sent.
+fn known_discipline(
+    path: &NetworkPath,
+    words: &str,
+    end: &End,
+    source: &str,
+    all: &[Transfer],
+) -> Option<Finding> {
+    let mtu = f64::from(end.mtu.unwrap_or(1500).max(200));
+    let wire = (mtu + 14.0) / (mtu - 52.0);
+    let shaped = |transfer: &&Transfer| {
+        let sends = path.senders(direction(transfer.case())).any(|(sender, _)| sender == words);
+        let limit = end.shaped_gbits(transfer.streams()).filter(|_| sends);
+        let rate = transfer.one_way().unwrap_or(0.0) * wire;
+        limit.is_some_and(|(limit, _)| rate > 0.9 * limit && rate < 1.1 * limit)
+    };
+    let hit: Vec<&Transfer> = all.iter().filter(shaped).collect();
+    let (limit, kind) = end.shaped_gbits(hit.first()?.streams())?;
+    let limit = figure(limit, "Gbit/s");
+    let interface = end.interface.as_deref().unwrap_or("eth0");
+    let headline = format!("Queueing discipline {kind} on {interface} ({words}) limits traffic to {limit}");
+    let finding = Finding::warning(SHAPER.id, headline)
+        .cause("The bandwidth is what this queueing discipline allows.")
+        .fact(format!("{kind} of {words}"), limit, source)
+        .facts(hit.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
+        .confirm(format!("tc -s qdisc show dev {}", shell(interface)))
+        .advice(
+            "Take the queueing discipline away to measure the network, or quote its rate with the figure.",
+        )
+        .explains(hit.iter().map(|transfer| transfer.key()));
+    Some(finding)
 }
 
 pub const WINDOW: Rule = Rule {
@@ -266,92 +250,73 @@ const BUSY: f64 = 0.85;
 
 fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
     let experiments = concluded(evidence);
-    let mut told = !experiments.is_empty();
-    let mut findings = Vec::new();
-    for found in experiments.iter().filter(|found| found.decision.limit == Limit::Window) {
-        let label = "with larger buffers";
-        let larger = found.decision.signs.large_window.map(|held| format!("{:.2} times", held.ratio));
-        let mut facts = vec![Fact::new("bandwidth", figure(found.rate, "Gbit/s"), &found.key)];
-        facts.extend(larger.map(|times| Fact::new(label, times, &found.key)));
-        facts.extend(buffers(evidence));
-        findings.push(Finding {
-            rule: WINDOW.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "TCP buffers limit the connection to {}. Enlarge them.",
-                figure(found.rate, "Gbit/s")
-            ),
-            cause:
-                "More buffer carries more, and no CPU is full: what may be on its way at once is the limit."
-                    .into(),
-            facts,
-            confirm: confirm(evidence, found.case),
-            advice: ADVICE.into(),
-            series: vec![found.key.clone()],
-            effect: Effect::Explains,
-        });
+    let windows = experiments.iter().filter(|found| found.decision.limit == Limit::Window);
+    let mut findings: Vec<Finding> = windows.map(|found| concluded_window(evidence, found)).collect();
+    let tcp = transfers(evidence, ids::TCP).into_iter().filter(|tcp| !over_loopback(tcp.case()));
+    let limited: Vec<WindowLimited> = tcp.filter_map(WindowLimited::of).collect();
+    let looked = !experiments.is_empty() || !limited.is_empty();
+    findings.extend(limited.iter().filter_map(|limited| limited.finding(evidence)));
+    looked.then_some(findings)
+}
+
+fn enlarge(rate: f64) -> FindingDraft {
+    let rate = figure(rate, "Gbit/s");
+    Finding::warning(WINDOW.id, format!("TCP buffers limit the connection to {rate}. Enlarge them."))
+}
+
+fn concluded_window(evidence: &Evidence, found: &Concluded) -> Finding {
+    let larger = found.decision.signs.large_window.map(|held| format!("{:.2} times", held.ratio));
+    enlarge(found.rate)
+        .cause("More buffer carries more, and no CPU is full: what may be on its way at once is the limit.")
+        .fact("bandwidth", figure(found.rate, "Gbit/s"), &found.key)
+        .facts(larger.map(|times| Fact::new("with larger buffers", times, &found.key)))
+        .facts(buffers(evidence))
+        .confirm(confirm(evidence, found.case))
+        .advice(ADVICE)
+        .explains([&found.key])
+}
+
+/// A transfer of which TCP says how long windows held it back.
+struct WindowLimited<'a> {
+    transfer: Transfer<'a>,
+    rate: f64,
+    rtt_us: f64,
+}
+
+impl<'a> WindowLimited<'a> {
+    fn of(transfer: Transfer<'a>) -> Option<WindowLimited<'a>> {
+        let (rate, rtt_us) = (transfer.rate()?, transfer.beside(ids::metric::RTT)?);
+        transfer.beside(ids::metric::RWND_LIMITED).or(transfer.beside(ids::metric::SNDBUF_LIMITED))?;
+        Some(WindowLimited { transfer, rate, rtt_us })
     }
-    for transfer in transfers(evidence, ids::TCP) {
-        if over_loopback(transfer.case()) {
-            continue;
-        }
-        let shares = [ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]
-            .map(|metric| (metric, transfer.beside(metric)));
-        let known: Vec<(MetricId, f64)> =
-            shares.into_iter().filter_map(|(metric, share)| Some((metric, share?))).collect();
-        let (Some(rate), Some(rtt)) = (transfer.rate(), transfer.beside(ids::metric::RTT)) else { continue };
-        if known.is_empty() {
-            continue;
-        }
-        told = true;
-        let limited: f64 = known.iter().map(|(_, share)| share).sum();
-        let [sender, receiver] = at_ends(transfer.case(), transfers::BUSY);
-        let busy =
-            [sender, receiver].iter().filter_map(|metric| transfer.beside(*metric)).fold(0.0, f64::max);
+
+    fn finding(&self, evidence: &Evidence) -> Option<Finding> {
+        let WindowLimited { transfer, rate, rtt_us } = self;
+        let beside =
+            |metrics: [MetricId; 2]| metrics.into_iter().filter_map(|metric| transfer.beside(metric));
+        let limited: f64 = beside([ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]).sum();
+        let busy = beside(at_ends(transfer.case(), transfers::BUSY)).fold(0.0, f64::max);
+        let buffer = beside([ids::metric::SEND_BUFFER, ids::metric::RECEIVE_BUFFER]).reduce(f64::max)?;
         // Gbit/s × us: thousands of bits.
-        let one_way = transfer.one_way().unwrap_or(rate);
-        let on_the_way = one_way / transfer.streams() * rtt * 1e3 / 8.0;
-        let largest =
-            [&transfer.beside(ids::metric::SEND_BUFFER), &transfer.beside(ids::metric::RECEIVE_BUFFER)];
-        let Some(buffer) = largest.into_iter().flatten().copied().reduce(f64::max) else { continue };
+        let one_way = transfer.one_way().unwrap_or(*rate);
+        let on_the_way = one_way / transfer.streams() * rtt_us * 1e3 / 8.0;
         if limited <= LIMITED || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
-            continue;
+            return None;
         }
-        let mut facts = vec![
-            Fact::new("bandwidth", figure(rate, "Gbit/s"), transfer.key()),
-            Fact::new(
-                "on its way at once (rate × round trip)",
-                bytes(on_the_way),
-                transfer.key_of(ids::metric::RTT),
-            ),
-            Fact::new("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER)),
-        ];
-        facts.extend(known.iter().map(|(metric, share)| {
-            let label = if *metric == ids::metric::RWND_LIMITED {
-                "limited by the receiver's window"
-            } else {
-                "limited by the send buffer"
-            };
-            Fact::new(label, percent(*share), transfer.key_of(*metric))
-        }));
-        facts.extend(buffers(evidence));
-        findings.push(Finding {
-            rule: WINDOW.id.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "TCP buffers limit the connection to {}. Enlarge them.",
-                figure(rate, "Gbit/s")
-            ),
-            cause: "The round trip is long for these buffers: the sender waits for room most of the time."
-                .into(),
-            facts,
-            confirm: confirm(evidence, transfer.case()),
-            advice: ADVICE.into(),
-            series: vec![transfer.key().to_string()],
-            effect: Effect::Explains,
-        });
+        let rtt = transfer.key_of(ids::metric::RTT);
+        let finding = enlarge(*rate)
+            .cause("The round trip is long for these buffers: the sender waits for room most of the time.")
+            .facts(transfer.rate_fact("bandwidth"))
+            .fact("on its way at once (rate × round trip)", bytes(on_the_way), rtt)
+            .fact("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER))
+            .facts(transfer.fact("limited by the receiver's window", ids::metric::RWND_LIMITED, percent))
+            .facts(transfer.fact("limited by the send buffer", ids::metric::SNDBUF_LIMITED, percent))
+            .facts(buffers(evidence))
+            .confirm(confirm(evidence, transfer.case()))
+            .advice(ADVICE)
+            .explains([transfer.key()]);
+        Some(finding)
     }
-    told.then_some(findings)
 }
 
 const ADVICE: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice the wanted rate × round trip; \
@@ -359,15 +324,12 @@ const ADVICE: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and
 
 /// What the kernels allow at most.
 fn buffers(evidence: &Evidence) -> Vec<Fact> {
-    let of = |(words, end, source): (&'static str, &machine::End, &'static str)| {
-        let greatest = |label: &str, sizes: &[u64]| {
-            let size = *sizes.get(2)?;
-            Some(Fact::new(format!("{label} of {words}, at most"), bytes(size as f64), source))
-        };
-        [greatest("tcp_rmem", &end.tcp_rmem), greatest("tcp_wmem", &end.tcp_wmem)]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-    };
-    path(evidence).into_iter().flat_map(told_ends).flat_map(of).collect()
+    let mut facts = Vec::new();
+    for (words, end, source) in path(evidence).into_iter().flat_map(told_ends) {
+        for (name, sizes) in [("tcp_rmem", &end.tcp_rmem), ("tcp_wmem", &end.tcp_wmem)] {
+            let label = format!("{name} of {words}, at most");
+            facts.extend(sizes.get(2).map(|size| Fact::new(label, bytes(*size as f64), source)));
+        }
+    }
+    facts
 }

@@ -1,10 +1,10 @@
 //! Messages that never arrived, or arrived out of order, and where they were lost.
 
 use super::transfers::{self, Transfer, at_ends, over_loopback, path, told_ends, transfers};
-use crate::words::{figure, percent, shell};
+use crate::words::{figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::network as ids;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, FindingDraft, Severity};
 
 pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
@@ -52,86 +52,73 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     if lost < LOST && overtaken < OVERTAKEN {
         return None;
     }
-    let bytes =
-        udp.judged.series.params().get(ids::param::BYTES).and_then(|bytes| bytes.number()).unwrap_or(1472.0);
     let sent =
         udp.beside(ids::metric::SENT).unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
-    let missing = lost * sent * 1e9 / 8.0 / bytes.max(1.0);
+    let missing = missing_messages(udp, lost * sent);
     let [_, receiver] = at_ends(udp.case(), transfers::DROPS);
     let dropped = udp.beside(receiver);
     let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
-    // Over loopback there is no way on which anything could be lost.
-    let at_receiver = counted || over_loopback(udp.case());
-    let paced = udp.case().params.contains_key(ids::param::RATE);
-    let mut facts = vec![
-        Fact::new("sent", figure(sent, "Gbit/s"), udp.key_of(ids::metric::SENT)),
-        Fact::new("never arrived", percent(lost), udp.key_of(ids::metric::LOSS)),
-    ];
-    facts.extend(udp.rate().map(|rate| Fact::new("arrived", figure(rate, "Gbit/s"), udp.key())));
-    facts.extend(dropped.map(|dropped| {
-        let value = format!("{} of {} missing", figure(dropped, "1/s"), figure(missing, "1/s"));
-        Fact::new("dropped at the receiver", value, udp.key_of(receiver))
-    }));
-    if overtaken >= OVERTAKEN {
-        facts.push(Fact::new(
-            "came after a later one",
-            percent(overtaken),
-            udp.key_of(ids::metric::REORDERED),
-        ));
-    }
-    facts.extend(on_purpose(evidence));
-    let (severity, headline, cause, advice) = match (lost >= LOST, at_receiver) {
-        (false, _) => (
-            Severity::Note,
-            format!("{} of the UDP messages came out of order", percent(overtaken)),
-            "They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs.",
+    let reordered = udp.fact("came after a later one", ids::metric::REORDERED, percent);
+    let (draft, advice) = match lost >= LOST {
+        false => (
+            Finding::note(LOSS.id, format!("{} of the UDP messages came out of order", percent(overtaken)))
+                .cause("They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs."),
             "Look at bonding, at multipath routes and at RPS; programs over UDP must bear it.",
         ),
-        (true, true) => (
-            if paced { Severity::Warning } else { Severity::Note },
-            format!(
-                "The receiver dropped {} of the UDP messages. It is slower than the sender.",
-                percent(lost)
-            ),
-            match counted {
-                true => {
-                    "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
-                }
-                false => {
-                    "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
-                          the kernel counted of it."
-                }
-            },
-            "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
-             arrived is the receiver's limit.",
-        ),
-        (true, false) => (
-            Severity::Warning,
-            format!(
+        // Over loopback there is no way on which anything could be lost.
+        true if counted || over_loopback(udp.case()) => at_receiver(udp, lost, counted),
+        true => (
+            Finding::warning(LOSS.id, format!(
                 "The path lost {} of the UDP messages. The receiver dropped next to none.",
                 percent(lost)
-            ),
-            "The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did.",
+            ))
+                .cause("The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did."),
             "Measure at half the rate (`--rate`): loss that stays is the wire's or a hop's, loss that goes is a queue's. \
              `ethtool -S`, `tc -s qdisc` and the switch's counters say where.",
         ),
     };
-    Some(Finding {
-        rule: LOSS.id.into(),
-        severity,
-        headline,
-        cause: cause.into(),
-        facts,
-        confirm: format!("{} --rate {:.0}", again(udp), (500.0 * sent).max(1.0)),
-        advice: advice.into(),
-        series: vec![udp.key().to_string()],
-        effect: Effect::Explains,
-    })
+    Some(
+        draft
+            .fact("sent", figure(sent, "Gbit/s"), udp.key_of(ids::metric::SENT))
+            .fact("never arrived", percent(lost), udp.key_of(ids::metric::LOSS))
+            .facts(udp.rate_fact("arrived"))
+            .facts(udp.fact("dropped at the receiver", receiver, |dropped| {
+                format!("{} of {} missing", figure(dropped, "1/s"), figure(missing, "1/s"))
+            }))
+            .facts(reordered.filter(|_| overtaken >= OVERTAKEN))
+            .facts(on_purpose(evidence))
+            .confirm(format!("{} --rate {:.0}", udp.again(), (500.0 * sent).max(1.0)))
+            .advice(advice)
+            .explains([udp.key()]),
+    )
 }
 
-fn again(transfer: &Transfer) -> String {
-    let to = transfer.case().inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
-    format!("assay run --only {}{to}", shell(&transfer.case().bench))
+/// Messages a second that did not arrive, by the bandwidth that did not, Gbit/s.
+fn missing_messages(udp: &Transfer, lost_gbits: f64) -> f64 {
+    let bytes = udp.judged.series.number(ids::param::BYTES).unwrap_or(1472.0);
+    lost_gbits * 1e9 / 8.0 / bytes.max(1.0)
+}
+
+/// Messages that the receiver dropped, by its own count or because nothing else can have.
+fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'static str) {
+    let is_paced = udp.case().params.contains_key(ids::param::RATE);
+    let severity = if is_paced { Severity::Warning } else { Severity::Note };
+    let headline =
+        format!("The receiver dropped {} of the UDP messages. It is slower than the sender.", percent(lost));
+    let cause = match counted {
+        true => {
+            "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+        }
+        false => {
+            "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
+             the kernel counted of it."
+        }
+    };
+    (
+        Finding::of(LOSS.id, severity, headline).cause(cause),
+        "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
+         arrived is the receiver's limit.",
+    )
 }
 
 fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
@@ -144,41 +131,27 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     if share <= AGAIN {
         return None;
     }
-    let mut facts = vec![
-        Fact::new("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS)),
-        Fact::new("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS)),
-        Fact::new("bandwidth", figure(rate, "Gbit/s"), tcp.key()),
-    ];
-    facts.extend(tcp.beside(ids::metric::CWND).map(|cwnd| {
-        Fact::new("congestion window, segments", figure(cwnd, ""), tcp.key_of(ids::metric::CWND))
-    }));
-    facts.extend(on_purpose(evidence));
-    Some(Finding {
-        rule: LOSS.id.into(),
-        severity: Severity::Warning,
-        headline: format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
-        cause: "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.".into(),
-        facts,
-        confirm: again(tcp),
-        advice: "network.bottleneck tells whether the losses are the limit or a shaper's way of being one; `ethtool -S` and `tc -s qdisc` \
-                 say where packets are dropped."
-            .into(),
-        series: vec![tcp.key().to_string()],
-        effect: Effect::Explains,
-    })
+    Some(Finding::warning(LOSS.id, format!("TCP sent {} of its segments again. The path loses packets.", percent(share)))
+        .cause("Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.")
+        .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
+        .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
+        .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
+        .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
+        .facts(on_purpose(evidence))
+        .confirm(tcp.again())
+        .advice("network.bottleneck tells whether the losses are the limit or a shaper's way of being one; `ethtool -S` and `tc -s qdisc` \
+                 say where packets are dropped.")
+        .explains([tcp.key()]))
 }
 
 /// Disciplines that lose packets because they were told to.
 fn on_purpose(evidence: &Evidence) -> Vec<Fact> {
-    let of = |(words, end, source): (&'static str, &machine::End, &'static str)| {
-        let losing =
-            end.qdiscs.iter().filter_map(|qdisc| Some((&qdisc.kind, qdisc.loss?))).collect::<Vec<_>>();
-        losing
-            .into_iter()
-            .map(|(kind, loss)| {
-                Fact::new(format!("{kind} of {words} loses on purpose"), percent(loss), source)
-            })
-            .collect::<Vec<_>>()
-    };
-    path(evidence).into_iter().flat_map(told_ends).flat_map(of).collect()
+    let mut facts = Vec::new();
+    for (words, end, source) in path(evidence).into_iter().flat_map(told_ends) {
+        facts.extend(end.qdiscs.iter().filter_map(|qdisc| {
+            let label = format!("{} of {words} loses on purpose", qdisc.kind);
+            Some(Fact::new(label, percent(qdisc.loss?), source))
+        }));
+    }
+    facts
 }

@@ -1,10 +1,11 @@
 //! Transfers of a run: their cases, what stands beside them, and which end is which.
 
 use crate::Evidence;
+use crate::words::{figure, shell};
 use machine::{End, NetworkPath};
 use model::vocabulary::network as ids;
 use model::vocabulary::{BenchId, MetricId};
-use model::{Case, Params};
+use model::{Case, Fact, Params};
 use stats::analysis::Judged;
 
 /// A bandwidth with what was measured beside it at the same point.
@@ -16,7 +17,7 @@ pub struct Transfer<'a> {
 impl<'a> Transfer<'a> {
     /// The bandwidth's median, Gbit/s.
     pub fn rate(&self) -> Option<f64> {
-        self.judged.analysis.estimate.as_ref().map(|estimate| estimate.median).filter(|rate| *rate > 0.0)
+        self.judged.median().filter(|rate| *rate > 0.0)
     }
 
     /// What went one way, Gbit/s: each has all of a duplex link, and `both` is told as their sum.
@@ -27,7 +28,7 @@ impl<'a> Transfer<'a> {
     /// The median of what stands beside it.
     pub fn beside(&self, metric: MetricId) -> Option<f64> {
         let found = self.beside.iter().find(|judged| judged.series.metric.name == metric)?;
-        found.analysis.estimate.as_ref().map(|estimate| estimate.median).filter(|value| value.is_finite())
+        found.median().filter(|value| value.is_finite())
     }
 
     pub fn key(&self) -> &'a str {
@@ -39,6 +40,22 @@ impl<'a> Transfer<'a> {
         self.judged.series.case.series_key(&self.judged.series.point, &metric)
     }
 
+    /// The bandwidth as a fact.
+    pub fn rate_fact(&self, label: &str) -> Option<Fact> {
+        Some(Fact::new(label, figure(self.rate()?, "Gbit/s"), self.key()))
+    }
+
+    /// What stands beside it as a fact.
+    pub fn fact(&self, label: &str, metric: MetricId, shown: impl Fn(f64) -> String) -> Option<Fact> {
+        Some(Fact::new(label, shown(self.beside(metric)?), self.key_of(metric)))
+    }
+
+    /// The command that measures it again.
+    pub fn again(&self) -> String {
+        let to = self.case().inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
+        format!("assay run --only {}{to}", shell(&self.case().bench))
+    }
+
     pub fn case(&self) -> &'a Case {
         &self.judged.series.case
     }
@@ -48,7 +65,7 @@ impl<'a> Transfer<'a> {
     }
 
     pub fn streams(&self) -> f64 {
-        let streams = self.judged.series.params().get(ids::param::STREAMS).and_then(|value| value.number());
+        let streams = self.judged.series.number(ids::param::STREAMS);
         streams.filter(|streams| *streams >= 1.0).unwrap_or(1.0)
     }
 }
@@ -119,9 +136,12 @@ pub fn path<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
 
 /// Both ends with words and where their facts are from.
 pub fn told_ends(path: &NetworkPath) -> impl Iterator<Item = (&'static str, &End, &'static str)> {
-    path.ends().map(|(words, end)| {
-        (words, end, if words == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE })
-    })
+    path.ends().map(|(words, end)| (words, end, probe_of(words)))
+}
+
+/// Where the facts of an end are from.
+pub fn probe_of(end: &str) -> &'static str {
+    if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE }
 }
 
 /// What the slower link of the way carries at most, Gbit/s, with words and where it is told: for a
@@ -136,13 +156,12 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String
     let (link, end) = path.link_gbits()?;
     // Links are duplex: each direction has all of it.
     let (most, ways) = if both_ways(case) { (2.0 * link, " each way") } else { (link, "") };
-    let source = if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE };
     Some((
         most,
         format!(
             "The link of {end} carries {link} Gbit/s{ways}: what arrived faster did not come over it, or the driver \
              tells a wrong speed."
         ),
-        source.to_string(),
+        probe_of(end).to_string(),
     ))
 }

@@ -2,7 +2,7 @@
 
 use crate::{Figure, Imported};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Severity, figure};
+use model::{Finding, figure};
 
 /// lmbench pins nothing, so that turbo and other work differ between two of its figures.
 const ALLOWANCE: f64 = 1.25;
@@ -30,27 +30,19 @@ pub fn above_memory(one: &Imported) -> Vec<Finding> {
         let read = median(file).filter(|read| *read > ALLOWANCE * memory)?;
         bytes(file).filter(|bytes| *bytes >= block)?;
         let (key, of_memory) = (&file.judged.series.key, &from.judged.series.key);
-        Some(Finding {
-            rule: ids::host::rule::ABOVE_CEILING.into(),
-            severity: Severity::Warning,
-            headline: format!(
-                "{} reaches {} where memory gives {}. It was the page cache.",
-                file.wording,
-                figure(read, "GB/s"),
-                figure(memory, "GB/s")
-            ),
-            cause: "A file that fits no cache is read from memory at best: it was in the page cache and on no disk, and one of the two \
-                    figures is wrong, or they do not read the same way."
-                .to_string(),
-            facts: vec![
-                Fact::new("file", figure(read, "GB/s"), key),
-                Fact::new("memory, the largest block", figure(memory, "GB/s"), of_memory),
-            ],
-            confirm: "assay run --only memory.bandwidth,file.mmap,file.read".to_string(),
-            advice: "Do not take it for a figure of a disk.".to_string(),
-            series: vec![key.clone()],
-            effect: Effect::None,
-        })
+        Some(Finding::warning(ids::host::rule::ABOVE_CEILING, format!(
+            "{} reaches {} where memory gives {}. It was the page cache.",
+            file.wording,
+            figure(read, "GB/s"),
+            figure(memory, "GB/s")
+        ))
+            .cause("A file that fits no cache is read from memory at best: it was in the page cache and on no disk, and one of the two \
+                    figures is wrong, or they do not read the same way.")
+            .fact("file", figure(read, "GB/s"), key)
+            .fact("memory, the largest block", figure(memory, "GB/s"), of_memory)
+            .confirm("assay run --only memory.bandwidth,file.mmap,file.read")
+            .advice("Do not take it for a figure of a disk.")
+            .concerns([key]))
     };
     one.figures.iter().filter(is_file).filter_map(finding).collect()
 }

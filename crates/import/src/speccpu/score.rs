@@ -2,7 +2,7 @@
 
 use super::{HEADLINE_DIFFERS, INVALID_RESULT, Printed, QUOTED, Row, Sheet, Tune};
 use crate::{Index, IndexRow};
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 use stats::index::geometric_mean;
 
 /// What a component is called as a benchmark.
@@ -117,27 +117,17 @@ fn differs(checked: &Checked) -> Option<Finding> {
         return None;
     }
     let of = format!("geometric mean of {} selected rows", tests.len());
-    Some(Finding {
-        rule: HEADLINE_DIFFERS.to_string(),
-        severity: Severity::Problem,
-        headline: format!(
-            "{title} prints {score:.1}, its own rows give {found:.1} ({:+.2} %)",
-            apart.exp_m1() * 100.0
-        ),
-        cause: "A headline is the geometric mean of the rows above it. One of the two was edited, or the file was put \
-                together from two results."
-            .to_string(),
-        facts: vec![
-            Fact::new("printed", format!("{score}"), title.clone()),
-            Fact::new("from its rows", format!("{found:.3}"), of),
-            Fact::new("digits allow", format!("±{:.2} %", checked.tolerance * 100.0), "rounding of rows and headline"),
-        ],
-        confirm: String::new(),
-        advice: "Use the rows, or ask for the raw file (.rsf): SPEC's own rawformat writes the report anew from it."
-            .to_string(),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+    Some(Finding::problem(HEADLINE_DIFFERS.to_string(), format!(
+        "{title} prints {score:.1}, its own rows give {found:.1} ({:+.2} %)",
+        apart.exp_m1() * 100.0
+    ))
+        .cause("A headline is the geometric mean of the rows above it. One of the two was edited, or the file was put \
+                together from two results.")
+        .fact("printed", format!("{score}"), title.clone())
+        .fact("from its rows", format!("{found:.3}"), of)
+        .fact("digits allow", format!("±{:.2} %", checked.tolerance * 100.0), "rounding of rows and headline")
+        .confirm_by_import()
+        .advice("Use the rows, or ask for the raw file (.rsf): SPEC's own rawformat writes the report anew from it."))
 }
 
 fn invalid(sheet: &Sheet) -> Option<Finding> {
@@ -154,22 +144,15 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
     if let Some(more @ 1..) = sheet.banner.len().checked_sub(QUOTED) {
         facts.push(Fact::new("banner", format!("{more} more lines"), "the file"));
     }
-    Some(Finding {
-        rule: INVALID_RESULT.to_string(),
-        severity: Severity::Warning,
-        headline: format!("{how}. Its figures are estimates."),
-        cause: match sheet.non_compliant {
+    Some(Finding::warning(INVALID_RESULT.to_string(), format!("{how}. Its figures are estimates."))
+        .cause(match sheet.non_compliant {
             true => "SPEC looks at what is published, and takes back what was made against its rules: its own words say why.",
             false => {
                 "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
                  its figures may be right all the same."
             }
         }
-        .to_string(),
-        facts,
-        confirm: String::new(),
-        advice: String::new(),
-        series: Vec::new(),
-        effect: Effect::None,
-    })
+        .to_string())
+        .facts(facts)
+        .confirm_by_import())
 }

@@ -2,7 +2,7 @@
 //! source, versions 5.1.2 to 6.0 (`Run`, `src/whets.c`).
 
 use super::Section;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding, Severity};
 
 pub const NO_CPUS: &str = "unixbench-no-cpus";
 pub const CAPPED: &str = "unixbench-capped-copies";
@@ -90,17 +90,10 @@ pub(super) fn of(sections: &[Section]) -> Vec<Finding> {
 }
 
 fn finding(rule: &str, severity: Severity, words: [&str; 3], facts: Vec<Fact>) -> Option<Finding> {
-    let [headline, cause, advice] = words.map(str::to_string);
-    (!facts.is_empty()).then(|| Finding {
-        rule: rule.to_string(),
-        severity,
-        headline,
-        cause,
-        facts,
-        confirm: String::new(),
-        advice,
-        series: Vec::new(),
-        effect: Effect::None,
+    let [headline, cause, advice] = words;
+    (!facts.is_empty()).then(|| {
+        let draft = Finding::of(rule, severity, headline).cause(cause).facts(facts);
+        draft.confirm_by_import().advice(advice)
     })
 }
 

@@ -1,5 +1,7 @@
 //! Copies of /proc/stat, one after the other, as text: what each CPU had spent at each look.
 
+use std::collections::BTreeMap;
+
 /// Counters of one CPU since it booted, in the kernel's units (100 a second).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
@@ -111,6 +113,56 @@ fn add(look: &mut Look, rest: &str) -> bool {
             true
         }
     }
+}
+
+/// What lies between two looks.
+pub(super) struct Step {
+    /// By the looks' own times, s.
+    pub(super) passed: Option<f64>,
+    /// By the counters, mean of all CPUs, s.
+    pub(super) counted_s: f64,
+    pub(super) grown: BTreeMap<u32, Grown>,
+    pub(super) tick_s: f64,
+}
+
+impl Step {
+    pub(super) fn seconds(&self) -> f64 {
+        self.passed.unwrap_or(self.counted_s)
+    }
+}
+
+/// By how much the counters of a CPU grew, s.
+pub(super) struct Grown {
+    pub(super) busy_s: f64,
+    pub(super) idle_s: f64,
+    pub(super) steal_s: f64,
+    pub(super) guest_s: f64,
+    pub(super) has_moved: bool,
+    /// Its busy time became less.
+    pub(super) is_backwards: bool,
+}
+
+impl Grown {
+    pub(super) fn counted_s(&self) -> f64 {
+        self.busy_s + self.idle_s + self.steal_s
+    }
+}
+
+/// Of the CPUs that both looks have.
+pub(super) fn grown(before: &Look, now: &Look, tick_s: f64) -> BTreeMap<u32, Grown> {
+    let earlier: BTreeMap<u32, Ticks> = before.cpus.iter().copied().collect();
+    let of = |then: &Ticks, now: &Ticks| {
+        let grown = |part: fn(&Ticks) -> u64| part(now).saturating_sub(part(then)) as f64 * tick_s;
+        Grown {
+            busy_s: grown(|ticks| ticks.busy),
+            idle_s: grown(|ticks| ticks.idle),
+            steal_s: grown(|ticks| ticks.steal),
+            guest_s: grown(|ticks| ticks.guest),
+            has_moved: then != now,
+            is_backwards: now.busy < then.busy,
+        }
+    };
+    now.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, of(earlier.get(cpu)?, now)))).collect()
 }
 
 #[cfg(test)]

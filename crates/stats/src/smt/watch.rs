@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::CpuSet;
 
-use super::ticks::{Look, Ticks};
+use super::ticks::{Grown, Look, Step, grown};
 use super::usage::{CoreUse, Counting, Window};
 
 /// Windows are kept until there are so many, and are then one figure: a recording may last for
@@ -116,82 +116,26 @@ impl Watch {
             Some((then, now)) => Some(now - then),
             None => self.every_s,
         };
-        if passed.is_some_and(|seconds| seconds <= 0.0 || !seconds.is_finite()) {
-            self.tally.unordered += 1;
-            return;
-        }
-        let earlier: BTreeMap<u32, Ticks> = before.cpus.iter().copied().collect();
-        let both: BTreeMap<u32, (Ticks, Ticks)> =
-            now.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, (*earlier.get(cpu)?, *now)))).collect();
+        let is_ordered = passed.is_none_or(|seconds| seconds > 0.0 && seconds.is_finite());
+        let grown = grown(before, now, self.tick_s);
         let known: BTreeSet<u32> = self.cores.iter().flat_map(|core| core.cpus.iter().copied()).collect();
-        for (cpu, _) in &now.cpus {
-            if !known.contains(cpu) {
-                if self.told {
-                    self.tally.strangers.insert(*cpu);
-                }
-                self.cores.push(Core {
-                    cpus: vec![*cpu],
-                    package: None,
-                    windows: Vec::new(),
-                    blocks: Vec::new(),
-                });
-            }
+        let unknown = now.cpus.iter().map(|(cpu, _)| *cpu).filter(|cpu| is_ordered && !known.contains(cpu));
+        for cpu in unknown {
+            self.tally.strangers.extend(Some(cpu).filter(|_| self.told));
+            self.cores.push(Core { cpus: vec![cpu], package: None, windows: Vec::new(), blocks: Vec::new() });
         }
-        let block = BLOCK.min(MOST_WINDOWS / self.cores.len().max(1)).max(BLOCK_LEAST);
-        let tick_s = self.tick_s;
-        let grown = |(then, now): &(Ticks, Ticks), part: fn(&Ticks) -> u64| {
-            part(now).saturating_sub(part(then)) as f64 * tick_s
-        };
-        let counted = |pair: &(Ticks, Ticks)| {
-            grown(pair, |t| t.busy) + grown(pair, |t| t.idle) + grown(pair, |t| t.steal)
-        };
-        let mean_s = both.values().map(counted).sum::<f64>() / both.len().max(1) as f64;
-        let seconds = passed.unwrap_or(mean_s);
-        if both.is_empty() || seconds <= 0.0 {
+        let counted_s = grown.values().map(Grown::counted_s).sum::<f64>() / grown.len().max(1) as f64;
+        let step = Step { passed, counted_s, grown, tick_s: self.tick_s };
+        if !is_ordered || step.grown.is_empty() || step.seconds() <= 0.0 {
             self.tally.unordered += 1;
             return;
         }
-        self.tally.windows += 1;
-        self.tally.seconds += seconds;
-        self.tally.counted_s += mean_s;
-        for (cpu, pair) in &both {
-            *self.tally.present.entry(*cpu).or_default() += 1;
-            self.tally.all_s += counted(pair);
-            self.tally.stolen_s += grown(pair, |t| t.steal);
-            self.tally.guest_s += grown(pair, |t| t.guest);
-            if let Some(seconds) = passed {
-                let (due, moved) = self.tally.due.entry(*cpu).or_default();
-                *due += (seconds / tick_s).min(1.0);
-                *moved += f64::from(u8::from(pair.0 != pair.1));
-            }
-        }
+        self.tally.add(&step);
+        let block = BLOCK.min(MOST_WINDOWS / self.cores.len().max(1)).max(BLOCK_LEAST);
         for core in &mut self.cores {
-            let mut busy_s = Vec::with_capacity(core.cpus.len());
-            let mut sound = core.cpus.iter().any(|cpu| both.contains_key(cpu));
-            for cpu in &core.cpus {
-                // Offline, or on its way: it did nothing that is known.
-                let Some(pair) = both.get(cpu) else {
-                    busy_s.push(0.0);
-                    continue;
-                };
-                if pair.1.busy < pair.0.busy {
-                    *self.tally.backwards.entry(*cpu).or_default() += 1;
-                    sound = false;
-                }
-                let busy = grown(pair, |t| t.busy);
-                // A look may come late, and a tick be charged late: more than that is another
-                // machine or boot.
-                if busy > 2.0 * seconds + 3.0 * tick_s {
-                    *self.tally.jumped.entry(*cpu).or_default() += 1;
-                    sound = false;
-                }
-                busy_s.push(busy);
-            }
-            if sound {
-                core.windows.push(Raw { seconds: passed, counted_s: mean_s, busy_s });
-            }
+            core.add(&step, &mut self.tally);
             if core.windows.len() >= block {
-                core.close(tick_s);
+                core.close(self.tick_s);
             }
         }
     }
@@ -231,6 +175,33 @@ impl Watch {
 }
 
 impl Core {
+    /// Takes in a window, where the counters of its CPUs can be believed.
+    fn add(&mut self, step: &Step, tally: &mut Tally) {
+        let mut busy_s = Vec::with_capacity(self.cpus.len());
+        let mut sound = self.cpus.iter().any(|cpu| step.grown.contains_key(cpu));
+        for cpu in &self.cpus {
+            // Offline, or on its way: it did nothing that is known.
+            let Some(grown) = step.grown.get(cpu) else {
+                busy_s.push(0.0);
+                continue;
+            };
+            if grown.is_backwards {
+                *tally.backwards.entry(*cpu).or_default() += 1;
+                sound = false;
+            }
+            // A look may come late, and a tick be charged late: more than that is another machine
+            // or boot.
+            if grown.busy_s > 2.0 * step.seconds() + 3.0 * step.tick_s {
+                *tally.jumped.entry(*cpu).or_default() += 1;
+                sound = false;
+            }
+            busy_s.push(grown.busy_s);
+        }
+        if sound {
+            self.windows.push(Raw { seconds: step.passed, counted_s: step.counted_s, busy_s });
+        }
+    }
+
     fn close(&mut self, tick_s: f64) {
         let windows = std::mem::take(&mut self.windows);
         // Looks without a time are taken to be evenly apart: one window's own count is too coarse.
@@ -254,6 +225,23 @@ impl Core {
 const LEAST_MOVED: f64 = 0.1;
 
 impl Tally {
+    fn add(&mut self, step: &Step) {
+        self.windows += 1;
+        self.seconds += step.seconds();
+        self.counted_s += step.counted_s;
+        for (cpu, grown) in &step.grown {
+            *self.present.entry(*cpu).or_default() += 1;
+            self.all_s += grown.counted_s();
+            self.stolen_s += grown.steal_s;
+            self.guest_s += grown.guest_s;
+            if let Some(seconds) = step.passed {
+                let (due, moved) = self.due.entry(*cpu).or_default();
+                *due += (seconds / step.tick_s).min(1.0);
+                *moved += f64::from(u8::from(grown.has_moved));
+            }
+        }
+    }
+
     /// CPUs whose counters stood still while time passed: busy, idle or stolen, one of them grows
     /// on every real kernel.
     fn still(&self) -> CpuSet {
@@ -321,6 +309,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ticks::Ticks;
     use super::super::{Yield, used};
     use super::*;
 

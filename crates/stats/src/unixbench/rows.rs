@@ -4,7 +4,7 @@
 use super::super::order::median;
 use super::{CONTEXT, Test};
 use model::vocabulary::unixbench::rule::MORE_THAN_COPIES;
-use model::{Effect, Fact, Finding, Severity};
+use model::{Fact, Finding};
 
 /// The same calls by one task: what a pipe costs without anybody to be woken.
 pub const ALONE: &str = "pipe";
@@ -155,27 +155,20 @@ pub fn more_than_copies(rows: &[Beyond]) -> Option<Finding> {
         let label = format!("{}, {} copies over one", row.test.title, row.copies);
         Fact::new(label, format!("{:.2} times", row.times), &row.key)
     };
-    Some(Finding {
-        rule: MORE_THAN_COPIES.into(),
-        severity: Severity::Warning,
-        headline: format!(
-            "{} copies of {} score {:.1} times one copy. Compare pinned figures.",
-            named.copies, named.test.title, named.times
-        ),
-        cause: match placed {
+    Some(Finding::warning(MORE_THAN_COPIES, format!(
+        "{} copies of {} score {:.1} times one copy. Compare pinned figures.",
+        named.copies, named.test.title, named.times
+    ))
+        .cause(match placed {
             Some(_) => "Most likely one copy alone was spread over two CPUs, and each hand-over waited for a CPU to wake; with every CPU busy the two \
-                        tasks of a copy stay on one. The one-copy score shows the way between CPUs, the other one a switch."
-                .into(),
+                        tasks of a copy stay on one. The one-copy score shows the way between CPUs, the other one a switch.",
             None => "So many copies cannot do more than so many times the work: the copy that ran alone was disturbed, or its clock was held \
-                     back."
-                .into(),
-        },
-        facts: rows.iter().map(fact).collect(),
-        confirm: format!("assay unixbench {}", named.test.run),
-        advice: "Compare machines by pinned figures: both tasks on one CPU, and on two.".into(),
-        series: rows.iter().map(|row| row.key.clone()).collect(),
-        effect: Effect::None,
-    })
+                     back.",
+        })
+        .facts(rows.iter().map(fact))
+        .confirm(format!("assay unixbench {}", named.test.run))
+        .advice("Compare machines by pinned figures: both tasks on one CPU, and on two.")
+        .concerns(rows.iter().map(|row| row.key.clone())))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A report as a two-package server would give it.
 
-use model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
+use model::{Fact, Finding, Severity, Verdict, VerdictKind};
 use report::block::{
     Axis, Bar, Block, BoxNode, Cell, Chart, ChartKind, Check, Column, Dot, Line, LinePoint, Mark, Report,
     Scale, Section, Side, Strip, Table,
@@ -81,18 +81,14 @@ fn checks() -> Vec<Check> {
 }
 
 pub fn findings() -> Vec<Finding> {
-    let finding =
-        |rule: &str, severity, headline: &str, cause: &str, facts, confirm: &str, advice: &str| Finding {
-            rule: rule.to_owned(),
-            severity,
-            headline: headline.to_owned(),
-            cause: cause.to_owned(),
-            facts,
-            confirm: confirm.to_owned(),
-            advice: advice.to_owned(),
-            series: vec!["ipc.pipe-pingpong free#latency".to_owned()],
-            effect: Effect::Explains,
-        };
+    let finding = |rule: &str, severity, headline: &str, cause: &str, facts, confirm: &str, advice: &str| {
+        Finding::of(rule.to_owned(), severity, headline.to_owned())
+            .cause(cause.to_owned())
+            .facts(facts)
+            .confirm(confirm.to_owned())
+            .advice(advice.to_owned())
+            .explains(["ipc.pipe-pingpong free#latency".to_owned()])
+    };
     vec![
         finding(
             "A-0009",
