@@ -36,15 +36,10 @@ pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
 pub use case::{Beside, COMPILER, Case, LAST, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use factors::Factors;
-<<<<<<< HEAD
-pub use figure::{figure, letters, percent, rough_figure, time_unit, unit_words};
-pub use finding::{Effect, Fact, Finding, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough};
-=======
-pub use figure::{counted, figure, letters, percent, rough_figure, time_unit, unit_factor, unit_words};
+pub use figure::{counted, figure, letters, percent, rough_figure, time_unit, unit_words};
 pub use finding::{
     Effect, Fact, Finding, FindingDraft, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough,
 };
->>>>>>> 6b0cb0fb6c74c222e1b98a245caa12726f734367
 pub use metric::{Better, Form, Metric, Title, View};
 pub use nearest::{did_you_mean, nearest};
 pub use places::{PagePlaces, Progress};
