@@ -285,7 +285,7 @@ mod tests {
         machine.frequency.base_khz = Some(2_500_000);
         machine.hypervisor = Hypervisor::Guest("kvm".into());
         let found = found(&at(&[1.9]), &machine).unwrap_or_default();
-        assert_eq!((found[0].severity, found[0].effect), (Severity::Note, Effect::None));
+        assert_eq!((found[0].severity, found[0].effect), (Severity::Note, model::Effect::None));
         assert!(found[0].cause.starts_with("A guest cannot see"));
     }
 
