@@ -13,7 +13,8 @@ use anyhow::{Context, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{files, naming, output, results};
+use super::output::eprint_line;
+use super::{files, naming, results};
 use model::SCHEMA;
 use model::run_file::{self, Limits};
 use redact::{Kind, Redactor, Vocabulary};
@@ -115,7 +116,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runs = named.iter().map(|path| whole(path)).collect::<anyhow::Result<Vec<_>>>()?;
 
     for thinned in runs.iter().filter_map(|run| run.thinned.as_ref()) {
-        output::tell(&format!("assay: {}", thinned.words()));
+        eprint_line(&format!("assay: {}", thinned.words()));
     }
 
     let vocabulary = vocabulary();
@@ -124,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (left, searched) = verify::files(&packed.files, redactor.names(), &vocabulary)?;
     if !left.is_empty() {
         show::left(&left);
-        output::tell(&format!(
+        eprint_line(&format!(
             "assay: {} was not made: what is listed would leave with it. Please report this as a fault of Assay",
             out.display()
         ));

@@ -2,12 +2,12 @@
 //! lines on standard output, so any single case can also be run by hand, under `perf` or a
 //! debugger.
 
+use super::output::eprint_line;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use super::output;
 use bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
 use knobs::task;
 use sys::{affinity, counters, process};
@@ -65,7 +65,7 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
         match visit(benchmark, order, &mut std::io::stdout().lock()) {
             Ok(()) => 0,
             Err(error) => {
-                output::tell(&format!("assay: {error:#}"));
+                eprint_line(&format!("assay: {error:#}"));
                 1
             }
         }

@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::naming;
+use super::output::{self, eprint_line, misuse, refuse};
 use super::references::ReferenceArg;
 use super::report_file::{Form, ReportFile};
-use super::{naming, output};
 use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
 use found::{All, Found, One, Wanted, of_run};
@@ -161,18 +162,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return lint(file);
     }
     if args.spec.is_none() && args.spec_dir.is_none() && !args.init && !args.derive {
-        return Ok(usage(&anyhow::anyhow!(
+        return Err(misuse(
             "nothing says what is asked of the host: name a spec by --spec FILE, or a folder of specs by --spec-dir DIR; \
-             --init writes one from this run"
-        )));
+             --init writes one from this run",
+        ));
     }
-    if let Some(why) = written::clash(&args) {
-        return Ok(usage(&anyhow::anyhow!(why)));
-    }
-    let mut specs = match specs(&args) {
-        Ok(specs) => specs,
-        Err(error) => return Ok(usage(&error)),
-    };
+    refuse(written::clash(&args))?;
+    let mut specs = specs(&args).map_err(misuse)?;
     specs.iter_mut().for_each(|specs| specs.together(&args.runs));
     let wanted = Wanted {
         runs: &args.runs,
@@ -181,20 +177,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         newest: args.newest || args.confirmed,
     };
     let Some(specs) = specs else {
-        return match found::all(&wanted, Ok) {
-            Ok(all) => spec_of(&args, all.found.into_iter().map(|one| one.own).collect()),
-            Err(error) => Ok(usage(&error)),
-        };
+        let all = found::all(&wanted, Ok).map_err(misuse)?;
+        return spec_of(&args, all.found.into_iter().map(|one| one.own).collect());
     };
     let now = now_s();
     let judge = |one: Found| match one {
         Ok(measured) => specs.judge(&measured, now),
         Err((file, why)) => Ok(Outcome::unreadable(&file, &why, specs.name())),
     };
-    let All { found, left_out } = match found::all(&wanted, judge) {
-        Ok(judged) => judged,
-        Err(error) => return Ok(usage(&error)),
-    };
+    let All { found, left_out } = found::all(&wanted, judge).map_err(misuse)?;
     let outcomes: Vec<Outcome> = found
         .into_iter()
         .map(|One { own, earlier }| match args.confirmed {
@@ -206,9 +197,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         })
         .collect();
-    if let Some(why) = written::crowded(&args, &outcomes) {
-        return Ok(usage(&anyhow::anyhow!(why)));
-    }
+    refuse(written::crowded(&args, &outcomes))?;
     let verdict = Verdict::of_all(&outcomes);
     let report =
         Report { schema: 1, assay: env!("CARGO_PKG_VERSION").to_string(), verdict, left_out, runs: outcomes };
@@ -235,17 +224,8 @@ fn specs(args: &Args) -> anyhow::Result<Option<Specs>> {
     }
 }
 
-/// A spec that cannot be used is a mistake of usage.
-fn usage(error: &anyhow::Error) -> ExitCode {
-    output::tell(&format!("assay: {error:#}"));
-    ExitCode::from(2)
-}
-
 fn lint(file: &Path) -> anyhow::Result<ExitCode> {
-    let Asked { spec, .. } = match Asked::read(file) {
-        Ok(asked) => asked,
-        Err(error) => return Ok(usage(&error)),
-    };
+    let Asked { spec, .. } = Asked::read(file).map_err(misuse)?;
     output::print_text(&format!(
         "{}: nothing is wrong with it{}\n",
         file.display(),
@@ -268,7 +248,7 @@ pub fn accept(
     let text = |terminal: bool| checking::render(&outcome, Shown::First, output::style(terminal));
     match as_json {
         // Standard output is the run's.
-        true => output::tell_as_is(text(std::io::stderr().is_terminal()).trim_end()),
+        true => output::eprint_as_is(text(std::io::stderr().is_terminal()).trim_end()),
         false => output::print_text(&text(std::io::stdout().is_terminal()))?,
     }
     Ok(outcome.verdict)
@@ -298,7 +278,7 @@ fn text_of(report: &Report, args: &Args, terminal: bool) -> String {
         // They were asked.
         _ if args.confirmed => String::new(),
         0 => String::new(),
-        count => format!("{} left out", output::counted(count, "older run")),
+        count => format!("{} left out", diagnose::words::counted(count, "older run")),
     };
     match (args.brief, outcomes.as_slice()) {
         (true, all) => {
@@ -342,11 +322,11 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
             output::print(&text).map(|()| ExitCode::SUCCESS)
         }
         Ok(_) => {
-            output::tell(
+            eprint_line(
                 "assay: no key figure is known well enough for a limit: measure again, or for longer",
             );
             Ok(ExitCode::from(Verdict::NotUsable.exit_code()))
         }
-        Err(error) => Ok(usage(&error)),
+        Err(error) => Err(misuse(error)),
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::naming;
+use super::output::{self, eprint_line, misuse, refuse};
 use super::report_file::{Form, ReportFile};
 use super::results::{self, load};
-use super::{naming, output};
 use anyhow::{Context, ensure};
 use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
 use model::did_you_mean;
@@ -96,25 +97,17 @@ const FAILED: u8 = 1;
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let within = if args.others.is_empty() { results::within(&args.a) } else { Vec::new() };
     if args.others.is_empty() && within.is_empty() {
-        match results::newest(Path::new(naming::OUT)) {
-            Ok(newest) => args.others.push(newest),
-            Err(error) => {
-                output::tell(&format!(
-                    "assay: one result has nothing to be compared with, and {error:#}: name a second one"
-                ));
-                return Ok(ExitCode::from(2));
-            }
-        }
+        let newest = results::newest(Path::new(naming::OUT)).map_err(|error| {
+            misuse(format!("one result has nothing to be compared with, and {error:#}: name a second one"))
+        })?;
+        args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);
     let all = match within.is_empty() {
         true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?,
         false => within,
     };
-    if let Some(why) = args.only.iter().find_map(|name| unknown(name, &all)) {
-        output::tell(&format!("assay: {why}"));
-        return Ok(ExitCode::from(2));
-    }
+    refuse(args.only.iter().find_map(|name| unknown(name, &all)))?;
     let chosen = |arm: Arm| only(arm, &args.only);
     let mut arms = all.into_iter().map(chosen);
     let a = arms.next().context("A is missing")?;
@@ -136,7 +129,7 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
     let is_shown = !args.json && args.out.is_none();
     let tell = |text: String| {
         if !is_shown {
-            output::tell(&text);
+            eprint_line(&text);
         }
     };
     let names_them = !args.only.is_empty();
@@ -168,7 +161,7 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            output::tell(&format!("assay: {first}{more} reached --fail-on"));
+            eprint_line(&format!("assay: {first}{more} reached --fail-on"));
             code = FAILED;
         }
     }

@@ -9,8 +9,10 @@ use anyhow::bail;
 
 use super::check::{self, Asked};
 use super::measure_args::MeasureArgs;
+use super::measuring::Settled;
+use super::output::{self, eprint_line};
+use super::reports;
 use super::screen::{self, Page};
-use super::{output, reports};
 use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use model::Record;
@@ -48,7 +50,7 @@ impl Lookout<'_> {
 pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<bool> {
     let lost = writer.lost_or_changed();
     if let Some(why) = &lost {
-        output::tell(&format!("  {}", save(args, writer, why)?));
+        eprint_line(&format!("  {}", save(args, writer, why)?));
     }
     Ok(lost.is_some())
 }
@@ -76,7 +78,12 @@ pub struct Finished {
 }
 
 /// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
-pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<Finished> {
+pub fn conclude(
+    args: &MeasureArgs,
+    settled: &Settled,
+    writer: &mut Writer,
+    ended: Ended,
+) -> anyhow::Result<Finished> {
     let (run, mut closed) = match (keep(args, writer), writer.read()) {
         (kept, Ok(run)) => (run, kept.map(|_| ())),
         (kept, Err(error)) => return Err(kept.err().unwrap_or(error)),
@@ -98,17 +105,17 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     };
     // A reference that went meanwhile costs no result.
     let references = args.screen.reference.references(&diagnosis).unwrap_or_else(|error| {
-        output::tell(&format!("  {error:#}"));
+        eprint_line(&format!("  {error:#}"));
         References::published()
     });
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
-    let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &page);
+    let shown = screen::show(&diagnosis, &references, &args.screen, args.json, !args.no_report, &page);
     // So is whether the host is what was asked for.
-    let asked = args.accept.as_ref().filter(|_| !stopped);
+    let asked = settled.accept.as_ref().filter(|_| !stopped);
     let reference = &args.screen.reference;
     let judge = |asked: &Asked| check::accept(asked, &diagnosis, reference, writer.path(), args.json);
-    let verdict = asked.map(|asked| judge(asked)).transpose();
+    let verdict = asked.map(judge).transpose();
     closed.and_then(|()| keep(args, writer))?;
     let (report, verdict) = (shown?, verdict?);
     let exit = match (verdict, stopped) {
@@ -133,12 +140,12 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         None => written.map(|()| exit.0)?,
     };
     if stopped {
-        let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
+        let next = match settled.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
             false if folder != args.out() => "kept is (back in --out the same command goes on with it)",
             false => "the same command goes on with",
         };
-        output::tell(&format!("interrupted; {next} {}", writer.path().display()));
+        eprint_line(&format!("interrupted; {next} {}", writer.path().display()));
     }
     Ok(Finished { code: ExitCode::from(code), diagnosis: Some(diagnosis) })
 }
@@ -154,5 +161,5 @@ fn write_reports(report: &Report, dir: &Path, run_file: &Path) -> anyhow::Result
 fn tell_saved(run_file: &Path, reports: &[PathBuf], (code, words): (u8, &str)) {
     let files = std::iter::once(run_file).chain(reports.iter().map(PathBuf::as_path));
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
-    output::tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
+    eprint_line(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
 }

@@ -1,6 +1,7 @@
 //! `--device`: a whole block device instead of files in a directory, and the question that stands
 //! before it.
 
+use super::output::eprint_line;
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -11,7 +12,6 @@ use anyhow::bail;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::output;
 use bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use diagnose::words;
 use model::Planned;
@@ -193,7 +193,7 @@ impl Device {
                 "{what}. {danger} No terminal is here to ask on: if that is meant, add --confirm '{wanted}'"
             );
         }
-        output::tell(&format!("  {what}. {danger}\n  Type `{wanted}` to go on:"));
+        eprint_line(&format!("  {what}. {danger}\n  Type `{wanted}` to go on:"));
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);
         match read.is_ok() && answer.trim() == wanted {

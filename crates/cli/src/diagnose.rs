@@ -27,9 +27,11 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     let references = args.screen.reference.references(&diagnosis)?;
-    match args.json {
-        true => output::print_json(&json::output(&diagnosis, &references))?,
-        false => screen::tell(&diagnosis, &references, &args.screen, &Page::By("assay report RUN"))?,
+    if args.json {
+        output::print_json(&json::output(&diagnosis, &references))?;
+    } else {
+        let page = Page::By("assay report RUN");
+        screen::show(&diagnosis, &references, &args.screen, false, false, &page)?;
     }
     Ok(output::exit_code(&diagnosis, args.fail_on))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
@@ -9,8 +10,8 @@ use serde::Serialize;
 
 use super::leftovers::{self, Left};
 use super::measure_args::MeasureArgs;
-use super::output::{counted, print_json, print_text};
-use diagnose::words;
+use super::output::{print_json, print_text};
+use diagnose::words::{self, counted};
 use knobs::task;
 use model::{Case, Planned};
 use report::plain::{lines, plain};
@@ -34,7 +35,7 @@ pub struct DryRun {
 
 /// The passes that are counted with: one where all visits are long.
 fn passes(profile: &Profile, planned: &[Planned]) -> String {
-    let mut runnable = planned.iter().filter(|planned| planned.unmet.is_none()).peekable();
+    let mut runnable = runnable(planned).peekable();
     let once =
         runnable.peek().is_some() && runnable.all(|one| profile.seconds_of(one.seconds) == one.seconds);
     match once && profile.passes_min > 1 {
@@ -43,110 +44,33 @@ fn passes(profile: &Profile, planned: &[Planned]) -> String {
     }
 }
 
-/// Says what would be done, and does nothing.
+/// Shows what would be done, and does nothing.
 pub fn show(
     host: &str,
     planned: &[Planned],
     profile: &Profile,
     args: &MeasureArgs,
 ) -> anyhow::Result<ExitCode> {
-    let out = args.out();
-    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
-    let estimated_s = runnable().map(|planned| profile.seconds_of(planned.seconds)).sum::<f64>();
-    // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may
-    // do either.
-    let drops = |planned: &Planned| planned.case.inputs.contains_key(bench::DROP_CACHES);
-    let system = |planned: &Planned| planned.case.knobs.keys().any(|name| !task::is_one(name));
-    let changing = || runnable().filter(|planned| system(planned) || drops(planned));
-    let knobs = changing().flat_map(|planned| &planned.case.knobs).filter(|(name, _)| !task::is_one(name));
-    let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
-    if runnable().any(drops) {
-        changes.insert("the page cache of the whole machine, dropped before each cold pass".to_string());
-    }
-    let folders: BTreeSet<&String> =
-        runnable().filter_map(|planned| planned.case.inputs.get("dir")).collect();
-    let dry = DryRun {
-        profile: profile.name.to_string(),
-        budget_s: profile.budget_s,
-        estimated_s,
-        plan: planned.to_vec(),
-        needs_root: changing().map(|planned| planned.case.key()).collect(),
-        changes: changes.into_iter().collect(),
-        leftovers: leftovers::found(&leftovers::places(planned, &out)),
-    };
+    let dry = dry_run(planned, profile, &args.out());
     if args.json {
         print_json(&dry)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!(
-        "{}, {} profile: {} or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
+        "{}, {} profile: {} or more take about {:.0} s of at most {:.0} s\n\n",
         plain(host, 60),
         profile.name,
         passes(profile, planned),
+        dry.estimated_s,
         profile.budget_s
     );
-    let keys: Vec<String> = planned.iter().map(|one| shown(&one.case, planned)).collect();
-    let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
-    let style = super::output::style(std::io::stdout().is_terminal());
-    for (planned, key) in planned.iter().zip(&keys) {
-        match &planned.unmet {
-            None => {
-                let memory = words::bytes(planned.memory_bytes as f64);
-                let points =
-                    bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
-                let placement = &planned.case.placement;
-                let cpus = placement.cpus();
-                let beside = match placement.busy_cpus().difference(&cpus) {
-                    none if none.is_empty() => String::new(),
-                    beside => format!(", beside them {}", plain(&beside.to_string(), 40)),
-                };
-                text.push_str(&format!(
-                    "  {key:width$} {:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}{beside}\n",
-                    planned.seconds,
-                    counted(points, "point"),
-                    plain(&cpus.to_string(), 40)
-                ));
-            }
-            Some(why) => {
-                let why = format!("not measured: {}", plain(why, 300));
-                let indent = " ".repeat(width + 4);
-                let room = style.width.saturating_sub(indent.len()).max(30);
-                text.push_str(&format!(
-                    "  {key:width$}  {}\n",
-                    lines(&why, room).join(&format!("\n{indent}"))
-                ));
-            }
-        }
-    }
-    // Many cells of a sweep need it for the same few knobs.
-    let by_root: BTreeSet<String> = match planned.iter().all(|planned| planned.case.knobs.is_empty()) {
-        true => dry.needs_root.iter().cloned().collect(),
-        false => changing()
-            .map(|planned| match system(planned) {
-                true => planned.case.knobs.keys().filter(|name| !task::is_one(name)).cloned().collect(),
-                false => vec![planned.case.key()],
-            })
-            .collect::<Vec<_>>()
-            .concat()
-            .into_iter()
-            .collect(),
-    };
-    let by_root: Vec<String> = by_root.into_iter().collect();
-    let listed = |list: &[String]| match list {
-        [] => "nothing".to_string(),
-        list => plain(&list.join(", "), 600),
-    };
+    text.push_str(&case_lines(planned));
     text.push_str(&format!(
-        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file{} into {}{}\n",
-        listed(&by_root),
-        listed(&dry.changes),
-        if args.no_report { "" } else { ", its page and its JSON (report.html, report.json)" },
-        out.display(),
-        folders
-            .iter()
-            .map(|folder| format!(", and test files, removed again, into {}", plain(folder, 200)))
-            .collect::<String>()
+        "\n  needs root: {}\n  would change on this system: {}\n",
+        listed(&needing_root(planned)),
+        listed(&dry.changes)
     ));
+    text.push_str(&written(planned, args));
     for one in &dry.leftovers {
         text.push_str(&match &one.stays {
             None => format!("  would remove what a killed run left: {}\n", plain(&one.path, 300)),
@@ -155,6 +79,106 @@ pub fn show(
     }
     print_text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn runnable(planned: &[Planned]) -> impl Iterator<Item = &Planned> {
+    planned.iter().filter(|planned| planned.unmet.is_none())
+}
+
+/// Whether a case turns a knob of the whole system: only root may.
+fn turns_knobs(planned: &Planned) -> bool {
+    planned.case.knobs.keys().any(|name| !task::is_one(name))
+}
+
+/// Whether all of the system's page cache is dropped for a case: only root may.
+fn drops_caches(planned: &Planned) -> bool {
+    planned.case.inputs.contains_key(bench::DROP_CACHES)
+}
+
+/// Cases that change the system.
+fn changing(planned: &[Planned]) -> impl Iterator<Item = &Planned> {
+    runnable(planned).filter(|planned| turns_knobs(planned) || drops_caches(planned))
+}
+
+fn dry_run(planned: &[Planned], profile: &Profile, out: &Path) -> DryRun {
+    let knobs = changing(planned).flat_map(|planned| &planned.case.knobs);
+    let knobs = knobs.filter(|(name, _)| !task::is_one(name));
+    let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
+    if runnable(planned).any(drops_caches) {
+        changes.insert("the page cache of the whole machine, dropped before each cold pass".to_string());
+    }
+    DryRun {
+        profile: profile.name.to_string(),
+        budget_s: profile.budget_s,
+        estimated_s: runnable(planned).map(|planned| profile.seconds_of(planned.seconds)).sum(),
+        plan: planned.to_vec(),
+        needs_root: changing(planned).map(|planned| planned.case.key()).collect(),
+        changes: changes.into_iter().collect(),
+        leftovers: leftovers::found(&leftovers::places(planned, out)),
+    }
+}
+
+/// A line for each case: what its visits take, or why it is not measured.
+fn case_lines(planned: &[Planned]) -> String {
+    let keys: Vec<String> = planned.iter().map(|one| shown(&one.case, planned)).collect();
+    let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
+    let style = super::output::style(std::io::stdout().is_terminal());
+    let line = |(planned, key): (&Planned, &String)| match &planned.unmet {
+        None => format!("  {key:width$} {}\n", what_it_takes(planned)),
+        Some(why) => {
+            let why = format!("not measured: {}", plain(why, 300));
+            let indent = " ".repeat(width + 4);
+            let room = style.width.saturating_sub(indent.len()).max(30);
+            format!("  {key:width$}  {}\n", lines(&why, room).join(&format!("\n{indent}")))
+        }
+    };
+    planned.iter().zip(&keys).map(line).collect()
+}
+
+/// Time, points, memory and CPUs of a visit.
+fn what_it_takes(planned: &Planned) -> String {
+    let memory = words::bytes(planned.memory_bytes as f64);
+    let points = bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
+    let cpus = planned.case.placement.cpus();
+    let beside = planned.case.placement.busy_cpus().difference(&cpus);
+    let beside = match beside.is_empty() {
+        true => String::new(),
+        false => format!(", beside them {}", plain(&beside.to_string(), 40)),
+    };
+    format!(
+        "{:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}{beside}",
+        planned.seconds,
+        counted(points, "point"),
+        plain(&cpus.to_string(), 40)
+    )
+}
+
+/// Cases that need root; where knobs are turned the knobs, as many cells of a sweep need root for
+/// the same few.
+fn needing_root(planned: &[Planned]) -> Vec<String> {
+    let has_knobs = planned.iter().any(|planned| !planned.case.knobs.is_empty());
+    let names = changing(planned).flat_map(|planned| match has_knobs && turns_knobs(planned) {
+        true => planned.case.knobs.keys().filter(|name| !task::is_one(name)).cloned().collect(),
+        false => vec![planned.case.key()],
+    });
+    names.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+fn listed(list: &[String]) -> String {
+    match list {
+        [] => "nothing".to_string(),
+        list => plain(&list.join(", "), 600),
+    }
+}
+
+/// The files that would be written.
+fn written(planned: &[Planned], args: &MeasureArgs) -> String {
+    let reports = if args.no_report { "" } else { ", its page and its JSON (report.html, report.json)" };
+    let folders: BTreeSet<&String> =
+        runnable(planned).filter_map(|planned| planned.case.inputs.get("dir")).collect();
+    let folder = |folder: &String| format!(", and test files, removed again, into {}", plain(folder, 200));
+    let folders: String = folders.into_iter().map(folder).collect();
+    format!("  would write: a run file{reports} into {}{folders}\n", args.out().display())
 }
 
 /// The key of a case; of a long one without the parameters that are the same in all cases of its

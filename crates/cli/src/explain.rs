@@ -1,11 +1,11 @@
 //! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very
 //! row that does it.
 
+use super::output::{self, misuse};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use super::output;
 use bench::{self, Benchmark};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use diagnose::{Rule, rules};
@@ -49,18 +49,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // People write `context switch` for `sched.context-switch`; a dot or a hyphen makes it a name.
     let words = || if wanted.contains(['.', '-']) { None } else { about(wanted, width) };
     let text = named(wanted, width).or_else(|| named(&wanted.replace(' ', "-"), width)).or_else(words);
-    match text {
-        Some(text) => {
-            output::print_text(&text)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        None => {
-            let names = names();
-            let meant = did_you_mean(wanted, names.iter().map(String::as_str));
-            output::tell(&format!("assay: nothing is called {id:?}{meant}; `assay explain` lists all names"));
-            Ok(ExitCode::from(2))
-        }
-    }
+    let Some(text) = text else {
+        let names = names();
+        let meant = did_you_mean(wanted, names.iter().map(String::as_str));
+        return Err(misuse(format!("nothing is called {id:?}{meant}; `assay explain` lists all names")));
+    };
+    output::print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// All that a name stands for: it may name a benchmark and stand on a screen, too.
@@ -93,11 +88,8 @@ fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
         None if wanted == HARNESS => code::of_harness(),
         None => None,
     };
-    let Some(text) = text else {
-        output::tell(&format!("assay: no code is kept for {wanted:?}: name a benchmark, or harness"));
-        return Ok(ExitCode::from(2));
-    };
-    output::print_text(&text)?;
+    let none = || misuse(format!("no code is kept for {wanted:?}: name a benchmark, or harness"));
+    output::print_text(&text.ok_or_else(none)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

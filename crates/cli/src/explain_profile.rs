@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
+use super::measure_args::{MeasureArgs, hide};
+use super::measuring::{Host, Settled, Study, alone};
+use super::output::{eprint_line, misuse};
+use super::results;
 use super::sweep::{base, headline, named_benchmark};
-use super::{output, results};
-use bench::{Benchmark, Candidate, Scope};
+use bench::Benchmark;
 use knobs::Knobs;
 use knobs::profile::{self, Profile as Settings, Setting};
 use knobs::table::Named;
 use model::factors::{Factor, Factors, LeftOut};
-use model::{Header, Planned, Run, sweep::set_param};
+use model::{Planned, Run, sweep::set_param};
 use report::plain::plain;
 use session::plan::Profile;
 use session::plan::factors::{ALL_PAIRS, MOST, cases, masks};
@@ -25,9 +26,7 @@ use session::plan::sweep::{named, param_values};
 /// Find which knobs of a profile are responsible for what it does to a benchmark
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&["only", "drop_caches", "every_pair"])),
     after_help = "\
 A profile is a folder of tuned's (its tuned.conf is read with all that it includes), or a list of NAME=VALUE lines as in sysctl.conf or from `sysctl -a`; \
 the names of `assay knobs` will do too. Without --before the machine's own settings of now are what is before. \
@@ -62,35 +61,22 @@ pub struct Args {
 const PASSES: [(&str, u32); 3] = [("quick", 6), ("standard", 12), ("full", 24)];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let knobs = Knobs::of(&args.measure.root).watched();
-    let alone = match args.measure.dry_run || args.measure.pretend.is_some() {
+    let knobs = Knobs::of(&args.measure.tests.root).watched();
+    let alone = match args.measure.dry_run || args.measure.tests.pretends() {
         true => None,
-        false => {
-            // What is there now is so only after what a killed session left is put back.
-            let alone = knobs.alone()?;
-            for line in knobs.put_back_what_was_left().context("an experiment cannot begin")? {
-                output::tell(&format!("  {line}"));
-            }
-            Some(alone)
-        }
+        // What is there now is so only after what a killed session left is put back.
+        false => Some(alone(&knobs, "an experiment cannot begin")?),
     };
-    let (bench, factors) = match understood(&args, &knobs) {
-        Ok(understood) => understood,
-        // All of it is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let (bench, factors) = understood(&args, &knobs).map_err(misuse)?;
     tell_left_out(&factors);
     if factors.factors.is_empty() {
-        output::tell("assay: nothing differs that can be turned here: there is nothing to measure");
+        eprint_line("assay: nothing differs that can be turned here: there is nothing to measure");
         return Ok(ExitCode::from(3));
     }
     let count = factors.factors.len();
     let everything: Vec<usize> = (0..count).collect();
     if let Some(strong) = interrupted_pairs(&args, &factors) {
-        output::tell("the pairs of the strong knobs were begun: going on with them");
+        eprint_line("the pairs of the strong knobs were begun: going on with them");
         return measured(&args, bench, &factors, &masks(count, &strong));
     }
     let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
@@ -100,10 +86,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let strong = strong(&args)?;
     if strong.len() < 2 {
-        output::tell("fewer than two knobs are strong: no pairs to measure");
+        eprint_line("fewer than two knobs are strong: no pairs to measure");
         return Ok(code);
     }
-    output::tell(&format!("{} strong knobs: their pairs are measured in a second run", strong.len()));
+    eprint_line(&format!("{} strong knobs: their pairs are measured in a second run", strong.len()));
     measured(&args, bench, &factors, &masks(count, &strong))
 }
 
@@ -118,7 +104,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
     let after = profile::read(&args.after)?;
     let target = headline(bench).with_context(|| format!("{} has no headline metric", bench.id))?;
     let (mut factors, mut left_out) = (Vec::new(), Vec::new());
-    let invented = args.measure.pretend.is_some();
+    let invented = args.measure.tests.pretends();
     for difference in profile::differences(&before, &after) {
         // What neither sets, or only the one before, the one after leaves as it finds it.
         let why = match &difference.knob {
@@ -189,7 +175,7 @@ fn chosen<'v>(wanted: &'v str, now: Option<&'v str>) -> &'v str {
 fn tell_left_out(factors: &Factors) {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".to_string());
     for factor in &factors.factors {
-        output::tell(&format!("  {}: {} before, {} after", factor.name, factor.before, factor.after));
+        eprint_line(&format!("  {}: {} before, {} after", factor.name, factor.before, factor.after));
     }
     for left in &factors.left_out {
         let text = format!(
@@ -199,10 +185,10 @@ fn tell_left_out(factors: &Factors) {
             value(&left.after),
             left.why
         );
-        output::tell(&plain(&text, 400));
+        eprint_line(&plain(&text, 400));
     }
     for remark in &factors.remarks {
-        output::tell(&format!("  {}", plain(remark, 400)));
+        eprint_line(&format!("  {}", plain(remark, 400)));
     }
 }
 
@@ -217,7 +203,7 @@ fn measured(
     let mut profile: Profile = measure.profile()?;
     let passes = PASSES.iter().find(|(name, _)| *name == profile.name).map_or(12, |(_, passes)| *passes);
     (profile.passes_min, profile.passes_max) = (passes, passes);
-    let host = Host::look(measure)?;
+    let host = Host::look(measure, &Settled::default())?;
     let scope = host.scope(&profile, false);
     let mut base = base(bench, &scope, args.placement.as_deref())?;
     for word in &args.params {
@@ -239,9 +225,10 @@ fn measured(
         profile.budget_s = Duration::from_secs_f64(needs * SPARE).as_secs_f64();
     }
     profile.budget_per_group = false;
-    let study = |_: Vec<Candidate>, _: &Scope, _: &Host| cases(&base, &factors.factors, masks);
-    let amend = |header: &mut Header| header.factors = Some(factors.clone());
-    measure_study_of(measure, profile, &[bench], &study, &amend)
+    let study = Study::of(profile, vec![bench])
+        .choosing(|_, _, _| cases(&base, &factors.factors, masks))
+        .amending(|header| header.factors = Some(factors.clone()));
+    Ok(study.measure(measure)?.code)
 }
 
 /// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on
@@ -288,6 +275,7 @@ fn why_no_knob(difference: &profile::Difference, before: &Settings, after: &Sett
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bench::Candidate;
     use session::plan::factors;
     use testkit as run_of;
 

@@ -1,5 +1,6 @@
 //! `assay guard`: any program, watched as our own benchmarks are.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,25 +8,22 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use rustix::fs::Access;
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
-use super::output;
-use bench::{self, Candidate, FORMATS, Scope, Wanted};
+use super::measure_args::{CHOICES, MeasureArgs, hide};
+use super::measuring::{Host, Settled, Study};
+use super::output::misuse;
+use bench::{self, FORMATS, Wanted};
 use model::units::duration;
 use model::vocabulary::guard as ids;
-use model::{Better, Header, Title};
+use model::{Better, Title};
 use session::measure::Patience;
-use session::plan::Until;
 use session::plan::guard::{Guarded, PLACEMENTS, cases, duet};
+use session::plan::{Profile, Until};
 use stats::quads::{LEAST_QUADS, MOST_QUADS};
 
 /// Run any program several times under watch: is its result stable, and what moves it
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&CHOICES)),
     after_help = help()
 )]
 pub struct Args {
@@ -111,51 +109,59 @@ fn help() -> String {
 const AROUND: Duration = Duration::from_secs(15);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Understood { placements, commands, at_once, measure, runs } = match understood(args) {
-        Ok(understood) => understood,
-        // All of it is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
-    let result = commands.first().and_then(|command| command.wanted.clone());
-    let benches = [bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?];
-    let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| match commands.as_slice() {
-        [a, b] if at_once => vec![duet(scope, a, b)],
-        commands => cases(scope, commands, &placements),
-    };
-    let amend = |header: &mut Header| {
-        header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
-    };
-    let mut profile = measure.profile()?;
-    if let Some(runs) = runs {
-        profile.passes_min = runs;
-    }
-    profile.passes_max = profile.passes_min;
-    if commands.len() > 1 {
-        profile.until = Until::Quads;
-        (profile.passes_min, profile.passes_max) = (2 * LEAST_QUADS as u32, 2 * MOST_QUADS as u32);
-    }
-    measure_study_of(&measure, profile, &benches, &variants, &amend)
+    // All of it is a mistake of usage.
+    let asked = understood(&args).map_err(misuse)?;
+    let result = asked.commands.first().and_then(|command| command.wanted.clone());
+    let bench = bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?;
+    let study = Study::of(asked.profile, vec![bench])
+        .choosing(|_, scope, _| match asked.commands.as_slice() {
+            [a, b] if args.duet => vec![duet(scope, a, b)],
+            commands => cases(scope, commands, &asked.placements),
+        })
+        .amending(|header| {
+            header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
+        })
+        .settled(Settled { visit_limit: Some(args.timeout + AROUND), ..Settled::default() });
+    Ok(study.measure(&args.measure)?.code)
 }
 
-struct Understood {
+/// What the arguments ask for.
+struct Asked {
     placements: Vec<String>,
     commands: Vec<Guarded>,
-    /// Both commands at a time.
-    at_once: bool,
-    measure: MeasureArgs,
-    runs: Option<u32>,
+    profile: Profile,
 }
 
-fn understood(args: Args) -> anyhow::Result<Understood> {
-    let mut measure = args.measure;
+fn understood(args: &Args) -> anyhow::Result<Asked> {
+    let measure = &args.measure;
     ensure!(measure.only.is_empty(), "--only names benchmarks; `assay guard` measures the command behind --");
     ensure!(!measure.drop_caches, "--drop-caches is for Assay's own file benchmarks");
+    let wanted = wanted(args)?;
+    executable(args.command.first().context("no command")?)?;
+    let other = args.vs.as_deref().map(words_of).transpose()?;
+    let placements = placements(args)?;
+    let guarded = |words: Vec<String>| Guarded { words, wanted: wanted.clone(), timeout: args.timeout };
+    let commands: Vec<Guarded> = std::iter::once(args.command.clone()).chain(other).map(guarded).collect();
+    if let [a, b] = commands.as_slice() {
+        ensure!(a.words != b.words, "both commands are the same words: there is nothing to tell apart");
+    }
+    if args.duet {
+        let host = Host::look(measure, &Settled::default())?;
+        host.floor.like_pair("command", &host.machine).map_err(|why| {
+            anyhow!(
+                "--duet needs two like CPUs (on cores of their own, of one kind, below one last-level cache), and {why}. Leave it \
+                 out: --vs then runs the two in turn on one CPU"
+            )
+        })?;
+    }
+    Ok(Asked { profile: profile(args, placements.len())?, placements, commands })
+}
+
+/// The number that a command is judged by, where it is not its wall time.
+fn wanted(args: &Args) -> anyhow::Result<Option<Wanted>> {
     let better =
         args.better.as_deref().map(|side| if side == "lower" { Better::Lower } else { Better::Higher });
-    let wanted = match (&args.metric, &args.format) {
+    Ok(match (&args.metric, &args.format) {
         (Some(metric), _) => {
             Some(Wanted::parse(metric, better).with_context(|| format!("--metric {metric}"))?)
         }
@@ -165,55 +171,48 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
         }
         (None, None) if better.is_some() => bail!("--better belongs to --metric or --format"),
         (None, None) => None,
-    };
-    let program = args.command.first().context("no command")?;
-    executable(program)?;
-    let other = args.vs.as_deref().map(words_of).transpose()?;
-    let mut placements: Vec<String> = Vec::new();
-    for placement in args.placements {
-        if !placements.contains(&placement) {
-            placements.push(placement);
-        }
-    }
-    if placements.is_empty() {
-        placements.push(if other.is_some() { "same-cpu" } else { "free" }.to_string());
-    }
+    })
+}
+
+/// The placements that are named, each once.
+fn placements(args: &Args) -> anyhow::Result<Vec<String>> {
+    let mut seen = BTreeSet::new();
+    let named: Vec<String> = args.placements.iter().filter(|name| seen.insert(*name)).cloned().collect();
     ensure!(
-        other.is_none() || placements.len() == 1,
+        args.vs.is_none() || named.len() <= 1,
         "--vs runs both commands at one placement, not at several"
     );
-    if measure.budget.is_none() {
-        let runs = args.runs.unwrap_or(measure.profile()?.passes_min);
-        // Nobody has said how long it may take but by its time limit. Waiting for others at the
-        // gate comes on top.
-        let waiting = match measure.patience() {
-            Patience::Bounded(limit) => limit,
-            Patience::None | Patience::UntilIdle => Duration::ZERO,
-        };
-        let visits = match &other {
+    Ok(match (named.is_empty(), args.vs.is_some()) {
+        (false, _) => named,
+        (true, true) => vec!["same-cpu".to_string()],
+        (true, false) => vec!["free".to_string()],
+    })
+}
+
+/// As many runs as are asked for, with a budget in which all of them fit: each at its time limit,
+/// and the wait for a quiet host.
+fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
+    let waiting = match args.measure.patience() {
+        Patience::Bounded(limit) => limit,
+        Patience::None | Patience::UntilIdle => Duration::ZERO,
+    };
+    let mut profile = args.measure.profile_within(|usual| {
+        let visits = match args.vs {
             Some(_) if args.duet => 2 * MOST_QUADS as u32,
             Some(_) => 4 * MOST_QUADS as u32,
-            None => runs.saturating_mul(placements.len() as u32),
+            None => args.runs.unwrap_or(usual.passes_min).saturating_mul(placements as u32),
         };
-        measure.budget = Some((args.timeout + AROUND).saturating_mul(visits).saturating_add(waiting));
+        (args.timeout + AROUND).saturating_mul(visits).saturating_add(waiting).as_secs_f64()
+    })?;
+    if let Some(runs) = args.runs {
+        profile.passes_min = runs;
     }
-    measure.visit_limit = measure.visit_limit.or(Some(args.timeout + AROUND));
-    let timeout = args.timeout;
-    let guarded = |words: Vec<String>| Guarded { words, wanted: wanted.clone(), timeout };
-    let commands: Vec<Guarded> = std::iter::once(args.command).chain(other).map(guarded).collect();
-    if let [a, b] = commands.as_slice() {
-        ensure!(a.words != b.words, "both commands are the same words: there is nothing to tell apart");
+    profile.passes_max = profile.passes_min;
+    if args.vs.is_some() {
+        profile.until = Until::Quads;
+        (profile.passes_min, profile.passes_max) = (2 * LEAST_QUADS as u32, 2 * MOST_QUADS as u32);
     }
-    if args.duet {
-        let host = Host::look(&measure)?;
-        host.floor.like_pair("command", &host.machine).map_err(|why| {
-            anyhow!(
-                "--duet needs two like CPUs (on cores of their own, of one kind, below one last-level cache), and {why}. Leave it \
-                 out: --vs then runs the two in turn on one CPU"
-            )
-        })?;
-    }
-    Ok(Understood { placements, commands, at_once: args.duet, measure, runs: args.runs })
+    Ok(profile)
 }
 
 /// The words of the command that `--vs` names, which can be started.
@@ -277,10 +276,10 @@ mod tests {
         let budget = |words: &str| {
             let line = format!("guard --runs 2 --placements free,same-cpu --timeout 1s {words} -- /bin/sh");
             let line = Line::try_parse_from(line.split_whitespace()).expect("a line");
-            understood(line.args).expect("understood").measure.budget.map(|budget| budget.as_secs())
+            understood(&line.args).expect("understood").profile.budget_s
         };
-        assert_eq!(budget("--force"), Some(4 * 16));
-        assert_eq!(budget(""), Some(4 * 16 + 20));
-        assert_eq!(budget("--budget 90s"), Some(90));
+        assert_eq!(budget("--force"), 4.0 * 16.0);
+        assert_eq!(budget(""), 4.0 * 16.0 + 20.0);
+        assert_eq!(budget("--budget 90s"), 90.0);
     }
 }

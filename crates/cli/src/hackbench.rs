@@ -2,23 +2,19 @@
 //! everything else is.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context;
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
-use super::output;
-use bench::{self, Candidate, Hackbench, Ran, Scope};
+use super::measure_args::{CHOICES, MeasureArgs, hide};
+use super::measuring::Study;
+use super::output::{self, eprint_line, refuse_if};
+use bench::{self, Candidate, Hackbench, Ran};
 use model::vocabulary::hackbench as ids;
 
 /// Run hackbench, with the options and the lines of rt-tests; with --runs, measured and judged
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&CHOICES)),
     after_help = "\
 Without --runs, one run: the three lines of rt-tests' hackbench on standard output, so that scripts carry over, and what the \
 kernel counted for its tasks on standard error. With --runs (or --latency, --json, --dry-run) each run is a visit of its own, with verdicts, \
@@ -71,36 +67,33 @@ const SPARE: f64 = 4.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = options(&args);
-    let Args { runs, latency, mut measure, .. } = args;
-    if !measure.only.is_empty() || measure.drop_caches {
-        output::tell("assay: --only and --drop-caches are for `assay run`");
-        return Ok(ExitCode::from(2));
-    }
-    let measured = runs.is_some() || latency || measure.json || measure.dry_run || measure.pretend.is_some();
+    let Args { runs, latency, measure, .. } = args;
+    let why = "--only and --drop-caches are for `assay run`";
+    refuse_if(!measure.only.is_empty() || measure.drop_caches, why)?;
+    let measured = runs.is_some() || latency || measure.json || measure.dry_run || measure.tests.pretends();
     if !measured {
         return once(&options);
     }
     let id = if latency { ids::MESSAGING } else { ids::HACKBENCH };
-    let benches = [bench::find(&id).with_context(|| format!("the row {id} is missing"))?];
+    let bench = bench::find(&id).with_context(|| format!("the row {id} is missing"))?;
+    let params = options.params();
     let mut profile = measure.profile()?;
     if let Some(runs) = runs {
         (profile.passes_min, profile.passes_max) = (runs, runs);
     }
-    let params = options.params();
     if measure.budget.is_none() {
         let seconds = Hackbench::seconds(&params, 1) * f64::from(profile.passes_max) * SPARE;
         profile.budget_s = profile.budget_s.max(seconds);
-        measure.budget = Some(Duration::from_secs_f64(profile.budget_s));
     }
-    let study = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
+    let study = Study::of(profile, vec![bench]).choosing(|candidates, scope, _| {
         let mut first: Vec<Candidate> = candidates.into_iter().take(1).collect();
         for candidate in &mut first {
             candidate.case.params = params.clone();
             candidate.seconds = Hackbench::seconds(&params, scope.floor.cpus().len());
         }
         first
-    };
-    measure_study_of(&measure, profile, &benches, &study, &|_| {})
+    });
+    Ok(study.measure(&measure)?.code)
 }
 
 fn options(args: &Args) -> Hackbench {
@@ -131,7 +124,7 @@ fn once(options: &Hackbench) -> anyhow::Result<ExitCode> {
     ))?;
     let ran = bench::hackbench_once(options).context("hackbench")?;
     output::print_text(&format!("Time: {:.3}\n", ran.wall_ns / 1e9))?;
-    output::tell(&counted(&ran));
+    eprint_line(&counted(&ran));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,19 +2,16 @@
 
 use std::process::ExitCode;
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
-use super::output;
-use bench::{self, Benchmark, Candidate, Scope};
+use super::measure_args::{MeasureArgs, hide};
+use super::measuring::Study;
+use super::output::refuse_if;
+use bench::{self, Benchmark};
 use model::vocabulary::{BenchId, cpu, host, kernel, memory_map};
-use session::plan;
 
 /// Show what this guest really gets: whole CPUs, clock, timers, who pauses it
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_args(hide(&["only", "dir", "drop_caches"])),
     after_help = "\
 Spins a clock on every CPU at once and puts each pause down to who made it: a task of this system (the clock's process waited \
 for its CPU), a tick or an interrupt (short), or the host (long, and no task waited). CPUs that the host stops in turn share one \
@@ -51,23 +48,10 @@ const QUICK_S: f64 = 60.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let measure = args.measure;
-    if !measure.only.is_empty() {
-        output::tell("assay: assay host measures its own benchmarks; `assay run --only` measures others");
-        return Ok(ExitCode::from(2));
-    }
-    let usual = measure.profile()?;
-    let quick = usual.depth == bench::Depth::Quick;
-    let profile = plan::Profile {
-        budget_s: match measure.budget {
-            Some(_) => usual.budget_s,
-            None if quick => QUICK_S,
-            None => BUDGET_S,
-        },
-        budget_per_group: false,
-        ..usual
-    };
+    let why = "assay host measures its own benchmarks; `assay run --only` measures others";
+    refuse_if(!measure.only.is_empty(), why)?;
+    let profile = measure
+        .profile_within(|usual| if usual.depth == bench::Depth::Quick { QUICK_S } else { BUDGET_S })?;
     let is_asked = |bench: &&Benchmark| bench.group() == host::GROUP || ROWS.contains(&bench.id);
-    let benches: Vec<&Benchmark> = bench::all().filter(is_asked).collect();
-    let study = |candidates: Vec<Candidate>, _: &Scope, _: &Host| candidates;
-    measure_study_of(&measure, profile, &benches, &study, &|_| {})
+    Ok(Study::of(profile, bench::all().filter(is_asked).collect()).measure(&measure)?.code)
 }

@@ -84,7 +84,6 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
         false => args.reference.read_for(own)?,
     };
     let screen = imported::screen::screen(results, &references);
-    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
     let differs = screen.rows.iter().any(|row| row.reading.extra.starts_with(imported::screen::DIFFERS));
     let wide = screen.rows.iter().any(|row| row.reading.wide);
     let legend = match (differs, wide) {
@@ -99,14 +98,14 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
     let all = if args.all { "" } else { "--all prints them, each with its key" };
     let closing = vec![
         vec![
-            output::counted(screen.figures, "figure"),
+            diagnose::words::counted(screen.figures, "figure"),
             all.to_string(),
             if exit == 0 { legend.to_string() } else { format!("exit {exit}") },
         ],
         vec![
             format!("assay compare {file} RUN"),
             format!("assay report RUN --beside {file}"),
-            rule.map_or(String::new(), |rule| format!("assay explain {rule}")),
+            screen.explain(),
         ],
     ];
     let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));

@@ -1,12 +1,12 @@
 //! `assay knobs`: what can be turned on this kernel, and what not, and why.
 
+use super::output::{self, misuse};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output;
 use knobs::Knobs;
 use knobs::table::{self, KNOBS, Named};
 use report::plain::{lines, plain};
@@ -57,11 +57,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let mut all = Vec::new();
     for name in &names {
-        let Some(named) = Named::of(name) else {
-            let why = knobs.unmet(name, "").unwrap_or_default();
-            output::tell(&format!("assay: {why}"));
-            return Ok(ExitCode::from(2));
-        };
+        let named = Named::of(name).ok_or_else(|| misuse(knobs.unmet(name, "").unwrap_or_default()))?;
         all.push(listed(&knobs, name, &named));
     }
     match args.json {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::tell;
+use super::output::eprint_line;
 use model::Planned;
 use report::plain::plain;
 use sys::scratch::{self, Leftover};
@@ -46,7 +46,7 @@ pub fn sweep<'p>(places: impl IntoIterator<Item = &'p (impl AsRef<Path> + ?Sized
     for Leftover { path, stays } in places.into_iter().flat_map(|place| scratch::sweep(place.as_ref())) {
         let new = TOLD.lock().is_ok_and(|mut told| told.insert(path.clone()));
         if let Some(why) = stays.filter(|_| new) {
-            tell(&format!("  {}", stays_as_it_is(&path.display().to_string(), &why)));
+            eprint_line(&format!("  {}", stays_as_it_is(&path.display().to_string(), &why)));
         }
     }
 }

@@ -65,7 +65,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use output::LookArgs;
-pub use output::{complain, tell};
+pub use output::complain;
 pub use start::start;
 
 /// Measures a Linux server and says how far each figure can be trusted, and why
@@ -84,76 +84,63 @@ pub struct Cli {
     look: LookArgs,
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    Run(run::Args),
-    Serve(serve::Args),
-    List(list::Args),
-    Knobs(knobs::Args),
-    Machine(machine::Args),
-    Explain(explain::Args),
-    Diagnose(diagnose::Args),
-    Report(report::Args),
-    Restore(restore::Args),
-    Setup(setup::Args),
-    Sweep(sweep::Args),
-    ExplainProfile(explain_profile::Args),
-    Smt(smt::Args),
-    Rate(rate::Args),
-    Memmap(memory_map::Args),
-    Host(host::Args),
-    Utilization(utilization::Args),
-    Guard(guard::Args),
-    Hackbench(hackbench::Args),
-    Unixbench(unixbench::Args),
-    Import(import::Args),
-    Compare(compare::Args),
-    Check(check::Args),
-    Peers(peers::Args),
-    Trend(trend::Args),
-    Reference(reference::Args),
-    Summary(summary::Args),
-    Bundle(bundle::Args),
-    Schema(schema::Args),
-    Completions(shell::CompletionArgs),
-    Man(shell::ManArgs),
+/// The verbs in the order of the help: each is a module with its `Args` and its `run`.
+macro_rules! verbs {
+    ($($name:ident: $module:ident,)+) => {
+        #[derive(Subcommand)]
+        enum Verb {
+            $($name($module::Args),)+
+            Completions(shell::CompletionArgs),
+            Man(shell::ManArgs),
+        }
+
+        impl Verb {
+            fn run(self) -> anyhow::Result<ExitCode> {
+                match self {
+                    $(Verb::$name(args) => $module::run(args),)+
+                    Verb::Completions(args) => shell::completions(args),
+                    Verb::Man(args) => shell::man(args),
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Run: run,
+    Serve: serve,
+    List: list,
+    Knobs: knobs,
+    Machine: machine,
+    Explain: explain,
+    Diagnose: diagnose,
+    Report: report,
+    Restore: restore,
+    Setup: setup,
+    Sweep: sweep,
+    ExplainProfile: explain_profile,
+    Smt: smt,
+    Rate: rate,
+    Memmap: memory_map,
+    Host: host,
+    Utilization: utilization,
+    Guard: guard,
+    Hackbench: hackbench,
+    Unixbench: unixbench,
+    Import: import,
+    Compare: compare,
+    Check: check,
+    Peers: peers,
+    Trend: trend,
+    Reference: reference,
+    Summary: summary,
+    Bundle: bundle,
+    Schema: schema,
 }
 
 impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         self.look.settle();
-        match self.verb {
-            Verb::Run(args) => run::run(args),
-            Verb::Serve(args) => serve::run(args),
-            Verb::List(args) => list::run(args),
-            Verb::Knobs(args) => knobs::run(args),
-            Verb::Machine(args) => machine::run(args),
-            Verb::Explain(args) => explain::run(args),
-            Verb::Diagnose(args) => diagnose::run(args),
-            Verb::Report(args) => report::run(args),
-            Verb::Restore(args) => restore::run(args),
-            Verb::Setup(args) => setup::run(args),
-            Verb::Sweep(args) => sweep::run(args),
-            Verb::ExplainProfile(args) => explain_profile::run(args),
-            Verb::Smt(args) => smt::run(args),
-            Verb::Rate(args) => rate::run(args),
-            Verb::Memmap(args) => memory_map::run(args),
-            Verb::Host(args) => host::run(args),
-            Verb::Utilization(args) => utilization::run(args),
-            Verb::Guard(args) => guard::run(args),
-            Verb::Hackbench(args) => hackbench::run(args),
-            Verb::Unixbench(args) => unixbench::run(args),
-            Verb::Import(args) => import::run(args),
-            Verb::Compare(args) => compare::run(args),
-            Verb::Check(args) => check::run(args),
-            Verb::Peers(args) => peers::run(args),
-            Verb::Trend(args) => trend::run(args),
-            Verb::Reference(args) => reference::run(args),
-            Verb::Summary(args) => summary::run(args),
-            Verb::Bundle(args) => bundle::run(args),
-            Verb::Schema(args) => schema::run(args),
-            Verb::Completions(args) => shell::completions(args),
-            Verb::Man(args) => shell::man(args),
-        }
+        self.verb.run()
     }
 }

@@ -11,12 +11,13 @@ use flate2::write::GzEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{files, output};
+use super::files;
+use super::output::{self, eprint_line};
 use bench::network_path;
 use machine::{self, CPUS, Machine, Summary};
 use model::run_file::{self, Limits};
 use model::vocabulary::{host as ids, network::probe as network};
-use model::{BLANKED, Entry, Header, Severity, Snapshot};
+use model::{BLANKED, Entry, Header, Snapshot};
 use report::text::screen::{self as first_screen, Wanted};
 use report::text_machine::{self, Style};
 use snapshot::{archive, disk};
@@ -101,7 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false => output::print_text(&text_of(&machine, &args, exit))?,
     }
     if blank {
-        output::tell(&format!("assay: {}", nothing_read(&args)));
+        eprint_line(&format!("assay: {}", nothing_read(&args)));
     }
     Ok(ExitCode::from(exit))
 }
@@ -109,21 +110,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// The first screen, and the drawing with every fact behind it where that is asked for.
 fn text_of(machine: &Machine, args: &Args, exit: u8) -> String {
     let screen = text_machine::screen(machine);
-    let mut counts: Vec<String> = Vec::new();
-    for severity in Severity::ALL.iter().rev() {
-        match screen.count(*severity) {
-            0 => {}
-            some => counts.push(output::counted(some, severity.word())),
-        }
-    }
+    let counts = screen.counts();
     let counts = if counts.is_empty() { "nothing found".to_string() } else { counts.join(", ") };
-    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
     let closing = vec![
-        vec![
-            counts,
-            rule.map_or(String::new(), |rule| format!("assay explain {rule}")),
-            if exit == 0 { String::new() } else { format!("exit {exit}") },
-        ],
+        vec![counts, screen.explain(), if exit == 0 { String::new() } else { format!("exit {exit}") }],
         vec![
             if args.all { "" } else { "--all draws it, with every fact" }.to_string(),
             "keep it: --save FILE".to_string(),
@@ -329,7 +319,7 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
 pub fn holds_secrets(old: &Header) -> bool {
     let holds = old.snapshot.get(BLANKED).is_some();
     if holds {
-        output::tell(&format!(
+        eprint_line(&format!(
             "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
             old.started
         ));

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::device::{DISK, Device};
+use super::device::DISK;
 use super::naming::{Naming, OUT, OUTPUT};
-use super::network::Network;
-use super::output;
+use super::output::eprint_line;
 use super::planted::Planted;
 use super::screen::ScreenArgs;
 use model::Severity;
@@ -73,6 +72,13 @@ pub struct MeasureArgs {
     /// Empty the host's page cache before each cold pass (root; slows others)
     #[arg(long, help_heading = DISK)]
     pub drop_caches: bool,
+    #[command(flatten)]
+    pub tests: TestArgs,
+}
+
+/// What only Assay's own tests say.
+#[derive(clap::Args)]
+pub struct TestArgs {
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,
@@ -89,15 +95,24 @@ pub struct MeasureArgs {
     /// Time limit of each visit
     #[arg(long, value_name = "TIME", value_parser = duration, hide = true)]
     pub visit_limit: Option<Duration>,
-    /// The other host of network rows, and what is wanted of them.
-    #[arg(skip)]
-    pub network: Option<Box<Network>>,
-    /// The raw device that disk rows are to use.
-    #[arg(skip)]
-    pub device: Option<Box<Device>>,
-    /// What the host is held against when all is measured.
-    #[arg(skip)]
-    pub accept: Option<Box<super::check::Asked>>,
+}
+
+impl TestArgs {
+    /// Whether samples are invented.
+    pub fn pretends(&self) -> bool {
+        self.pretend.is_some()
+    }
+}
+
+/// The options that choose between benchmarks, for verbs that measure their own.
+pub const CHOICES: [&str; 4] = ["only", "dir", "drop_caches", "every_pair"];
+
+/// Leaves these options out of a verb's help.
+pub fn hide(names: &[&str]) -> impl Fn(clap::Arg) -> clap::Arg {
+    move |arg| {
+        let is_hidden = names.contains(&arg.get_id().as_str());
+        if is_hidden { arg.hide(true) } else { arg }
+    }
 }
 
 impl MeasureArgs {
@@ -113,16 +128,22 @@ impl MeasureArgs {
             format!("no profile is called {name:?}; there are {}", names.join(", "))
         })?;
         if let Some(budget) = self.budget {
-            profile.budget_s = budget.as_secs_f64();
-            profile.budget_per_group = false;
+            profile = profile.within(budget.as_secs_f64());
         }
         Ok(profile)
+    }
+
+    /// The profile, within `budget_s` where --budget does not say otherwise.
+    pub fn profile_within(&self, budget_s: impl FnOnce(&Profile) -> f64) -> anyhow::Result<Profile> {
+        let profile = self.profile()?;
+        let budget_s = self.budget.map_or_else(|| budget_s(&profile), |given| given.as_secs_f64());
+        Ok(profile.within(budget_s))
     }
 
     /// Until the next version `--all`, which now prints every figure, measures every pair as well.
     pub fn every_pair(&self) -> bool {
         if self.screen.all && !self.every_pair {
-            output::tell(
+            eprint_line(
                 "assay: --all prints every figure. It also measures every pair of CPUs, as it did before, for this version only: \
                  say --every-pair for that",
             );

@@ -1,21 +1,26 @@
-//! What every measuring verb shares: the way from a plan to a run file, findings and a report.
+//! What every measuring verb shares: the way from a study to a run file, findings and a report.
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::check::Asked;
 use super::concluding::{Finished, Lookout, conclude, keep};
-use super::device::may_go_on;
+use super::device::{Device, may_go_on};
+use super::dry_run;
 use super::keeping::{keep_for, put_back_what_was_left};
+use super::leftovers;
 use super::measure_args::MeasureArgs;
+use super::network::Network;
+use super::output::{self, eprint_line};
+use super::planted;
 use super::progress::Display;
 use super::signals::catch_signals;
-use super::{check, dry_run, leftovers, output, planted};
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
-use knobs::{Hand, Knobs};
+use knobs::{Alone, KnobSetter, Knobs};
 use machine::Machine;
 use model::run_file::{self, Candidates, Writer};
 use model::vocabulary::file::param::CACHE;
@@ -31,6 +36,19 @@ use snapshot::{disk, group_folders};
 use sys::counters::Groups;
 use sys::{clock, scratch};
 
+/// What a verb found out before it measures, from options that only it has.
+#[derive(Default)]
+pub struct Settled {
+    /// The other host of network rows, and what is wanted of them.
+    pub network: Option<Network>,
+    /// The raw device that disk rows use.
+    pub device: Option<Device>,
+    /// The spec that the host is compared with when all is measured.
+    pub accept: Option<Asked>,
+    /// Time limit of each visit, if no option names one.
+    pub visit_limit: Option<Duration>,
+}
+
 /// The machine that is measured, described.
 pub struct Host {
     pub snapshot: Snapshot,
@@ -39,33 +57,24 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn look(args: &MeasureArgs) -> anyhow::Result<Host> {
-        let mut snapshot = match &args.from {
+    pub fn look(args: &MeasureArgs, settled: &Settled) -> anyhow::Result<Host> {
+        let root = &args.tests.root;
+        let mut snapshot = match &args.tests.from {
             Some(file) => super::machine::saved_snapshot(file)?,
-            None => super::machine::live_snapshot(&args.root),
+            None => super::machine::live_snapshot(root),
         };
-        if args.pretend.is_none() {
-            let directory = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-            match scratch::probe(&directory) {
-                Ok(mut text) => {
-                    text.push_str(&disk::of_directory(&text));
-                    snapshot.entries.insert(DIRECTORY.to_string(), Entry::Text(text));
-                }
-                // Whoever names a directory wants that one; a missing default one is for the
-                // benchmarks to say.
-                Err(error) if args.dir.is_some() => return Err(error),
-                Err(_) => {}
-            }
-            match &args.device {
+        if !args.tests.pretends() {
+            add_directory(&mut snapshot, args)?;
+            match &settled.device {
                 Some(device) => {
                     // No directory is measured then.
                     snapshot.entries.remove(DIRECTORY);
-                    disk::store(&mut snapshot, device.described(&args.root));
+                    disk::store(&mut snapshot, device.described(root));
                 }
-                None => super::machine::add_disk(&mut snapshot, &args.root, args.dir.as_deref())?,
+                None => super::machine::add_disk(&mut snapshot, root, args.dir.as_deref())?,
             }
         }
-        if let Some(network) = &args.network {
+        if let Some(network) = &settled.network {
             network.store(&mut snapshot);
         }
         snapshot.blank();
@@ -74,7 +83,7 @@ impl Host {
         if floor.cpus().is_empty() {
             bail!(
                 "no CPU is known: neither /sys nor /proc under {} could be read, nor this process's affinity",
-                args.root.display()
+                root.display()
             );
         }
         Ok(Host { snapshot, machine, floor })
@@ -93,88 +102,200 @@ impl Host {
     }
 }
 
-/// Makes of the candidates of a plan those that a study wants.
-pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>;
-
-/// Plans `benches` on this host, of whose candidates a study makes those that it wants; measures
-/// them and reports.
-pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -> anyhow::Result<ExitCode> {
-    measure_study_of(args, args.profile()?, benches, study, &|_| {})
-}
-
-/// The same with a profile that the study has changed, and with what it has to say in the run's
-/// header.
-pub fn measure_study_of(
-    args: &MeasureArgs,
-    profile: Profile,
-    benches: &[&Benchmark],
-    study: Study,
-    amend: &dyn Fn(&mut Header),
-) -> anyhow::Result<ExitCode> {
-    Ok(study_to_file(args, profile, benches, study, amend)?.code)
-}
-
-/// The same for those who go on with what was measured.
-pub fn study_to_file(
-    args: &MeasureArgs,
-    profile: Profile,
-    benches: &[&Benchmark],
-    study: Study,
-    amend: &dyn Fn(&mut Header),
-) -> anyhow::Result<Finished> {
-    let profile = profile.for_run_of(benches);
-    let knobs = Knobs::of(&args.root).watched();
-    if !args.dry_run && args.pretend.is_none() {
-        put_back_what_was_left(&knobs);
-    }
-    let host = Host::look(args)?;
-    let scope = host.scope(&profile, args.every_pair());
-    let mut candidates = study(plan::candidates(&scope, benches), &scope, &host);
-    if let Some(device) = &args.device {
-        candidates = device.supply(candidates);
-    }
-    if let Some(network) = &args.network {
-        candidates = network.supply(candidates, &scope);
-    }
-    let mut planned = plan::fit(candidates, &scope, &profile);
-    if let Some(planted) = &args.planted {
-        planted.slow(&mut planned);
-    }
-    if args.drop_caches {
-        drop_caches_of(&mut planned)?;
-    }
-    if args.dry_run {
-        let name = args.naming.settle(&host.machine)?.host;
-        let code = dry_run::show(&name, &planned, &profile, args)?;
-        return Ok(Finished { code, diagnosis: None });
-    }
-    let reins =
-        Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
-    let mut header = header(args, &host, &profile, planned, benches)?;
-    amend(&mut header);
-    let (mut writer, header, earlier) = open(args, header)?;
-    if args.drop_caches {
-        let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
-        let event = Event { at_ms: earlier.measured_ms(), kind: "drop-caches".into(), text: text.into() };
-        writer.append(&Record::Event(event))?;
-    }
-    output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &profile, &header, &mut writer, earlier, &reins);
-    let left = reins.knobs.put_back();
-    let finished = match ended {
-        Ok(ended) => conclude(args, &mut writer, ended)?,
-        Err(error) => {
-            if let Err(lost) = keep(args, &mut writer) {
-                output::tell(&format!("  {lost:#}"));
-            }
-            return Err(error);
+/// Adds what the folder of test files is. A folder that the user named must be usable; that the
+/// default one is missing, its benchmarks say themselves.
+fn add_directory(snapshot: &mut Snapshot, args: &MeasureArgs) -> anyhow::Result<()> {
+    let directory = args.dir.clone().unwrap_or_else(std::env::temp_dir);
+    match scratch::probe(&directory) {
+        Ok(mut text) => {
+            text.push_str(&disk::of_directory(&text));
+            snapshot.entries.insert(DIRECTORY.to_string(), Entry::Text(text));
+            Ok(())
         }
-    };
-    // What was measured is kept and told, whatever could not be put back.
-    left.map(|_| finished)
+        Err(error) if args.dir.is_some() => Err(error),
+        Err(_) => Ok(()),
+    }
 }
 
-/// Tells cold cases of files that all caches are to be dropped before each pass.
+type Choice<'s> = Box<dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate> + 's>;
+
+/// What a verb measures: a profile's way through the cases of some benchmarks.
+pub struct Study<'s> {
+    profile: Profile,
+    benches: Vec<&'s Benchmark>,
+    /// Makes the study's cases of what the benchmarks offer here.
+    choose: Choice<'s>,
+    /// Writes into the run's header what the study has to say.
+    amend: Box<dyn Fn(&mut Header) + 's>,
+    settled: Settled,
+}
+
+impl<'s> Study<'s> {
+    /// All that these benchmarks offer.
+    pub fn of(profile: Profile, benches: Vec<&'s Benchmark>) -> Study<'s> {
+        Study {
+            profile: profile.for_run_of(&benches),
+            benches,
+            choose: Box::new(|candidates, _, _| candidates),
+            amend: Box::new(|_| {}),
+            settled: Settled::default(),
+        }
+    }
+
+    pub fn choosing(
+        self,
+        choose: impl Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate> + 's,
+    ) -> Study<'s> {
+        Study { choose: Box::new(choose), ..self }
+    }
+
+    pub fn amending(self, amend: impl Fn(&mut Header) + 's) -> Study<'s> {
+        Study { amend: Box::new(amend), ..self }
+    }
+
+    pub fn settled(self, settled: Settled) -> Study<'s> {
+        Study { settled, ..self }
+    }
+
+    /// Plans the study on this host, measures, judges and reports it; with --dry-run shows the
+    /// plan.
+    pub fn measure(&self, args: &MeasureArgs) -> anyhow::Result<Finished> {
+        let knobs = Knobs::of(&args.tests.root).watched();
+        if !args.dry_run && !args.tests.pretends() {
+            put_back_what_was_left(&knobs);
+        }
+        let host = Host::look(args, &self.settled)?;
+        let planned = self.plan(args, &host)?;
+        if args.dry_run {
+            let name = args.naming.settle(&host.machine)?.host;
+            let code = dry_run::show(&name, &planned, &self.profile, args)?;
+            return Ok(Finished { code, diagnosis: None });
+        }
+        let kept_for: &[Planned] = if args.tests.pretends() { &[] } else { &planned };
+        let guard = SessionGuard::taken(knobs.hand(), keep_for(&knobs, kept_for))?;
+        let mut header = self.header(args, &host, planned)?;
+        (self.amend)(&mut header);
+        let (mut writer, header, earlier) = open(args, header)?;
+        if args.drop_caches {
+            let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
+            let event = Event { at_ms: earlier.measured_ms(), kind: "drop-caches".into(), text: text.into() };
+            writer.append(&Record::Event(event))?;
+        }
+        output::greet(&host.machine, &header, args.tests.pretends());
+        let ended = self.visit(args, &header, &mut writer, earlier, &guard);
+        let left = guard.knobs.put_back();
+        let finished = match ended {
+            Ok(ended) => conclude(args, &self.settled, &mut writer, ended)?,
+            Err(error) => {
+                if let Err(lost) = keep(args, &mut writer) {
+                    eprint_line(&format!("  {lost:#}"));
+                }
+                return Err(error);
+            }
+        };
+        // What was measured is kept and shown, whatever could not be put back.
+        left.map(|_| finished)
+    }
+
+    fn plan(&self, args: &MeasureArgs, host: &Host) -> anyhow::Result<Vec<Planned>> {
+        let scope = host.scope(&self.profile, args.every_pair());
+        let mut candidates = (self.choose)(plan::candidates(&scope, &self.benches), &scope, host);
+        if let Some(device) = &self.settled.device {
+            candidates = device.supply(candidates);
+        }
+        if let Some(network) = &self.settled.network {
+            candidates = network.supply(candidates, &scope);
+        }
+        let mut planned = plan::fit(candidates, &scope, &self.profile);
+        if let Some(planted) = &args.tests.planted {
+            planted.slow(&mut planned);
+        }
+        if args.drop_caches {
+            drop_caches_of(&mut planned)?;
+        }
+        Ok(planned)
+    }
+
+    fn header(&self, args: &MeasureArgs, host: &Host, planned: Vec<Planned>) -> anyhow::Result<Header> {
+        let named = args.naming.settle(&host.machine)?;
+        let pretended = args.tests.pretends();
+        let catalogue: Vec<Title> = self.benches.iter().map(|bench| bench.catalogue()).collect();
+        let now = if pretended { jiff::Timestamp::UNIX_EPOCH } else { jiff::Timestamp::now() };
+        let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+        Ok(Header {
+            schema: RUN_FILE_SCHEMA,
+            assay: env!("CARGO_PKG_VERSION").to_string(),
+            host: named.host,
+            labels: named.labels,
+            started: second.to_string(),
+            boot_id: host.machine.load.boot_id.clone(),
+            uptime_s: host.machine.load.uptime_s,
+            seed: args.seed.or(args.tests.pretend).unwrap_or_else(|| fastrand::u64(..1 << 53)),
+            profile: self.profile.name.to_string(),
+            budget_s: self.profile.budget_s,
+            precision: self.profile.precision,
+            allowed_cpus: host.floor.cpus(),
+            clock: if pretended { pretended_clock() } else { calibrated_clock(&host.machine) },
+            pretend: args.tests.pretend,
+            plan_id: plan::plan_id(&planned, &self.profile),
+            plan: planned,
+            sweep: None,
+            factors: None,
+            catalogue,
+            snapshot: host.snapshot.clone(),
+        })
+    }
+
+    /// Visits the cases of a plan until the profile has enough of each.
+    fn visit(
+        &self,
+        args: &MeasureArgs,
+        header: &Header,
+        writer: &mut Writer,
+        earlier: Earlier,
+        guard: &SessionGuard,
+    ) -> anyhow::Result<Ended> {
+        let [cpu, memory] = group_folders(&args.tests.root);
+        let lookout = Lookout::of(args);
+        let undecided = |run: &Run| match &self.settled.accept {
+            Some(asked) => super::check::undecided(asked, run, &args.screen.reference),
+            None => Vec::new(),
+        };
+        let session = Session {
+            header,
+            profile: &self.profile,
+            program: std::env::current_exe().context("cannot find this program's own file")?,
+            root: args.tests.root.clone(),
+            knobs: &guard.knobs,
+            keep: &guard.keep,
+            groups: Groups { cpu, memory },
+            patience: args.patience(),
+            visit_limit: args.tests.visit_limit.or(self.settled.visit_limit),
+            secret: self.settled.network.as_ref().and_then(|network| network.secret.clone()),
+            interrupted: &|| guard.interrupted.load(Ordering::Relaxed),
+            undecided: &undecided,
+            look_after: &|writer| lookout.look(writer),
+        };
+        let mut display = Display::new();
+        let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
+        display.end();
+        // What a visit that was killed or interrupted could not remove itself.
+        leftovers::sweep(&leftovers::places(&header.plan, &args.out()));
+        ended
+    }
+}
+
+/// Keeps other sessions from turning knobs while the guard lives, and puts back what a killed one
+/// left turned; `what` says what cannot begin where that fails.
+pub fn alone(knobs: &Knobs, what: &'static str) -> anyhow::Result<Alone> {
+    let alone = knobs.alone()?;
+    for line in knobs.put_back_what_was_left().context(what)? {
+        eprint_line(&format!("  {line}"));
+    }
+    Ok(alone)
+}
+
+/// Marks the cold cases of files, before each pass of which all caches are dropped.
 fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("--drop-caches needs root; without it each cold file is dropped from the cache by itself");
@@ -186,43 +307,6 @@ fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn measure(
-    args: &MeasureArgs,
-    profile: &Profile,
-    header: &Header,
-    writer: &mut Writer,
-    earlier: Earlier,
-    reins: &Reins,
-) -> anyhow::Result<Ended> {
-    let [cpu, memory] = group_folders(&args.root);
-    let lookout = Lookout::of(args);
-    let undecided = |run: &Run| match &args.accept {
-        Some(asked) => check::undecided(asked, run, &args.screen.reference),
-        None => Vec::new(),
-    };
-    let session = Session {
-        header,
-        profile,
-        program: std::env::current_exe().context("cannot find this program's own file")?,
-        root: args.root.clone(),
-        knobs: &reins.knobs,
-        keep: &reins.keep,
-        groups: Groups { cpu, memory },
-        patience: args.patience(),
-        visit_limit: args.visit_limit,
-        secret: args.network.as_ref().and_then(|network| network.secret.clone()),
-        interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
-        undecided: &undecided,
-        look_after: &|writer| lookout.look(writer),
-    };
-    let mut display = Display::new();
-    let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
-    display.end();
-    // What a visit that was killed or interrupted could not remove itself.
-    leftovers::sweep(&leftovers::places(&header.plan, &args.out()));
-    ended
 }
 
 /// A new run file, or an interrupted one of the same plan, version and boot.
@@ -251,7 +335,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
     };
     let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out(), agrees) };
     for (path, why) in &candidates.refused {
-        output::tell(&format!(
+        eprint_line(&format!(
             "  {} is not gone on with: {why}, and what is written must not go where somebody else leads it (--new begins \
               afresh without looking)",
             path.display()
@@ -262,7 +346,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
     let text = format!("went on after {} visits{boot}", run.visit_count());
-    output::tell(&format!(
+    eprint_line(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
         writer.path().display(),
         run.visit_count()
@@ -282,45 +366,6 @@ fn measured_disk(snapshot: &Snapshot) -> Option<&str> {
     snapshot.text(model::vocabulary::disk::probe::DISK)?.lines().next()
 }
 
-fn header(
-    args: &MeasureArgs,
-    host: &Host,
-    profile: &Profile,
-    planned: Vec<Planned>,
-    benches: &[&Benchmark],
-) -> anyhow::Result<Header> {
-    let named = args.naming.settle(&host.machine)?;
-    let pretended = args.pretend.is_some();
-    let catalogue: Vec<Title> = benches.iter().map(|bench| bench.catalogue()).collect();
-    let now = match pretended {
-        true => jiff::Timestamp::UNIX_EPOCH,
-        false => jiff::Timestamp::now(),
-    };
-    let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-    Ok(Header {
-        schema: RUN_FILE_SCHEMA,
-        assay: env!("CARGO_PKG_VERSION").to_string(),
-        host: named.host,
-        labels: named.labels,
-        started: second.to_string(),
-        boot_id: host.machine.load.boot_id.clone(),
-        uptime_s: host.machine.load.uptime_s,
-        seed: args.seed.or(args.pretend).unwrap_or_else(|| fastrand::u64(..1 << 53)),
-        profile: profile.name.to_string(),
-        budget_s: profile.budget_s,
-        precision: profile.precision,
-        allowed_cpus: host.floor.cpus(),
-        clock: if pretended { pretended_clock() } else { calibrated_clock(&host.machine) },
-        pretend: args.pretend,
-        plan_id: plan::plan_id(&planned, profile),
-        plan: planned,
-        sweep: None,
-        factors: None,
-        catalogue,
-        snapshot: host.snapshot.clone(),
-    })
-}
-
 fn calibrated_clock(machine: &Machine) -> RunClock {
     let current = machine.clock.current.as_deref();
     clock::calibrate(current.is_some_and(|current| kernels::CLOCK_SOURCES.contains(&current)))
@@ -336,16 +381,16 @@ fn pretended_clock() -> RunClock {
     }
 }
 
-/// What ends with a session in whatever way it ends.
-struct Reins {
-    knobs: Hand,
+/// Puts the system back when a session ends, in whatever way it ends.
+struct SessionGuard {
+    knobs: KnobSetter,
     keep: Keep,
     /// The user wants out.
     interrupted: Arc<AtomicBool>,
 }
 
-impl Reins {
-    fn taken(knobs: Hand, keep: Keep) -> anyhow::Result<Reins> {
+impl SessionGuard {
+    fn taken(knobs: KnobSetter, keep: Keep) -> anyhow::Result<SessionGuard> {
         let interrupted = catch_signals(knobs.last())?;
         let (usual, last) = (std::panic::take_hook(), knobs.last());
         std::panic::set_hook(Box::new(move |panic| {
@@ -353,6 +398,6 @@ impl Reins {
             // Ends the process.
             usual(panic);
         }));
-        Ok(Reins { knobs, keep, interrupted })
+        Ok(SessionGuard { knobs, keep, interrupted })
     }
 }

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
-use super::output;
-use bench::{self, Candidate, Depth, MapWish, Plant, Scope};
+use anyhow::Context;
+
+use super::measure_args::{CHOICES, MeasureArgs, hide};
+use super::measuring::Study;
+use super::output::refuse_if;
+use bench::{self, Depth, MapWish, Plant};
 use model::units;
 use model::vocabulary::memory_map::MAP;
 use session::plan;
@@ -13,10 +15,7 @@ use session::plan;
 /// Measure the bandwidth of every region of memory and find slow ones
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&CHOICES)),
     after_help = "\
 Takes most of the free memory of one node after the other (never more than 80 % of it, of what the control group leaves, or than \
 70 % of what is free on the machine; at least 2 GiB, or a quarter, stay free), reads it chunk by chunk with all cores in many rounds, and gives it \
@@ -72,25 +71,21 @@ const BUDGET_S: f64 = 3600.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { max, node, rounds, limit, chunk, plant, measure } = args;
-    if !measure.only.is_empty() {
-        output::tell("assay: assay memmap measures one benchmark, memory.map; --node names a node");
-        return Ok(ExitCode::from(2));
-    }
-    let usual = measure.profile()?;
+    let why = "assay memmap measures one benchmark, memory.map; --node names a node";
+    refuse_if(!measure.only.is_empty(), why)?;
+    let usual = measure.profile_within(|_| BUDGET_S)?;
     let profile = plan::Profile {
         // A visit holds all rounds; another one would get other memory, and be another map.
         passes_min: 1,
         passes_max: 1,
         depth: Depth::Full,
-        budget_s: if measure.budget.is_some() { usual.budget_s } else { BUDGET_S },
-        budget_per_group: false,
         windows: bench::Windows { count: rounds as usize, ..usual.windows },
         ..usual
     };
-    let row = bench::find(&MAP).ok_or_else(|| anyhow::anyhow!("{} is not there", MAP))?;
+    let row = bench::find(&MAP).with_context(|| format!("{MAP} is not there"))?;
     let wish = MapWish { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
-    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| bench::map_cases(row, scope, &wish);
-    measure_study_of(&measure, profile, &[row], &study, &|_| {})
+    let study = Study::of(profile, vec![row]).choosing(|_, scope, _| bench::map_cases(row, scope, &wish));
+    Ok(study.measure(&measure)?.code)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use super::output::Refused;
+use super::output::misuse;
 use super::results;
 use machine::Machine;
 use model::run_file;
@@ -68,8 +68,7 @@ impl Naming {
         host: Option<String>,
         labels: Option<String>,
     ) -> anyhow::Result<Named> {
-        let refused =
-            |why: String, variable: &'static str| anyhow::Error::new(Refused(why)).context(variable);
+        let refused = |why: String, variable: &'static str| misuse(why).context(variable);
         let host = match (&self.host, host) {
             (Some(host), _) => host.clone(),
             (None, Some(text)) => name(&text).map_err(|why| refused(why, HOST))?,
@@ -82,7 +81,7 @@ impl Naming {
         }
         // An option says more than the environment.
         all.extend(self.labels.iter().cloned());
-        let many = || Refused(format!("{} labels; a run has at most {MOST}", all.len()));
+        let many = || misuse(format!("{} labels; a run has at most {MOST}", all.len()));
         anyhow::ensure!(all.len() <= MOST, many());
         Ok(Named { host, labels: all })
     }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use diagnose::Diagnosis;
+use diagnose::words::counted;
 use machine::Machine;
 use model::vocabulary::guard;
 use model::{Header, Severity};
@@ -83,35 +84,52 @@ fn shown(text: &str) -> Cow<'_, str> {
     if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
 }
 
-/// Lines for people on standard error, which may quote what a stranger wrote into a file. That
-/// nobody is there to read it (a closed pipe, a full disk) must not end a measurement.
-pub fn tell(text: &str) {
+/// Prints lines for people on standard error, without what a terminal would obey: they may quote
+/// what a stranger wrote into a file. A closed pipe or a full disk must not end a measurement.
+pub fn eprint_line(text: &str) {
     let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
 }
 
-/// The same of text that was laid out and made harmless already, with its colours.
-pub fn tell_as_is(text: &str) {
+/// Prints text that was laid out and made harmless already, with its colours.
+pub fn eprint_as_is(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
-/// A name or a label that is refused, wherever it was given: a mistake of usage.
+/// A mistake of usage, which ends the program with exit code 2.
 #[derive(Debug)]
-pub struct Refused(pub String);
+struct Misuse(String);
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for Misuse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for Misuse {}
 
-/// What ended a verb, as one line: it may quote what a stranger wrote into a file. A name that is
-/// refused is a mistake of usage, from whatever variable it comes.
+/// The error that a mistake of usage ends a verb with.
+pub fn misuse(why: impl std::fmt::Display) -> anyhow::Error {
+    Misuse(format!("{why:#}")).into()
+}
+
+/// Ends a verb with a mistake of usage where something speaks against what is asked.
+pub fn refuse(why: Option<impl std::fmt::Display>) -> anyhow::Result<()> {
+    why.map_or(Ok(()), |why| Err(misuse(why)))
+}
+
+pub fn refuse_if(is_wrong: bool, why: &str) -> anyhow::Result<()> {
+    refuse(is_wrong.then_some(why))
+}
+
+/// Prints what ended a verb. An error may quote what a stranger wrote into a file: it stands in one
+/// line.
 pub fn complain(error: &anyhow::Error) -> ExitCode {
-    tell(&format!("assay: {}", plain(&format!("{error:#}"), 4000)));
-    ExitCode::from(if error.is::<Refused>() { 2 } else { 3 })
+    let is_misuse = error.is::<Misuse>();
+    let text = format!("{error:#}");
+    let text = if is_misuse { text } else { plain(&text, 4000) };
+    eprint_line(&format!("assay: {text}"));
+    ExitCode::from(if is_misuse { 2 } else { 3 })
 }
 
 /// Text for people on standard output.
@@ -159,18 +177,13 @@ pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
     // A guarded program takes as long as it takes; its budget is the sum of its time limits.
     let foreign = header.plan.iter().all(|planned| planned.case.bench == guard::COMMAND);
     let limit = if foreign { String::new() } else { format!(", at most {:.0} s", header.budget_s) };
-    tell(&format!(
+    eprint_line(&format!(
         "{}: measuring {} on {}{limit}{}",
         plain(&header.host, 60),
         counted(runnable, "case"),
         counted(cpus, "CPU"),
         if pretended { " (invented samples)" } else { "" }
     ));
-}
-
-/// `1 case`, `2 cases`.
-pub fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The exit code of a verb that judged a run.

@@ -6,8 +6,9 @@ mod reading;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::output::{self, eprint_line};
 use super::report_file::{Form, ReportFile};
-use super::{naming, output, results};
+use super::{naming, results};
 use compare::peers::{self, Fleet, Peers};
 use model::Severity;
 use reading::fleet_of;
@@ -68,13 +69,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let unusable = &found.fleet.left_out;
     let why = unusable.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
     if found.fleet.hosts.is_empty() {
-        output::tell(&format!("assay: none of {} could be used{why}", output::counted(files.len(), "file")));
+        eprint_line(&format!(
+            "assay: none of {} could be used{why}",
+            diagnose::words::counted(files.len(), "file")
+        ));
         return Ok(ExitCode::from(3));
     }
     let code = code(&args, &found);
     present(&args, &found, code)?;
     if !unusable.is_empty() {
-        output::tell(&format!("assay: {} could not be used{why}", output::counted(unusable.len(), "result")));
+        eprint_line(&format!(
+            "assay: {} could not be used{why}",
+            diagnose::words::counted(unusable.len(), "result")
+        ));
     }
     Ok(ExitCode::from(code))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::output::{self, tell};
+use super::output::{self, eprint_line};
 use report::plain::plain;
 use session::measure::Progress;
 
@@ -52,7 +52,10 @@ impl Display {
                     bar.tick();
                 }
                 None if since.as_secs() % 10 == 1 => {
-                    tell(&format!("  waiting for a quiet machine, {} s so far: {why}", since.as_secs()));
+                    eprint_line(&format!(
+                        "  waiting for a quiet machine, {} s so far: {why}",
+                        since.as_secs()
+                    ));
                 }
                 None => {}
             },
@@ -70,7 +73,7 @@ impl Display {
                 }
                 None => {
                     if self.named.insert(key.to_string()) {
-                        tell(&format!("  measuring {}  ({})", short(key), standing(done, of, left)));
+                        eprint_line(&format!("  measuring {}  ({})", short(key), standing(done, of, left)));
                     }
                 }
             },
@@ -85,7 +88,7 @@ impl Display {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => tell(text),
+            None => eprint_line(text),
         }
     }
 

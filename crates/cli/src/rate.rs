@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 
 use super::concluding::Finished;
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, study_to_file};
+use super::measure_args::{CHOICES, MeasureArgs, hide};
+use super::measuring::{Host, Settled, Study};
 use super::memory_map::size;
-use super::{output, results};
+use super::output::{eprint_line, refuse_if};
+use super::results;
 use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
 use diagnose::suite::Past;
@@ -18,17 +19,14 @@ use kernels::rate::{COMPONENTS, Component};
 use model::units;
 use model::vocabulary::memory_map::MAP;
 use model::vocabulary::rate::probe::{RATE_ESCALATION, RATE_HISTORY};
-use model::{CpuSet, Entry, Header, LAST};
+use model::{CpuSet, Entry, LAST};
 use session::plan;
 use stats::repeat::APART;
 
 /// Run a copy of each program on every core and check that results repeat
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&CHOICES)),
     after_help = "\
 A suite in the manner of SPEC CPU's rate: a copy of each component on every core, each with memory of its own on its own \
 node, all started together; every copy checks its answer after every piece of work, so that the suite is a screen for faulty cores \
@@ -128,10 +126,8 @@ const MAP_ROUNDS: u64 = 9;
 const FULL: f64 = 0.95;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if !args.measure.only.is_empty() {
-        output::tell("assay: assay rate measures the rows rate.*; --component names some of them");
-        return Ok(ExitCode::from(2));
-    }
+    let why = "assay rate measures the rows rate.*; --component names some of them";
+    refuse_if(!args.measure.only.is_empty(), why)?;
     let wanted = |bench: &&Benchmark| {
         let name = bench.id.strip_prefix("rate.").unwrap_or_default();
         bench.group() == "rate"
@@ -160,7 +156,7 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
         let open: Vec<&Escalated> =
             all.iter().filter(|one| !one.is_settled() && (!swinging || apart(one))).collect();
         all.iter().filter(|one| one.is_settled() || one.steps.len() > 1).for_each(|one| {
-            output::tell(&format!("assay: {}", one.words()));
+            eprint_line(&format!("assay: {}", one.words()));
         });
         let most = steps.iter().map(|step| step.node_mib).max().unwrap_or(0) << 20;
         let next = (2 * most).min(last.most_on_a_node);
@@ -169,7 +165,7 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
         }
         if (next as f64) < most as f64 / FULL {
             let gib = last.most_on_a_node as f64 / f64::from(1 << 30);
-            output::tell(&format!(
+            eprint_line(&format!(
                 "assay: {gib:.1} GiB of each node's memory may be used: nothing larger fits"
             ));
             return Ok(code);
@@ -180,7 +176,7 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
             .copied()
             .filter(|bench| names.iter().any(|name| bench.id.strip_prefix("rate.") == Some(*name)))
             .collect();
-        output::tell(&format!(
+        eprint_line(&format!(
             "assay: {} once more, with {} MiB for each node's copies",
             names.join(", "),
             next >> 20
@@ -202,9 +198,9 @@ fn session(
     footprint: Option<Footprint>,
     steps: &[Step],
 ) -> anyhow::Result<Measured> {
-    let usual = args.measure.profile()?;
-    let (_, budget_s, mib, allocations, iterations) =
-        FORMS.into_iter().find(|(depth, ..)| *depth == usual.depth).unwrap_or(FORMS[1]);
+    let form_of = |depth: Depth| FORMS.into_iter().find(|(of, ..)| *of == depth).unwrap_or(FORMS[1]);
+    let usual = args.measure.profile_within(|usual| form_of(usual.depth).1)?;
+    let (.., mib, allocations, iterations) = form_of(usual.depth);
     let suite = RateSuite {
         mib,
         allocations: args.allocations.unwrap_or(allocations),
@@ -215,22 +211,19 @@ fn session(
         experiments: true,
         plant: args.plant,
     };
-    let look = Host::look(&args.measure)?;
-    let profile = plan::Profile {
+    let host = Host::look(&args.measure, &Settled::default())?;
+    let mut profile = plan::Profile {
         // What a quick suite may touch is for its footprint to say.
         depth: Depth::Full,
-        budget_s: if args.measure.budget.is_some() { usual.budget_s } else { budget_s },
-        budget_per_group: false,
         passes_min: usual.passes_min.min(6),
         precision: usual.precision.max(0.02),
         ..usual
     };
-    let scope = look.scope(&profile, false);
+    let scope = host.scope(&profile, false);
     let suite = fitted(suite, footprint, &scope);
     let (copies, on_a_node) = bench::rate_copies(&scope, &suite);
     let most_on_a_node = scope.memory_bytes / copies.max(1) * on_a_node;
     let map = args.with_map.then(|| bench::find(&MAP)).flatten();
-    let mut profile = profile;
     let needs = |candidates: &[Candidate]| -> f64 {
         candidates.iter().map(|candidate| profile.seconds_of(candidate.seconds)).sum()
     };
@@ -240,23 +233,24 @@ fn session(
         let map_s = map.map_or(0.0, |map| needs(&map_cases(args, map, &scope)));
         profile.budget_s = profile.budget_s.max(suite_s) + map_s;
     }
-    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| -> Vec<Candidate> {
-        let suite = benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite));
-        suite.chain(map.into_iter().flat_map(|map| map_cases(args, map, scope))).collect()
-    };
-    let history = history(&args.measure.out(), &args.measure.naming.settle(&look.machine)?.host);
-    let lines = |steps: &[Step]| -> String {
-        steps.iter().filter_map(|step| serde_json::to_string(step).ok()).map(|line| line + "\n").collect()
-    };
-    let amend = |header: &mut Header| {
-        header.snapshot.entries.insert(RATE_HISTORY.to_string(), Entry::Text(history.clone()));
-        if !steps.is_empty() {
-            header.snapshot.entries.insert(RATE_ESCALATION.to_string(), Entry::Text(lines(steps)));
-        }
-    };
-    let all: Vec<&Benchmark> = benches.iter().copied().chain(map).collect();
-    let finished = study_to_file(&args.measure, profile, &all, &study, &amend)?;
-    Ok(Measured { finished, most_on_a_node })
+    let history = history(&args.measure.out(), &args.measure.naming.settle(&host.machine)?.host);
+    let steps: String =
+        steps.iter().filter_map(|step| serde_json::to_string(step).ok()).map(|line| line + "\n").collect();
+    let study = Study::of(profile, benches.iter().copied().chain(map).collect())
+        .choosing(|_, scope, _| {
+            let suite = benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite));
+            suite.chain(map.into_iter().flat_map(|map| map_cases(args, map, scope))).collect()
+        })
+        .amending(|header| {
+            let mut add = |probe: &str, text: &str| {
+                header.snapshot.entries.insert(probe.to_string(), Entry::Text(text.to_string()))
+            };
+            add(RATE_HISTORY, &history);
+            if !steps.is_empty() {
+                add(RATE_ESCALATION, &steps);
+            }
+        });
+    Ok(Measured { finished: study.measure(&args.measure)?, most_on_a_node })
 }
 
 /// The map behind the suite: once, when all runs are through and have given their memory back.

@@ -9,8 +9,9 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::output::{self, eprint_line, misuse};
 use super::references::ReferenceArg;
-use super::{files, machine, output, references, results};
+use super::{files, machine, references, results};
 use ::machine::Machine;
 use diagnose::Diagnosis;
 use diagnose::key_figures::{self, KEY_FIGURES};
@@ -155,7 +156,7 @@ fn list(args: &List) -> anyhow::Result<ExitCode> {
         let class = reference::words(&row.subject);
         text.push_str(&format!(
             "  {table}: {}, {class}, {}\n",
-            output::counted(figures, "figure"),
+            diagnose::words::counted(figures, "figure"),
             row.source_date
         ));
     }
@@ -223,12 +224,9 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     let Some(wanted) = Wanted::of(&args.name, &references) else {
         let benches = references.rows().map(|(_, row)| bench_of(row));
         let names = KEY_FIGURES.iter().map(|figure| figure.name).chain(benches);
-        output::tell(&format!(
-            "assay: no figure is called {:?}{}; `assay reference list` shows all",
-            args.name,
-            did_you_mean(&args.name, names)
-        ));
-        return Ok(ExitCode::from(2));
+        let meant = did_you_mean(&args.name, names);
+        let why = format!("no figure is called {:?}{meant}; `assay reference list` shows all", args.name);
+        return Err(misuse(why));
     };
     let host = match &run {
         Some(run) => references.class_of(&run.machine),
@@ -247,8 +245,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let known: Vec<&(&str, &Row)> = rows.iter().filter(|(_, row)| row.kind.is_some()).collect();
-    let Some((_, first)) = known.first() else {
+    let Some((_, first)) = rows.iter().find(|(_, row)| row.kind.is_some()) else {
         output::print_text(&format!(
             "{}: no reference value is known\nUse your own: `assay reference add RUN --as NAME`.\n",
             wanted.title
@@ -262,42 +259,66 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         Some(judged) => references.band(&host, &judged.series.key, &first.unit),
         None => wanted.keys.iter().find_map(|key| references.band(&host, key, &first.unit)),
     };
+    text.push_str(&host_lines(&host, found.as_ref()));
+    if run.is_some() {
+        text.push_str(&format!("measured   {}\n", said(measured, &references, &host, &first.unit)));
+    }
+    text.push('\n');
+    text.extend(
+        rows.iter().filter(|(_, row)| row.kind.is_some()).map(|(table, row)| source_lines(table, row)),
+    );
+    text.push_str(&gaps(&rows));
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The class of the host, and what is typical of it.
+fn host_lines(host: &HostClass, found: Option<&Band>) -> String {
     let place = match host.is_guest {
         Some(true) => ", guest",
         Some(false) => ", bare metal",
         None => "",
     };
-    let typical = found.map_or("no reference for this class".to_string(), |band| typical(&band));
-    text.push_str(&format!("host       {}{place}\ntypical    {typical}\n", host.words()));
-    if run.is_some() {
-        text.push_str(&format!("measured   {}\n", said(measured, &references, &host, &first.unit)));
+    let typical = found.map_or("no reference for this class".to_string(), typical);
+    format!("host       {}{place}\ntypical    {typical}\n", host.words())
+}
+
+/// The hosts that a row of a table is about.
+fn class(row: &Row) -> String {
+    let classes: Vec<String> = row.subjects().map(reference::words).collect();
+    let place = row.place.map_or("", |place| match place {
+        reference::Place::Guest => "guest",
+        reference::Place::BareMetal => "bare metal",
+    });
+    let parts = [classes.join(", "), place.to_string(), row.detail.clone()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// A row with its source.
+fn source_lines(table: &str, row: &Row) -> String {
+    let table = if table == reference::PUBLISHED { String::new() } else { format!("{table}: ") };
+    let kind = row.kind.map_or("", Kind::word);
+    let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+    format!(
+        "{table}{}: {}\n    {kind}, sure: {}, {}{note}\n    {}\n",
+        class(row),
+        range(row.low, row.high, &row.unit),
+        row.sure.word(),
+        row.source_date,
+        row.source
+    )
+}
+
+/// The classes of which no source is known.
+fn gaps(rows: &[(&str, &Row)]) -> String {
+    let without = rows.iter().filter(|(_, row)| row.kind.is_none());
+    let gaps: BTreeSet<String> = without.map(|(_, row)| class(row)).collect();
+    match gaps.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\nNo source is known for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
+        }
     }
-    text.push('\n');
-    let class = |row: &Row| {
-        let classes: Vec<String> = row.subjects().map(reference::words).collect();
-        let place = row.place.map_or("", |place| match place {
-            reference::Place::Guest => "guest",
-            reference::Place::BareMetal => "bare metal",
-        });
-        let parts = [classes.join(", "), place.to_string(), row.detail.clone()];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-    };
-    for (table, row) in &known {
-        let table = if *table == reference::PUBLISHED { String::new() } else { format!("{table}: ") };
-        text.push_str(&format!("{table}{}: {}\n", class(row), range(row.low, row.high, &row.unit)));
-        let kind = row.kind.map_or("", Kind::word);
-        text.push_str(&format!("    {kind}, sure: {}, {}", row.sure.word(), row.source_date));
-        text.push_str(&if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) });
-        text.push_str(&format!("\n    {}\n", row.source));
-    }
-    let gaps: BTreeSet<String> =
-        rows.iter().filter(|(_, row)| row.kind.is_none()).map(|(_, row)| class(row)).collect();
-    if !gaps.is_empty() {
-        let gaps: Vec<String> = gaps.into_iter().collect();
-        text.push_str(&format!("\nNo source is known for {}.\n", gaps.join("; ")));
-    }
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What a run measured, and how it reads.
@@ -379,9 +400,9 @@ fn add(args: &Add) -> anyhow::Result<ExitCode> {
     let table = reference::write(&rows)?;
     files::write_named(&file, |out| Ok(out.write_all(&table)?))?;
     let host = References::published().class_of(&diagnosis.machine);
-    output::tell(&format!(
+    eprint_line(&format!(
         "  kept {} as {:?} for hosts of the class {}: {}",
-        output::counted(rows.len(), "figure"),
+        diagnose::words::counted(rows.len(), "figure"),
         args.name,
         host.words(),
         file.display()

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 
-use super::{nexmark, output, peers, results};
+use super::output::eprint_line;
+use super::{nexmark, peers, results};
 use compare::peers::{Bands, Result as HostResult, bands};
 use diagnose::Diagnosis;
 use diagnose::reference::{self, HostClass, Kind, References, Row, Silent, Sure};
@@ -116,7 +117,7 @@ fn named(
         let Some(found) = bands(peers::fleet_in(path)?, own()) else {
             bail!("no run in it is of a host of the same make (`assay peers` shows who is)");
         };
-        let name = format!("{} ({})", path.display(), output::counted(found.hosts, "host"));
+        let name = format!("{} ({})", path.display(), diagnose::words::counted(found.hosts, "host"));
         return Ok(references.with_table(&name, rows_of(&found, &name)));
     }
     let name = path.display().to_string();
@@ -135,7 +136,7 @@ fn named(
 fn tell_once(text: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
-        output::tell(&text);
+        eprint_line(&text);
     }
 }
 

@@ -7,9 +7,10 @@ use anyhow::{Context, bail};
 
 use ::compare::{Arm, Comparison};
 
+use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
 use super::screen::{self, Page, ScreenArgs};
-use super::{compare, files, naming, output, reports, results};
+use super::{compare, files, naming, reports, results};
 use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
@@ -50,13 +51,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let format = match args.form() {
-        Ok(format) => format,
-        Err(why) => {
-            output::tell(&format!("assay: --out: {why}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let format = args.form().map_err(|why| misuse(format!("--out: {why}")))?;
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     if let Some(file) = &args.map {
         return write_map(&sections::compose(&diagnosis)?, file);
@@ -65,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let older = beside(&args, &diagnosis)?;
     // All other forms have it inside.
     if let Some(thinned) = diagnosis.run.thinned.as_ref().filter(|_| matches!(format, "csv" | "lmbench")) {
-        output::tell(&format!("assay: {}", thinned.words()));
+        eprint_line(&format!("assay: {}", thinned.words()));
     }
     let text = match format {
         "json" => json::pretty(&json::output_beside(&diagnosis, &older, &references))?,
@@ -93,9 +88,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let shown = |file: &Path| -> anyhow::Result<ExitCode> {
         if format == "html" {
-            screen::tell(&diagnosis, &references, &args.screen, &Page::At { page: file, run: None })?;
+            let page = Page::At { page: file, run: None };
+            screen::show(&diagnosis, &references, &args.screen, false, false, &page)?;
         }
-        output::tell(&format!("  saved {}", file.display()));
+        eprint_line(&format!("  saved {}", file.display()));
         Ok(ExitCode::SUCCESS)
     };
     if let Some(file) = args.out.as_ref().filter(|path| !is_folder(path)) {
@@ -113,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if args.out.is_some() {
         let file = reports::general(&dir, extension);
-        output::tell(&format!(
+        eprint_line(&format!(
             "assay: --out names a file now; a folder is taken in this version only: write --out {}",
             file.display()
         ));
@@ -149,7 +145,7 @@ fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {
     };
     let picture = svg::map(map, svg::Theme::Alone);
     files::write_named(file, |out| Ok(out.write_all(picture.as_bytes())?))?;
-    output::tell(&format!("  saved {}", file.display()));
+    eprint_line(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }
 

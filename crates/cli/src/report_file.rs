@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use super::{files, output};
+use super::files;
+use super::output::eprint_line;
 use model::nearest;
 
 /// A form that reports are written in.
@@ -63,7 +64,7 @@ impl ReportFile {
     /// Writes it, and says so.
     pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
         files::write_named(&self.path, write)?;
-        output::tell(&format!("  saved {}", self.path.display()));
+        eprint_line(&format!("  saved {}", self.path.display()));
         Ok(())
     }
 }

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use super::{files, output};
+use super::files;
+use super::output::eprint_line;
 use model::run_file::{EXTENSION, stem};
 use report::html;
 use sys::fresh::{Linked, put_link, rename};
@@ -131,7 +132,7 @@ fn keep(general: &Path) -> anyhow::Result<()> {
     let numbered = (1..MOST).map(|number| format!("report-{number}.{ending}"));
     for name in named.into_iter().chain(numbered) {
         if rename(general, OsStr::new(&name))? {
-            output::tell(&format!(
+            eprint_line(&format!(
                 "  {} of an earlier run is {name} now",
                 general.file_name().unwrap_or_default().to_string_lossy()
             ));

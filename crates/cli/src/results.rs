@@ -2,12 +2,12 @@
 //! not, folders of runs, and bundles, which are as folders. What a file is, is told by how it
 //! begins, never by its name, and no more of it is read than such a file can have.
 
+use super::output::eprint_line;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use super::output;
 use compare::Arm;
 use model::run_file::{self, Limits, SUMMARY, SummaryLines};
 use model::{Run, Summary, Title};
@@ -202,9 +202,9 @@ pub fn run(path: &Path) -> anyhow::Result<Run> {
 /// A run, after a word about what of its file cannot be read, whatever is made of it.
 fn told(run: Run, shown: &str) -> Run {
     let damage = &run.damage;
-    damage.iter().take(TOLD).for_each(|text| output::tell(&format!("assay: {shown}: {text}")));
+    damage.iter().take(TOLD).for_each(|text| eprint_line(&format!("assay: {shown}: {text}")));
     if let Some(more @ 1..) = damage.len().checked_sub(TOLD) {
-        output::tell(&format!(
+        eprint_line(&format!(
             "assay: {shown}: {more} more damages (`assay diagnose --json` on it names all)"
         ));
     }

@@ -8,14 +8,14 @@ use super::device::DeviceArgs;
 use super::disk::DiskArgs;
 use super::margin::MarginArg;
 use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
+use super::measuring::{Settled, Study};
 use super::naming::OUTPUT;
 use super::network::NetworkArgs;
 use super::nexmark::{FLINK as FLINK_OPTIONS, FlinkArgs, Found};
-use super::output;
+use super::output::{eprint_line, misuse, refuse, refuse_if};
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
+use model::Entry;
 use model::vocabulary::nexmark::probe::FLINK;
-use model::{Entry, Header};
 use session::plan::{self, Profile};
 
 /// Evaluate this machine: measure, judge, report
@@ -56,134 +56,101 @@ pub struct Args {
     accept: Option<PathBuf>,
 }
 
-pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let profile = args.measure.profile()?.in_rounds();
-    match args.accept.as_deref().map(check::Asked::read).transpose() {
-        Ok(asked) => {
-            if let Some(why) = asked.as_ref().and_then(|asked| asked.refuses(profile.name)) {
-                output::tell(&format!("assay: {why}"));
-                return Ok(ExitCode::from(2));
-            }
-            args.measure.accept = asked.map(Box::new);
-        }
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
-    }
-    let benches = match plan::select(&args.measure.only, profile.depth) {
-        Ok(benches) => benches,
-        // A name that does not exist is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
+    let accept = args.accept.as_deref().map(check::Asked::read).transpose().map_err(misuse)?;
+    refuse(accept.as_ref().and_then(|asked| asked.refuses(profile.name)))?;
+    let benches = plan::select(&args.measure.only, profile.depth).map_err(misuse)?;
+    let of_group = |group: &str| benches.iter().filter(|bench| bench.group() == group).count();
+    refuse_if(
+        args.raw.any() && of_group("disk") < benches.len(),
+        "--device belongs to the disk rows alone: add --only disk, or some of them",
+    )?;
+    refuse(args.disk.refused(&benches))?;
+    let device = args.raw.settle(args.measure.dry_run).map_err(misuse)?;
+    let networked = of_group(NETWORK) > 0;
+    refuse_if(
+        args.network.any() && !networked,
+        "--to, --rate, --congestion and --streams belong to the network rows: add --only network",
+    )?;
+    refuse(args.network.refused())?;
+    let network = match networked && !args.measure.tests.pretends() {
+        true => Some(args.network.settle(args.measure.dry_run)?),
+        false => None,
     };
-    if args.raw.any() && benches.iter().any(|bench| bench.group() != "disk") {
-        output::tell("assay: --device belongs to the disk rows alone: add --only disk, or some of them");
-        return Ok(ExitCode::from(2));
-    }
-    if let Some(why) = args.disk.refused(&benches) {
-        output::tell(&format!("assay: {why}"));
-        return Ok(ExitCode::from(2));
-    }
-    match args.raw.settle(args.measure.dry_run) {
-        Ok(device) => args.measure.device = device.map(Box::new),
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
-    }
-    let networked = benches.iter().any(|bench| bench.group() == NETWORK);
-    if args.network.any() && !networked {
-        output::tell(
-            "assay: --to, --rate, --congestion and --streams belong to the network rows: add --only network",
-        );
-        return Ok(ExitCode::from(2));
-    }
-    if let Some(why) = args.network.refused() {
-        output::tell(&format!("assay: {why}"));
-        return Ok(ExitCode::from(2));
-    }
-    if networked && args.measure.pretend.is_none() {
-        args.measure.network = Some(Box::new(args.network.settle(args.measure.dry_run)?));
-    }
-    let on_flink = |bench: &&&Benchmark| bench.group() == bench::NEXMARK;
-    match benches.iter().filter(on_flink).count() {
-        0 if args.flink.any() || args.margin.given() => {
-            output::tell(
-                "assay: --flink-home, --java, --jobmanager, --nexmark-jar, --flink-port and --margin belong to nexmark: add \
-                 --only nexmark",
-            );
-            Ok(ExitCode::from(2))
-        }
-        0 => {
-            let study =
-                |candidates: Vec<Candidate>, scope: &Scope, _: &Host| args.disk.supply(candidates, scope);
-            measure_study_of(&args.measure, profile, &benches, &study, &|_| {})
-        }
+    let settled = Settled { network, device, accept, visit_limit: None };
+    let on_flink = of_group(bench::NEXMARK);
+    refuse_if(
+        on_flink == 0 && (args.flink.any() || args.margin.given()),
+        "--flink-home, --java, --jobmanager, --nexmark-jar, --flink-port and --margin belong to nexmark: add --only nexmark",
+    )?;
+    if on_flink > 0 {
         // Who asks for nothing else wants to know at once what is missing.
-        some => with_flink(&args, profile, &benches, some == benches.len() || args.flink.any()),
+        let needed = on_flink == benches.len() || args.flink.any();
+        return with_flink(&args, profile, benches, settled, needed);
     }
+    let study = Study::of(profile, benches)
+        .choosing(|candidates, scope, _| args.disk.supply(candidates, scope))
+        .settled(settled);
+    Ok(study.measure(&args.measure)?.code)
 }
 
 fn with_flink(
     args: &Args,
     mut profile: Profile,
-    benches: &[&Benchmark],
+    benches: Vec<&Benchmark>,
+    settled: Settled,
     needed: bool,
 ) -> anyhow::Result<ExitCode> {
     if args.measure.budget.is_none() {
-        profile = profile.with_own_budget(benches);
+        profile = profile.with_own_budget(&benches);
     }
     // Invented samples need no cluster.
-    let found = match args.measure.pretend {
-        Some(_) => None,
-        None => Some(args.flink.find()),
-    };
+    let found = (!args.measure.tests.pretends()).then(|| args.flink.find());
     let found = match found {
         Some(Err(error)) if needed => return Err(error),
         found => found,
     };
-    let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
-        let mut all = supplied(&found, candidates, scope);
-        for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
-            candidate.case.inputs.insert(bench::MARGIN.to_string(), args.margin.percent().to_string());
-        }
-        args.disk.supply(all, scope)
-    };
-    let amend = |header: &mut Header| {
-        if let Some(Ok(found)) = &found {
-            header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.told.clone()));
-        }
-    };
-    measure_study_of(&args.measure, profile, benches, &supplied, &amend)
+    let study = Study::of(profile, benches)
+        .choosing(|candidates, scope, _| {
+            let mut all = supplied(&found, candidates, scope);
+            for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
+                let margin = args.margin.percent().to_string();
+                candidate.case.inputs.insert(bench::MARGIN.to_string(), margin);
+            }
+            args.disk.supply(all, scope)
+        })
+        .amending(|header| {
+            if let Some(Ok(found)) = &found {
+                header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.told.clone()));
+            }
+        })
+        .settled(settled);
+    Ok(study.measure(&args.measure)?.code)
 }
 
 fn supplied(
     found: &Option<anyhow::Result<Found>>,
-    candidates: Vec<Candidate>,
+    mut candidates: Vec<Candidate>,
     scope: &Scope,
 ) -> Vec<Candidate> {
     match found {
-        None => candidates,
+        None => {}
         Some(Ok(found)) => {
-            let all = found.flink.supply(candidates, scope);
-            for candidate in all.iter().filter(|one| one.unmet.is_none() && bench::shares_its_cpus(&one.case))
-            {
-                output::tell(&format!(
+            candidates = found.flink.supply(candidates, scope);
+            let possible = candidates.iter().filter(|one| one.unmet.is_none());
+            for candidate in possible.filter(|one| bench::shares_its_cpus(&one.case)) {
+                eprint_line(&format!(
                     "  {}: no CPU is left for the JobManager and the driver; they use the TaskManager's",
                     candidate.case.key()
                 ));
             }
-            all
         }
         Some(Err(why)) => {
-            let mut all = candidates;
-            for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
+            for candidate in candidates.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
                 candidate.unmet = candidate.unmet.take().or_else(|| Some(format!("{why:#}")));
             }
-            all
         }
     }
+    candidates
 }

@@ -7,7 +7,7 @@ use super::output;
 use super::references::ReferenceArg;
 use diagnose::Diagnosis;
 use diagnose::reference::References;
-use model::{Severity, unit_factor};
+use model::unit_factor;
 use report::block::Report;
 use report::screen::Screen;
 use report::text::screen::{self as first_screen, Wanted};
@@ -73,16 +73,23 @@ impl Page<'_> {
     }
 }
 
-/// Prints a diagnosis: text, or JSON on standard output and the text beside it. What is left to be
-/// saved.
+/// Prints a diagnosis: text, or JSON on standard output and the text beside it. Gives the report,
+/// which has no more than a first screen unless `saves` it or --all prints it.
 pub fn show(
     diagnosis: &Diagnosis,
     references: &References,
     args: &ScreenArgs,
     as_json: bool,
+    saves: bool,
     page: &Page,
 ) -> anyhow::Result<Report> {
-    let mut report = sections::compose_with(diagnosis, &[], references, &args.unit)?;
+    let mut report = match saves || args.all {
+        true => sections::compose_with(diagnosis, &[], references, &args.unit)?,
+        false => {
+            let screen = sections::screen::screen(diagnosis, references, &args.unit);
+            Report { screen: Some(screen), ..Report::default() }
+        }
+    };
     if let (Some(run), Some(screen)) = (page.run(), report.screen.as_mut()) {
         screen.next.iter_mut().for_each(|text| *text = text.replace("RUN", &run));
     }
@@ -90,7 +97,7 @@ pub fn show(
         true => {
             output::print_json(&json::output(diagnosis, references))?;
             let style = output::style(std::io::stderr().is_terminal());
-            output::tell_as_is(text_of(&report, args, page, style).trim_end());
+            output::eprint_as_is(text_of(&report, args, page, style).trim_end());
         }
         false => {
             let style = output::style(std::io::stdout().is_terminal());
@@ -98,22 +105,6 @@ pub fn show(
         }
     }
     Ok(report)
-}
-
-/// Prints a diagnosis of which nothing is saved: of what is behind the first screen only what is
-/// asked for is made.
-pub fn tell(
-    diagnosis: &Diagnosis,
-    references: &References,
-    args: &ScreenArgs,
-    page: &Page,
-) -> anyhow::Result<()> {
-    if args.all {
-        return show(diagnosis, references, args, false, page).map(drop);
-    }
-    let screen = sections::screen::screen(diagnosis, references, &args.unit);
-    let style = output::style(std::io::stdout().is_terminal());
-    output::print_text(&first_of(&screen, args, page, style))
 }
 
 /// The first screen, with all that is behind it where that is asked for.
@@ -130,17 +121,10 @@ fn first_of(screen: &Screen, args: &ScreenArgs, page: &Page, style: Style) -> St
 
 /// The two closing lines: counts, and where the rest is.
 fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> {
-    let mut counts = vec![format!("{} passed", output::counted(screen.passed.len(), "check"))];
-    for severity in Severity::ALL.iter().rev() {
-        match screen.count(*severity) {
-            0 => {}
-            some => counts.push(output::counted(some, severity.word())),
-        }
-    }
+    let mut counts = vec![format!("{} passed", diagnose::words::counted(screen.passed.len(), "check"))];
+    counts.extend(screen.counts());
     let checks = if args.checks { "" } else { "--checks lists them" };
-    let rule = screen.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
-    let explain = rule.map_or(String::new(), |rule| format!("assay explain {rule}"));
-    let figures = output::counted(screen.figures, "figure");
+    let figures = diagnose::words::counted(screen.figures, "figure");
     let figures = match page {
         Page::At { page, .. } => format!("{figures} in {}", page.display()),
         Page::By(command) => format!("{figures}; page: {command}"),
@@ -150,7 +134,7 @@ fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> 
     let wide = screen.rows.iter().any(|row| row.reading.wide);
     let legend = if wide && !args.checks { "~ = wide reference class" } else { "" };
     vec![
-        vec![counts.join(", "), checks.to_string(), explain],
+        vec![counts.join(", "), checks.to_string(), screen.explain()],
         vec![figures, all.to_string(), legend.to_string()],
     ]
 }

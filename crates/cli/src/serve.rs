@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::network::{PORT, address, given, is_link_local, weakness};
-use super::output;
+use super::output::{self, eprint_line, refuse};
 use bench::network_path::{self, Probe};
 use bench::network_seats as seats;
 use bench::network_serve::{self as serve, Event, Service};
@@ -59,10 +59,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let token = match given(args.token) {
         Some(token) => {
-            if let Some(why) = weakness(&token, args.weak_token) {
-                output::tell(&format!("assay: {why}"));
-                return Ok(ExitCode::from(2));
-            }
+            refuse(weakness(&token, args.weak_token))?;
             token
         }
         None => new_token()?,
@@ -92,24 +89,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Event::Began(from) if guest == Some(from.ip()) => {}
         Event::Began(from) => {
             guest = Some(from.ip());
-            output::tell(&format!("  sessions with {} from now on", from.ip()));
+            eprint_line(&format!("  sessions with {} from now on", from.ip()));
         }
         Event::Ended(..) => {}
         Event::TooLong(from) => {
-            output::tell(&format!("  session with {} ended: it took longer than it may", from.ip()))
+            eprint_line(&format!("  session with {} ended: it took longer than it may", from.ip()))
         }
-        Event::Full(error) => output::tell(&format!(
+        Event::Full(error) => eprint_line(&format!(
             "  somebody is there who cannot be let in ({error}): is there a limit (ulimit -n)? It looks again and again"
         )),
         Event::Refused(from, why) => {
             refusals += 1;
             // Of many, a few words.
             if refusals <= LOUD || refusals.is_power_of_two() {
-                output::tell(&format!("  refused {}: {why} ({refusals} so far)", from.ip()));
+                eprint_line(&format!("  refused {}: {why} ({refusals} so far)", from.ip()));
             }
         }
     })?;
-    output::tell(&format!("nobody came for {} s: the end", args.idle.as_secs()));
+    eprint_line(&format!("nobody came for {} s: the end", args.idle.as_secs()));
     Ok(ExitCode::SUCCESS)
 }
 

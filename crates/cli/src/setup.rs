@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
+use super::leftovers;
 use super::nexmark::{Distribution, Java, in_path, last_lines, program, said, share};
-use super::{leftovers, output};
+use super::output::eprint_line;
 use sys::scratch::Scratch;
 
 /// Fetch what a workload needs
@@ -63,7 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let flink = match Distribution::at(&folder) {
         Some(found) => {
-            output::tell(&format!("Flink {} is in {}", found.version, folder.display()));
+            eprint_line(&format!("Flink {} is in {}", found.version, folder.display()));
             found
         }
         None => fetch(&args.version, &folder)?,
@@ -71,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let java = Java::find(None)?;
     let jar = program(&java, &flink)?;
-    output::tell(&format!(
+    eprint_line(&format!(
         "the program is {}{}",
         jar.display(),
         took(begin, Duration::from_secs(1))
@@ -82,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(_) => format!(" --flink-home {}", folder.display()),
         None => String::new(),
     };
-    output::tell(&format!("assay run --only nexmark{named}   measures with it"));
+    eprint_line(&format!("assay run --only nexmark{named}   measures with it"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -119,7 +120,7 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
     );
     // An empty folder makes way for it.
     std::fs::rename(&home, folder).with_context(|| format!("cannot put it into {}", folder.display()))?;
-    output::tell(&format!(
+    eprint_line(&format!(
         "Flink {version} is in {}: {} MiB, fetched in {}",
         folder.display(),
         bytes_below(folder) >> 20,
@@ -145,7 +146,7 @@ fn tools() -> (Option<PathBuf>, Option<PathBuf>) {
 const KEPT: [&str; 4] = ["lib", "licenses", "LICENSE", "NOTICE"];
 
 fn by_pip(python: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> {
-    output::tell(&format!("fetching Flink {version} by pip (about 330 MB)"));
+    eprint_line(&format!("fetching Flink {version} by pip (about 330 MB)"));
     let package = format!("apache-flink-libraries=={version}");
     let words = [
         "-m",
@@ -190,7 +191,7 @@ const LOGGING: [&str; 2] = ["log4j-slf4j-impl", "log4j-core"];
 const LOGGING_VERSION: &str = "2.25.3";
 
 fn by_maven(maven: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> {
-    output::tell(&format!("fetching Flink {version} by Maven (about 150 MB); there is no pip"));
+    eprint_line(&format!("fetching Flink {version} by Maven (about 150 MB); there is no pip"));
     let depends = |group: &str, name: &str, version: &str| {
         format!(
             "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"

@@ -11,7 +11,8 @@ use clap_mangen::roff::Roff;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Cli, files, output, pages};
+use super::output::{self, misuse};
+use super::{Cli, files, pages};
 
 /// Print completions for a shell
 #[derive(clap::Args)]
@@ -61,13 +62,9 @@ pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
     }
     let command = match &args.verb {
         None => &program,
-        Some(verb) => match program.find_subcommand(verb) {
-            Some(found) => found,
-            None => {
-                output::tell(&format!("assay: there is no verb {verb:?}; `assay --help` lists them"));
-                return Ok(ExitCode::from(2));
-            }
-        },
+        Some(verb) => program
+            .find_subcommand(verb)
+            .ok_or_else(|| misuse(format!("there is no verb {verb:?}; `assay --help` lists them")))?,
     };
     output::print(&page(command)?)?;
     Ok(ExitCode::SUCCESS)

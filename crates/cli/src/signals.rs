@@ -1,5 +1,6 @@
 //! What signals do to a run: the first asks for an orderly end, a later one ends it at once.
 
+use super::output::eprint_line;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,8 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::output;
-use knobs::LastHand;
+use knobs::EmergencyRestore;
 use sys::{events, process, thread};
 
 /// Further signals so soon after the first are the same wish: `timeout` signals the process and
@@ -17,7 +17,7 @@ const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once:
 /// children die with us.
-pub fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
+pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     // Whoever starts us by nohup wants the run to outlive the terminal.
     let caught: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
@@ -40,7 +40,7 @@ pub fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
     });
     if let Err(error) = waiting {
         events::end_on_second(caught.into_iter(), SAME_WISH, 130, &flag).context("cannot catch signals")?;
-        output::tell(&format!(
+        eprint_line(&format!(
             "  no thread can wait for signals ({error}): Ctrl-C still ends this in order, but a second one leaves knobs to the \
              watchdog or to `assay restore`"
         ));

@@ -1,13 +1,14 @@
 //! `assay smt`: what the second threads of a core give and cost.
 
 use std::process::ExitCode;
-use std::time::Duration;
+
+use anyhow::Context;
 
 use super::margin::MarginArg;
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study, measure_study_of};
-use super::output;
-use bench::{self, Candidate, Depth, Scope};
+use super::measure_args::{CHOICES, MeasureArgs, hide};
+use super::measuring::{Host, Study};
+use super::output::{misuse, refuse_if};
+use bench::{self, Depth};
 use knobs::Knobs;
 use model::vocabulary::smt::LOAD;
 use session::plan;
@@ -16,10 +17,7 @@ use session::plan;
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("dir", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&CHOICES)),
     after_help = "\
 Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
 load for eight kinds of work (a shorter --budget leaves fewer, each whole). What comes out: how much the second thread gives, how much of the machine is really used \
@@ -36,13 +34,13 @@ Exit codes as those of `assay run`"
 )]
 pub struct Args {
     #[command(subcommand)]
-    study: Option<Study>,
+    table: Option<Table>,
     #[command(flatten)]
     load: LoadArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Study {
+enum Table {
     Table(TableArgs),
 }
 
@@ -87,8 +85,8 @@ const GROUPS: [&str; 10] =
     ["syscall", "signal", "process", "vm", "timer", "lock", "ipc", "sched", "file", "cpu"];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args.study {
-        Some(Study::Table(args)) => table(args),
+    match args.table {
+        Some(Table::Table(args)) => table(args),
         None => load(args.load),
     }
 }
@@ -98,30 +96,24 @@ const STUDY_S: [(Depth, f64); 3] = [(Depth::Quick, 60.0), (Depth::Standard, 190.
 
 fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
     let LoadArgs { fine, kinds, margin, measure } = args;
-    if !measure.only.is_empty() {
-        output::tell("assay: assay smt measures one benchmark, smt.load; --kind names kinds of work");
-        return Ok(ExitCode::from(2));
-    }
-    let usual = measure.profile()?;
-    let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(190.0, |(_, s)| *s);
+    let why = "assay smt measures one benchmark, smt.load; --kind names kinds of work";
+    refuse_if(!measure.only.is_empty(), why)?;
+    let usual = measure.profile_within(|usual| {
+        let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(190.0, |(_, s)| *s);
+        if fine { budget_s * 3.0 } else { budget_s }
+    })?;
     let profile = plan::Profile {
-        budget_s: match measure.budget {
-            Some(_) => usual.budget_s,
-            None if fine => budget_s * 3.0,
-            None => budget_s,
-        },
-        budget_per_group: false,
         // A visit holds all levels: six have an interval, and three minutes narrow few to 1 %.
         passes_min: usual.passes_min.min(6),
         precision: usual.precision.max(0.02),
         ..usual
     };
     let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
-    let row = bench::find(&LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", LOAD))?;
-    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| {
+    let row = bench::find(&LOAD).with_context(|| format!("{LOAD} is not there"))?;
+    let study = Study::of(profile, vec![row]).choosing(|_, scope, _| {
         plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin.percent())
-    };
-    measure_study_of(&measure, profile, &[row], &study, &|_| {})
+    });
+    Ok(study.measure(&measure)?.code)
 }
 
 fn table(args: TableArgs) -> anyhow::Result<ExitCode> {
@@ -130,25 +122,14 @@ fn table(args: TableArgs) -> anyhow::Result<ExitCode> {
         let known = |group: &&str| plan::shown().any(|bench| bench.group() == *group);
         args.only = GROUPS.into_iter().filter(known).map(str::to_string).collect();
     }
-    let benches = match plan::select(&args.only, args.profile()?.depth) {
-        Ok(benches) => benches,
-        // A name that does not exist is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
-    if args.budget.is_none() {
-        let budget_s = args.profile()?.for_run_of(&benches).budget_s * plan::smt::times();
-        args.budget = Some(Duration::from_secs_f64(budget_s));
-    }
-    let knobs = Knobs::of(&args.root);
-    let invented = args.pretend.is_some();
-    let variants = |candidates: Vec<Candidate>, scope: &Scope, host: &Host| {
-        let no_switch = no_switch(&knobs, host, invented);
+    let benches = plan::select(&args.only, args.profile()?.depth).map_err(misuse)?;
+    let profile = args.profile_within(|usual| usual.for_run_of(&benches).budget_s * plan::smt::times())?;
+    let knobs = Knobs::of(&args.tests.root);
+    let study = Study::of(profile, benches).choosing(|candidates, scope, host| {
+        let no_switch = no_switch(&knobs, host, args.tests.pretends());
         plan::smt::table(candidates, scope, no_switch.as_deref())
-    };
-    measure_study(&args, &benches, &variants)
+    });
+    Ok(study.measure(&args)?.code)
 }
 
 /// Why SMT cannot be switched off here.

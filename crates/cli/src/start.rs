@@ -9,7 +9,8 @@ use std::sync::Arc;
 use clap::Parser;
 use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 
-use super::{Cli, case, complain, output};
+use super::output::eprint_line;
+use super::{Cli, case, complain};
 use report::plain::plain;
 use session::measure::child;
 use sys::{events, start};
@@ -26,13 +27,13 @@ pub fn start() -> c_int {
     std::panic::set_hook(Box::new(end_with_a_fault));
     start::ignore_broken_pipes();
     if let Err(error) = start::open_streams() {
-        output::tell(&format!(
+        eprint_line(&format!(
             "assay: a standard stream is closed, and neither /dev/null nor a pipe can be opened in its place: {error}"
         ));
         return ERROR;
     }
     if let Err(why) = start::check_stack() {
-        output::tell(&format!("assay: {why}"));
+        eprint_line(&format!("assay: {why}"));
         return ERROR;
     }
     // Where these are refused the signals end us as they always did.
@@ -61,7 +62,7 @@ fn run() -> c_int {
 fn end_with_a_fault(panic: &PanicHookInfo) {
     let words = panic.payload_as_str().unwrap_or("it says nothing");
     let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
-    output::tell(&format!(
+    eprint_line(&format!(
         "assay: this is a fault of Assay: {}{}. Please report it, with this line, what was called and version {}",
         plain(words, 1000),
         place.unwrap_or_default(),
@@ -69,7 +70,7 @@ fn end_with_a_fault(panic: &PanicHookInfo) {
     ));
     let trace = std::backtrace::Backtrace::capture();
     if trace.status() == std::backtrace::BacktraceStatus::Captured {
-        output::tell(&trace.to_string());
+        eprint_line(&trace.to_string());
     }
     signal_hook::low_level::exit(ERROR)
 }

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
+use super::output::{self, eprint_line};
 use super::results::{self, Held, Opened};
-use super::{files, naming, output};
+use super::{files, naming};
 use model::run_file::{self, SummaryLine};
 
 /// Print the summaries of runs, one line of JSON each
@@ -38,12 +39,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut lines = files.iter().flat_map(|path| lines_of(path)).filter_map(|(path, line)| match line {
         Ok(line) => Some(line),
         Err(error) => {
-            output::tell(&format!("assay: {}: {error:#}", path.display()));
+            eprint_line(&format!("assay: {}: {error:#}", path.display()));
             None
         }
     });
     let Some(first) = lines.next() else {
-        output::tell("assay: no run has a summary");
+        eprint_line("assay: no run has a summary");
         return Ok(ExitCode::from(3));
     };
     let mut lines = std::iter::once(first).chain(lines);
@@ -54,7 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => output::print_with(write)?,
         Some(path) => {
             files::write_named(path, write)?;
-            output::tell(&format!("  saved {}", path.display()));
+            eprint_line(&format!("  saved {}", path.display()));
         }
     }
     Ok(ExitCode::SUCCESS)

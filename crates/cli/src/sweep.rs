@@ -1,19 +1,18 @@
 //! `assay sweep`: a benchmark over one or two knobs.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study_of};
-use super::output;
+use super::measure_args::{MeasureArgs, hide};
+use super::measuring::{Host, Settled, Study, alone};
+use super::output::misuse;
 use bench::{self, Benchmark, Candidate, Depth, Hackbench, Scope};
 use knobs::table::{Named, nanoseconds};
 use knobs::{Knobs, task};
 use model::sweep::{Axis, AxisOf, Measure};
 use model::vocabulary as ids;
-use model::{Case, Header, Sweep, did_you_mean};
+use model::{Case, Sweep, did_you_mean};
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
 use session::plan::{self, Profile, Until};
 
@@ -21,9 +20,7 @@ use session::plan::{self, Profile, Until};
 /// they matter at all
 #[derive(clap::Args)]
 #[command(
-    mut_arg("only", |arg| arg.hide(true)),
-    mut_arg("drop_caches", |arg| arg.hide(true)),
-    mut_arg("every_pair", |arg| arg.hide(true)),
+    mut_args(hide(&["only", "drop_caches", "every_pair"])),
     after_help = "\
 VALUES: a list (1ms,2ms,4ms), a range of so many values evenly apart (1ms..30ms:8) or evenly by their logarithms (0.1ms..100ms:log7).
 The first knob goes from left to right in the map, the second from below. Every pass visits all cells in a fresh random order, and the setting \
@@ -97,28 +94,17 @@ fn passes(depth: Depth) -> (u32, u32) {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let knobs = Knobs::of(&args.measure.root).watched();
-    let misused = |error: anyhow::Error| {
-        output::tell(&format!("assay: {error:#}"));
-        Ok(ExitCode::from(2))
-    };
-    let mut wish = match understood(&args, &knobs) {
-        Ok(wish) => wish,
-        Err(error) => return misused(error),
-    };
-    let mut measure = args.measure;
-    let invented = measure.pretend.is_some();
+    let measure = &args.measure;
+    let knobs = Knobs::of(&measure.tests.root).watched();
+    let mut wish = understood(&args, &knobs).map_err(misuse)?;
+    let invented = measure.tests.pretends();
     let mut profile = measure.profile()?;
     (profile.passes_min, profile.passes_max) = passes(profile.depth);
     profile.until = Until::Seen;
-    let effect = args.effect;
-    let alone = match measure.dry_run || invented {
+    let _alone = match measure.dry_run || invented {
         true => None,
         false => {
-            let alone = knobs.alone()?;
-            for line in knobs.put_back_what_was_left().context("a sweep cannot begin")? {
-                output::tell(&format!("  {line}"));
-            }
+            let alone = alone(&knobs, "a sweep cannot begin")?;
             // What was there before is so only now: a session that was killed, or has just ended,
             // may have had it turned.
             for axis in &mut wish.knobs {
@@ -127,32 +113,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Some(alone)
         }
     };
-    let host = Host::look(&measure)?;
+    let host = Host::look(measure, &Settled::default())?;
     let (grid, cases) = planned(&wish, &host, &profile, &knobs, invented)?;
-    if let Err(error) = budget(&mut measure, &mut profile, &cases) {
-        return misused(error);
-    }
-    let benches: Vec<&Benchmark> = [Some(wish.bench), wish.response].into_iter().flatten().collect();
-    let study = |_: Vec<Candidate>, _: &Scope, _: &Host| {
-        planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
-    };
+    let profile = budget(measure, profile, &cases).map_err(misuse)?;
     let target = headline(wish.bench).with_context(|| format!("{} has no headline metric", wish.bench.id))?;
     let response = wish.response.and_then(headline);
-    let amend = |header: &mut Header| {
-        header.sweep = Some(Sweep {
-            axes: grid.axes.clone(),
-            facets: grid.facets.clone(),
-            fixed: grid.fixed.clone(),
-            target: target.clone(),
-            response: response.clone(),
-            control: grid.control(&header.plan),
-            every: EVERY,
-            effect: Some(effect),
+    let study = Study::of(profile, [Some(wish.bench), wish.response].into_iter().flatten().collect())
+        .choosing(|_, _, _| {
+            planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
+        })
+        .amending(|header| {
+            header.sweep = Some(Sweep {
+                axes: grid.axes.clone(),
+                facets: grid.facets.clone(),
+                fixed: grid.fixed.clone(),
+                target: target.clone(),
+                response: response.clone(),
+                control: grid.control(&header.plan),
+                every: EVERY,
+                effect: Some(args.effect),
+            });
         });
-    };
-    let code = measure_study_of(&measure, profile, &benches, &study, &amend);
-    drop(alone);
-    code
+    Ok(study.measure(measure)?.code)
 }
 
 fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
@@ -176,7 +158,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
         let number = |word: &str| nanoseconds(word).map(|ns| ns as f64);
         let values = values(words, number, |word| known.values().canonical(name, word))
             .with_context(|| format!("--knob {word}"))?;
-        let before = match args.measure.pretend {
+        let before = match args.measure.tests.pretend {
             Some(_) => values.first().cloned(),
             None => Some(knobs.current(name).map_err(anyhow::Error::msg)?),
         };
@@ -294,9 +276,9 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
 /// Passes at most where the time ends them.
 const MOST_PASSES: u32 = 100;
 
-/// Where nobody has said how long it may take, as long as the profile has, or as the fewest passes
-/// of all cells may take.
-fn budget(measure: &mut MeasureArgs, profile: &mut Profile, cases: &[Candidate]) -> anyhow::Result<()> {
+/// Gives the profile as long as the fewest passes of all cells may take, where --budget does not
+/// say otherwise.
+fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> anyhow::Result<Profile> {
     const AROUND_S: f64 = 0.35;
     const SPARE: f64 = 3.0;
     let control = 1.0 + 1.0 / f64::from(EVERY);
@@ -318,14 +300,11 @@ fn budget(measure: &mut MeasureArgs, profile: &mut Profile, cases: &[Candidate])
             profile.passes_min = fits;
         }
         Some(_) => {}
-        None => {
-            profile.budget_s = profile.budget_s.max(least * SPARE);
-            measure.budget = Some(Duration::from_secs_f64(profile.budget_s));
-        }
+        None => profile.budget_s = profile.budget_s.max(least * SPARE),
     }
-    if measure.pretend.is_none() {
+    if !measure.tests.pretends() {
         profile.passes_max = MOST_PASSES;
     }
     profile.budget_per_group = false;
-    Ok(())
+    Ok(profile)
 }

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
+use super::naming;
+use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
 use super::results::{self, Held};
-use super::{naming, output};
 use compare::peers::Result as Recorded;
 use compare::trend::{Hosts, Trend, Verdict, trend};
 use model::Title;
@@ -70,13 +71,7 @@ const UNUSABLE: u8 = 3;
 const UNDECIDED: u8 = 4;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (host, runs) = match asked(&args) {
-        Ok(asked) => asked,
-        Err(why) => {
-            output::tell(&format!("assay: {why}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let (host, runs) = asked(&args).map_err(misuse)?;
     let (mut all, left_out) = recorded(&runs)?;
     let why = left_out.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
     let read = all.len();
@@ -84,20 +79,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if all.is_empty() {
         let since = args.since.as_ref().filter(|_| read > 0);
         let when = since.map_or(String::new(), |since| format!(" since {since}"));
-        output::tell(&format!("assay: no run in {} can be used{when}{why}", places(&runs)));
+        eprint_line(&format!("assay: no run in {} can be used{when}{why}", places(&runs)));
         return Ok(ExitCode::from(UNUSABLE));
     }
-    let found = match trend(all, host.as_deref(), args.profile.as_deref()) {
-        Ok(found) => found,
-        Err(hosts) => {
-            output::tell(&format!("assay: {}", no_host(host.as_deref(), &hosts, &runs)));
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let found = trend(all, host.as_deref(), args.profile.as_deref())
+        .map_err(|hosts| misuse(no_host(host.as_deref(), &hosts, &runs)))?;
     let code = code(&found);
     present(&args, &found, &left_out, code)?;
     if !left_out.is_empty() {
-        output::tell(&format!("assay: {} could not be used{why}", output::counted(left_out.len(), "result")));
+        eprint_line(&format!(
+            "assay: {} could not be used{why}",
+            diagnose::words::counted(left_out.len(), "result")
+        ));
     }
     Ok(ExitCode::from(code))
 }

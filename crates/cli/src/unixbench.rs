@@ -1,12 +1,12 @@
 //! `assay unixbench`: the UnixBench index in its own form, and what stands behind it.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study};
-use super::output;
-use bench::{self, Benchmark, Candidate, Scope};
+use super::measuring::Study;
+use super::output::misuse;
+use bench::{self, Benchmark};
 use session::plan;
 
 /// Measure the UnixBench index: its twelve tests, classic and with context switching pinned
@@ -40,35 +40,21 @@ pub struct Args {
 const QUICK_S: f64 = 110.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Args { tests, mut copies, mut measure } = args;
-    let mut seen = Vec::new();
-    copies.retain(|copies| {
-        !seen.contains(copies) && {
-            seen.push(*copies);
-            true
-        }
-    });
-    let profile = measure.profile()?;
-    let benches = match benches(&tests, &measure) {
-        Ok(benches) => benches,
-        // A name that does not exist is a mistake of usage.
-        Err(why) => {
-            output::tell(&format!("assay: {why}"));
-            return Ok(ExitCode::from(2));
-        }
-    };
-    if measure.budget.is_none() {
-        let usual_s = profile.for_run_of(&benches).budget_s;
-        let two_s = if profile.depth == bench::Depth::Quick { QUICK_S } else { usual_s };
+    let Args { tests, mut copies, measure } = args;
+    let mut seen = BTreeSet::new();
+    copies.retain(|copies| seen.insert(*copies));
+    let benches = benches(&tests, &measure).map_err(misuse)?;
+    let profile = measure.profile_within(|usual| {
+        let usual_s = usual.for_run_of(&benches).budget_s;
+        let two_s = if usual.depth == bench::Depth::Quick { QUICK_S } else { usual_s };
         // More than two rounds need more time.
-        let rounds = copies.len().max(2) as f64 / 2.0;
-        measure.budget = Some(Duration::from_secs_f64(two_s * rounds));
-    }
-    let study = |candidates: Vec<Candidate>, scope: &Scope, host: &Host| {
+        two_s * copies.len().max(2) as f64 / 2.0
+    })?;
+    let study = Study::of(profile, benches).choosing(|candidates, scope, host| {
         let usual = plan::unixbench::usual_copies(host.floor.cpus().len());
         plan::unixbench::with_copies(candidates, scope, if copies.is_empty() { &usual } else { &copies })
-    };
-    measure_study(&measure, &benches, &study)
+    });
+    Ok(study.measure(&measure)?.code)
 }
 
 /// The rows of the tests; with --only, those that it names too.

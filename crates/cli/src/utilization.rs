@@ -14,7 +14,8 @@ use anyhow::{Context, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
 use super::margin::MarginArg;
-use super::{files, output, results};
+use super::output::{self, eprint_line, refuse_if};
+use super::{files, results};
 use diagnose::{self, capacity::yield_of_study};
 use machine::Machine;
 use model::units;
@@ -136,15 +137,12 @@ fn turbo(text: &str) -> Result<f64, String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let prints = args.prometheus.as_deref() == Some(Path::new("-"));
-    if prints && args.json {
-        output::tell("assay: --json and --prometheus - both print to standard output: give one of them");
-        return Ok(ExitCode::from(2));
-    }
+    let why = "--json and --prometheus - both print to standard output: give one of them";
+    refuse_if(prints && args.json, why)?;
     let every_s = args.every.map(|every| every.as_secs_f64());
-    if args.from.is_none() && args.every.is_some_and(|every| every > args.seconds) {
-        output::tell("assay: --every is longer than --seconds: there would be one look, and two are needed");
-        return Ok(ExitCode::from(2));
-    }
+    let is_one_look = args.from.is_none() && args.every.is_some_and(|every| every > args.seconds);
+    let why = "--every is longer than --seconds: there would be one look, and two are needed";
+    refuse_if(is_one_look, why)?;
     let assumed = assumed(&args)?;
     match &args.from {
         Some(path) => recorded(path, &args, &assumed, every_s),
@@ -283,7 +281,7 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
         match report {
             Some(report) => present(&report, args)?,
             None if live.stopped() => {
-                output::tell("assay: interrupted before the second look: nothing was seen")
+                eprint_line("assay: interrupted before the second look: nothing was seen")
             }
             None => bail!(
                 "what the CPUs do cannot be told here: /proc/stat shows none over any time: {}",
@@ -318,7 +316,7 @@ fn present(report: &Report, args: &Args) -> anyhow::Result<()> {
         (true, true, _) => output::print(&format!("{}\n", serde_json::to_string(report)?)),
         (true, false, _) => output::print_json(report),
         (false, _, true) => {
-            output::tell(&report.headline());
+            eprint_line(&report.headline());
             Ok(())
         }
         (false, true, false) => output::print_text(&format!("{}\n", report.line())),

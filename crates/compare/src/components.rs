@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::words::margin_words;
 use super::{Compared, LEAST_DIFFERENCE, Member, Word};
 use diagnose::key_figures::Group;
@@ -15,7 +18,8 @@ use stats::index::{Component as Test, geometric_mean, index};
 use stats::order::Interval;
 
 /// A pooled ratio, turned so that above 1 is better.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Index")]
 pub struct Pooled {
     /// Geometric mean.
     pub ratio: f64,
@@ -30,9 +34,11 @@ pub struct Pooled {
 }
 
 /// A part of the machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Part")]
 pub struct Component {
     pub name: String,
+    #[serde(flatten)]
     pub pooled: Pooled,
     /// The interval leaves the least difference: worth looking at its metrics.
     pub moves: bool,

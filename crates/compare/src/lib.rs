@@ -147,16 +147,20 @@ pub struct Difference {
 }
 
 /// One metric that both have.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Metric")]
 pub struct Compared {
-    /// The key in B, of what another tool measured in its own way A's; and the key in A.
+    /// The key in B, of what another tool measured in its own way A's.
     pub key: String,
+    /// The key in A.
     pub key_a: String,
+    #[serde(skip)]
     pub bench: String,
     /// The part of the machine that it is about.
     pub component: String,
     pub title: String,
     pub unit: String,
+    #[serde(skip)]
     pub better: Better,
     pub headline: bool,
     /// Medians, in B's unit, at the common clock where `scaled`.
@@ -168,15 +172,18 @@ pub struct Compared {
     pub grade: Grade,
     /// B/A.
     pub ratio: f64,
+    /// 95 % interval of the ratio, with what whole runs differ by; null where too little is known.
     pub ci95: Option<[f64; 2]>,
     /// Of the half-width of ln of that interval: what the levels of whole runs add, which metrics
     /// share.
+    #[serde(skip)]
     pub shared_half: f64,
     /// The largest share within which it may be called the same.
     pub margin: f64,
+    #[serde(rename = "verdict")]
     pub word: Word,
-    /// The word with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell: at
-    /// most 14 % apart`.
+    /// The verdict with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell:
+    /// at most 14 % apart`.
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.
     pub would_show: Option<f64>,

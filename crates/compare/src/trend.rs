@@ -8,6 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::changes::measured_alike;
 use super::environment::{CLOCK, value_alike};
 use super::peers::Result as Recorded;
@@ -130,7 +133,8 @@ pub enum Verdict {
 }
 
 /// Something that differs between two runs, as their summaries tell it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputChanged")]
 pub struct Changed {
     /// As in a summary: `kernel`, `bios`; `boot` of a restart.
     pub label: String,

@@ -24,6 +24,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::bail;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use model::{Finding, Title};
 use stats::Judged;
@@ -159,7 +161,7 @@ pub struct Figure {
 }
 
 /// One figure for many, as a file prints it and as its own rows give it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Index {
     pub title: String,
     /// How many copies of each test ran; `None` where the file does not tell.
@@ -183,15 +185,18 @@ impl Index {
 }
 
 /// One test of an index.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputIndexTest")]
 pub struct IndexRow {
     pub title: String,
     /// The benchmark of ours that measures the same; empty where there is none.
     pub bench: String,
     pub baseline: Option<f64>,
     pub result: f64,
-    /// Its index as printed, and from the row.
+    /// As printed.
+    #[serde(rename = "index")]
     pub printed: Option<f64>,
+    /// From the row.
     pub recomputed: Option<f64>,
 }
 

@@ -2,6 +2,9 @@
 //! because it repeats, so that two runs of a component that lie more than five per cent apart mean
 //! that something changed.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Imported;
 use model::{Fact, Finding};
 use stats::order::{mean, median};
@@ -54,21 +57,25 @@ const SAME: [&str; 9] = [
 const SHOWN: usize = 10;
 
 /// Runs of one machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputRepeats")]
 pub struct Repeats {
     /// Places of the results among those that were given.
     pub results: Vec<usize>,
     pub host: String,
+    #[serde(rename = "series")]
     pub rows: Vec<Row>,
     /// Results that are one and the same run, and count once; as sentences.
     pub remarks: Vec<String>,
     /// What the runs come to, a sentence; empty where no figure stands in two of them.
     pub conclusion: String,
+    #[serde(skip)]
     pub finding: Option<Finding>,
 }
 
 /// One component over the runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputRepeated")]
 pub struct Row {
     pub key: String,
     pub title: String,
@@ -83,11 +90,14 @@ pub struct Row {
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
     /// `falls`, `rises` or the levels: what a sentence says of the order.
+    #[serde(skip)]
     pub order: String,
     /// `CV 7.8 % (5.2 to 25)`.
+    #[serde(skip)]
     pub cv_words: String,
     /// How often noise gives such an order, where it is that of memory of two speeds and rare
     /// enough to say so, in words.
+    #[serde(skip)]
     pub chance: Option<String>,
     /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of
     /// two speeds is handed out, were the slowest wholly in slow memory and the fastest wholly in

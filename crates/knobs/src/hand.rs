@@ -12,7 +12,7 @@ use super::{Knobs, Located, task};
 use sys::affinity;
 
 /// Turns knobs, and turns all of them back when dropped.
-pub struct Hand {
+pub struct KnobSetter {
     pub(super) state: Arc<Mutex<State>>,
 }
 
@@ -25,17 +25,17 @@ pub(super) struct State {
     affinity: Option<model::CpuSet>,
 }
 
-/// Turns the knobs of a [`Hand`] back from another thread, right before the process ends.
+/// Turns the knobs of a [`KnobSetter`] back from another thread, right before the process ends.
 #[derive(Clone)]
-pub struct LastHand {
+pub struct EmergencyRestore {
     state: Arc<Mutex<State>>,
 }
 
-impl Hand {
+impl KnobSetter {
     /// One that has turned none yet.
-    pub fn on(knobs: Knobs) -> Hand {
+    pub fn on(knobs: Knobs) -> KnobSetter {
         let state = State { knobs, held: None, affinity: None };
-        Hand { state: Arc::new(Mutex::new(state)) }
+        KnobSetter { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Sets exactly these knobs and puts back all others that were turned before. Says what
@@ -49,12 +49,12 @@ impl Hand {
         lock(&self.state).put_back(|_| true)
     }
 
-    pub fn last(&self) -> LastHand {
-        LastHand { state: Arc::clone(&self.state) }
+    pub fn last(&self) -> EmergencyRestore {
+        EmergencyRestore { state: Arc::clone(&self.state) }
     }
 }
 
-impl LastHand {
+impl EmergencyRestore {
     /// Puts everything back and ends the process, in one: nothing is turned in between.
     pub fn put_back_and_exit(&self, code: i32) -> ! {
         let mut state = lock(&self.state);
@@ -71,7 +71,7 @@ impl LastHand {
     }
 }
 
-impl Drop for Hand {
+impl Drop for KnobSetter {
     fn drop(&mut self) {
         // What could not be put back stands in the journal, for the next run or `assay restore`.
         let _ = self.put_back();

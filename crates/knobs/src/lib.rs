@@ -26,7 +26,7 @@ pub mod task;
 pub mod watchdog;
 
 pub use alone::Alone;
-pub use hand::{Hand, LastHand};
+pub use hand::{EmergencyRestore, KnobSetter};
 use journal::{Entry, Journal, Lock, Store};
 pub use journal::{make_folder, start_of};
 use table::{Form, Named};
@@ -409,8 +409,8 @@ impl Knobs {
     }
 
     /// A hand on the knobs, which has turned none yet.
-    pub fn hand(&self) -> Hand {
-        Hand::on(self.clone())
+    pub fn hand(&self) -> KnobSetter {
+        KnobSetter::on(self.clone())
     }
 }
 

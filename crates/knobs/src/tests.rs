@@ -37,7 +37,7 @@ impl Tree {
     }
 
     /// A hand that has switched SMT off.
-    fn off(&self) -> Hand {
+    fn off(&self) -> KnobSetter {
         let hand = self.knobs.hand();
         assert_eq!(hand.set(&off()).expect("it can be set"), ["smt from on to off"]);
         assert_eq!(self.smt(), "off");
@@ -69,7 +69,7 @@ fn off() -> BTreeMap<String, String> {
 }
 
 /// What SIGKILL leaves of a session: its journal, and no lock.
-fn killed(hand: Hand) {
+fn killed(hand: KnobSetter) {
     lock(&hand.state).held = None;
     // In a real kill nobody would have put back either.
     drop(hand);

@@ -7,6 +7,8 @@
 //! and one of each figure (1.1 times what its processes differ by). Of a machine of one's own all
 //! of that is a quarter. Hosts differ by 0.5 % in all figures and 1 % in each.
 
+use crate::proof::over;
+use crate::proof::sums;
 use fastrand::Rng;
 
 use crate::proof::Rate;
@@ -141,16 +143,7 @@ pub struct Seen {
     pub again: usize,
 }
 
-impl Seen {
-    pub fn and(self, other: Seen) -> Seen {
-        Seen {
-            once: self.once.and(other.once),
-            confirmed: self.confirmed.and(other.confirmed),
-            undecided: self.undecided.and(other.undecided),
-            again: self.again + other.again,
-        }
-    }
-}
+sums!(Seen: once, confirmed, undecided, again);
 
 /// A host that is checked every day, and again half an hour after a run that was rejected and is
 /// not confirmed.
@@ -183,16 +176,14 @@ impl Watched {
 
 /// Hosts that are each measured on so many days; every one has a spec of other hosts.
 pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> Seen {
-    let mut rng = Rng::with_seed(seed);
-    let mut seen = Seen::default();
-    for _ in 0..hosts {
-        let spec = place.spec(&mut rng);
-        let host = place.host(&mut rng);
+    over(hosts, seed, |_, rng, seen: &mut Seen| {
+        let spec = place.spec(rng);
+        let host = place.host(rng);
         let mut watched = Watched { place, host, fault, spec, outcomes: Vec::new() };
         let [mut once, mut twice] = [false; 2];
         for day in 0..days {
             let mut at_s = DAY_S * day as f64;
-            let mut outcome = watched.look(at_s, &mut rng);
+            let mut outcome = watched.look(at_s, rng);
             seen.undecided.count(outcome.verdict == Verdict::CannotTell);
             loop {
                 let [alone, all] = watched.verdicts(&outcome);
@@ -202,15 +193,14 @@ pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> 
                     break;
                 }
                 at_s += LATER_S;
-                outcome = watched.look(at_s, &mut rng);
+                outcome = watched.look(at_s, rng);
                 seen.again += 1;
             }
             watched.outcomes.retain(|one| one.background.started_s.is_some_and(|own| at_s - own <= WITHIN_S));
         }
         seen.once.count(once);
         seen.confirmed.count(twice);
-    }
-    seen
+    })
 }
 
 #[cfg(test)]

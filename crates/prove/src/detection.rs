@@ -15,7 +15,8 @@ use statrs::distribution::{Beta, ContinuousCDF};
 use stats::ranks::spearman;
 use tempfile::TempDir;
 
-use super::{Section, table};
+use super::Section;
+use crate::statistics::{row, titled};
 
 use testkit::host::{self, Group, Hog, RealTime, ShortOfMemory};
 
@@ -422,7 +423,7 @@ fn replayed(folder: &Path, mut edit: impl FnMut(&mut Value)) -> Result<Value, St
 
 fn of_faults(faults: &[Fault], tallies: &[Tally]) -> String {
     let row = |(fault, tally): (&Fault, &Tally)| {
-        let mut row = vec![fault.name.to_string(), fault.made.to_string(), fault.rule.to_string()];
+        let mut row = row![fault.name, fault.made, fault.rule];
         match &tally.unavailable {
             Some(why) => {
                 row.push(format!("not available here: {why}"));
@@ -442,18 +443,10 @@ fn of_faults(faults: &[Fault], tallies: &[Tally]) -> String {
         }
         row
     };
-    let rows: Vec<Vec<String>> = faults.iter().zip(tallies).map(row).collect();
-    let header = [
-        "fault",
-        "made",
-        "rule",
-        "found",
-        "95 % interval",
-        "verdict as it must be",
-        "a cause named that was not there",
-        "other rules that fired",
-    ];
-    table(&header, &rows)
+    let rows = faults.iter().zip(tallies).map(row);
+    let header = "fault | made | rule | found | 95 % interval | verdict as it must be | a cause named that was \
+         not there | other rules that fired";
+    titled(header, rows)
 }
 
 fn of_clean_runs(
@@ -463,18 +456,17 @@ fn of_clean_runs(
 ) -> String {
     let named = |rule: &str| Rate { hits: clean.fired.get(rule).copied().unwrap_or(0), of: clean.trials };
     let others = clean.fired.keys().map(String::as_str).filter(|rule| !CAUSES.contains(rule));
-    let rows: Vec<Vec<String>> = CAUSES
+    let rows = CAUSES
         .into_iter()
         .chain(others)
-        .map(|rule| vec![rule.to_string(), counted(named(rule)), interval(named(rule))])
-        .collect();
+        .map(|rule| vec![rule.to_string(), counted(named(rule)), interval(named(rule))]);
     let verdicts: Vec<String> =
         verdicts.iter().map(|(verdict, count)| format!("{count} {}", verdict.replace('_', " "))).collect();
     format!(
         "{}\nVerdicts of the {} clean runs: {}. Of the clean runs with `moving-clock`, the measured call's own time went with \
          the clock beside it in {} (Spearman's correlation over all windows below zero, p < 0.01): there it did move. The same clean runs, each visit's \
          clock brought to one level (replayed): `moving-clock` fired in {}, {}.\n",
-        table(&["rule", "fired in clean runs", "95 % interval"], &rows),
+        titled("rule | fired in clean runs | 95 % interval", rows),
         clean.trials,
         verdicts.join(", "),
         counted(witnessed),

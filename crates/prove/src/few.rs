@@ -10,7 +10,7 @@ use prove::proof::{
 use stats::guarded::GUARDED;
 use stats::noise::{Inside, Noise};
 
-use crate::statistics::{at_least, at_most, lowest, named, pairs, seed};
+use crate::statistics::{at_least, at_most, lowest, named, pairs, row, seed, titled};
 use crate::{measured, table};
 
 /// Simulated series a cell: more than elsewhere, as the worst of many cells is held against a bound
@@ -110,23 +110,19 @@ pub fn sequential() -> String {
     let found = measured(&kinds, |&(noise, icc)| {
         looking_after_every_visit(shape(noise, icc, 1), 0.03, TRIALS, seed(icc, 20))
     });
-    let rows: Vec<Vec<String>> = kinds
-        .iter()
-        .zip(&found)
-        .map(|((noise, icc), looked)| {
-            vec![
-                named(*noise),
-                icc.to_string(),
-                looked.covered.to_string(),
-                looked.narrow.to_string(),
-                looked.narrow_and_wrong.to_string(),
-                format!("{:.1}", looked.mean_n),
-            ]
-        })
-        .collect();
+    let rows = kinds.iter().zip(&found).map(|((noise, icc), looked)| {
+        row![
+            named(*noise),
+            icc,
+            looked.covered,
+            looked.narrow,
+            looked.narrow_and_wrong,
+            format!("{:.1}", looked.mean_n)
+        ]
+    });
     let covered: Vec<Rate> = found.iter().map(|looked| looked.covered).collect();
-    let header = ["noise", "ICC", "last interval covers", "within ±3 %", "within and wrong", "mean n"];
-    table(&header, &rows) + &at_least("Coverage", &covered, LOOKED_COVERAGE_LEAST)
+    let header = "noise | ICC | last interval covers | within ±3 % | within and wrong | mean n";
+    titled(header, rows) + &at_least("Coverage", &covered, LOOKED_COVERAGE_LEAST)
 }
 
 /// Figures at and beyond their limits.
@@ -161,26 +157,15 @@ pub fn limits() -> String {
         row.extend([decided.met, decided.missed].map(|rate| rate.to_string()));
         row
     };
-    let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
-    let header = [
-        "noise",
-        "from the limit",
-        "5 visits: met",
-        "missed",
-        "undecided",
-        "until it is firm, at most 30: met",
-        "missed",
-        "undecided",
-        "mean n",
-        "until it is decided (not used): met",
-        "missed",
-    ];
+    let rows = cells.iter().zip(&found).map(row);
+    let header = "noise | from the limit | 5 visits: met | missed | undecided | until it is firm, at most 30: \
+         met | missed | undecided | mean n | until it is decided (not used): met | missed";
     let long = measured(&NOISES, |&noise| of(noise, 0.0, 80, Stop::Firm, TRIALS / 2));
     let wrong = |all: Vec<Decided>| all.iter().flat_map(|one| [one.met, one.missed]).collect::<Vec<Rate>>();
     let at = cells.iter().zip(&found).filter(|((_, beyond), _)| *beyond == 0.0);
     let at: Vec<Decided> = at.map(|(_, [_, firm, _])| *firm).collect();
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_most("At the limit, at most 30", &wrong(at), LIMIT_WRONG_MOST),
         at_most("At most 80", &wrong(long), LIMIT_WRONG_MOST),
     ]
@@ -207,36 +192,23 @@ pub fn clock() -> String {
     let covered = |cells: &[Clocked]| -> Vec<Rate> { cells.iter().map(|cell| cell.covered).collect() };
     let adjusted = |cells: &[Clocked]| -> Vec<Rate> { cells.iter().map(|cell| cell.adjusted).collect() };
     let a_slope = PROCESSES.len() * NOISES.len();
-    let rows: Vec<Vec<String>> = SLOPES
-        .iter()
-        .zip(found.chunks(a_slope))
-        .map(|(slope, of_slope)| {
-            let each = of_slope.chunks(NOISES.len());
-            let adjusted = each.clone().map(|cells| least_to_most(&adjusted(cells)));
-            let covers = each.map(|cells| lowest(covered(cells).into_iter()).to_string());
-            // Seven processes, log-normal noise of 1 %.
-            let typical = of_slope[NOISES.len() + 1];
-            let percent = |half: f64| format!("±{:.1} %", 100.0 * half);
-            let widths = [percent(typical.half_at_clock), percent(typical.half_as_it_ran)];
-            [slope.to_string()].into_iter().chain(adjusted).chain(covers).chain(widths).collect()
-        })
-        .collect();
-    let header = [
-        "true slope",
-        "brought to the clock, n = 5",
-        "7",
-        "10",
-        "covers, n = 5, at least",
-        "7",
-        "10",
-        "1 % noise, n = 7: those brought to the clock",
-        "all as they ran",
-    ];
+    let rows = SLOPES.iter().zip(found.chunks(a_slope)).map(|(slope, of_slope)| {
+        let each = of_slope.chunks(NOISES.len());
+        let adjusted = each.clone().map(|cells| least_to_most(&adjusted(cells)));
+        let covers = each.map(|cells| lowest(covered(cells).into_iter()).to_string());
+        // Seven processes, log-normal noise of 1 %.
+        let typical = of_slope[NOISES.len() + 1];
+        let percent = |half: f64| format!("±{:.1} %", 100.0 * half);
+        let widths = [percent(typical.half_at_clock), percent(typical.half_as_it_ran)];
+        [slope.to_string()].into_iter().chain(adjusted).chain(covers).chain(widths).collect()
+    });
+    let header = "true slope | brought to the clock, n = 5 | 7 | 10 | covers, n = 5, at least | 7 | 10 | 1 % \
+         noise, n = 7: those brought to the clock | all as they ran";
     let (right, others) = found.split_at(3 * a_slope);
     let (wrong, none) = others.split_at(2 * a_slope);
     let (none_of_5, none_of_more) = none.split_at(NOISES.len());
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("Slopes -1, -0.9, -1.15 cover", &covered(right), CLOCK_COVERAGE_LEAST),
         at_least("Slopes -0.75, -0.5 cover", &covered(wrong), CLOCK_WRONG_COVERAGE_LEAST),
         at_most("Slope 0, brought to the clock of 5", &adjusted(none_of_5), CLOCK_FALSE_MOST_5),
@@ -266,38 +238,24 @@ pub fn alone() -> String {
         beside(Neighbour { share, lasts }, processes, TRIALS / 5, seed(share, processes))
     });
     let half = |half: f64| format!("±{:.1} %", 100.0 * half);
-    let rows: Vec<Vec<String>> = cells
-        .chunks(PROCESSES.len())
-        .zip(found.chunks(PROCESSES.len()))
-        .map(|(cells, found)| {
-            let (lasts, (share, _)) = cells[0];
-            let given = found.iter().map(|told| told.given.to_string());
-            let covered = found.iter().map(|told| told.covered.to_string());
-            let widths = [half(found[1].half_alone), half(found[1].half_as_it_ran)];
-            [lasts.to_string(), format!("{:.0} %", 100.0 * share)]
-                .into_iter()
-                .chain(given)
-                .chain(covered)
-                .chain(widths)
-                .collect()
-        })
-        .collect();
-    let header = [
-        "it stays for, windows",
-        "of the time",
-        "a figure alone is given, n = 5",
-        "7",
-        "10",
-        "covers the time alone, n = 5",
-        "7",
-        "10",
-        "n = 7: alone",
-        "as they ran",
-    ];
+    let rows = cells.chunks(PROCESSES.len()).zip(found.chunks(PROCESSES.len())).map(|(cells, found)| {
+        let (lasts, (share, _)) = cells[0];
+        let given = found.iter().map(|told| told.given.to_string());
+        let covered = found.iter().map(|told| told.covered.to_string());
+        let widths = [half(found[1].half_alone), half(found[1].half_as_it_ran)];
+        [lasts.to_string(), format!("{:.0} %", 100.0 * share)]
+            .into_iter()
+            .chain(given)
+            .chain(covered)
+            .chain(widths)
+            .collect()
+    });
+    let header = "it stays for, windows | of the time | a figure alone is given, n = 5 | 7 | 10 | covers the \
+         time alone, n = 5 | 7 | 10 | n = 7: alone | as they ran";
     let slow = LASTS.iter().filter(|lasts| **lasts >= 10.0).count() * SHARES.len() * PROCESSES.len();
     let covered: Vec<Rate> =
         found[..slow].iter().map(|told| told.covered).filter(|rate| rate.of >= 200).collect();
-    table(&header, &rows)
+    titled(header, rows)
         + &at_least("Covers where it stays for ten windows or more", &covered, ALONE_COVERAGE_LEAST)
 }
 

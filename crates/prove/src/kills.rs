@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Section, option, table};
+use super::{Section, option};
+use crate::statistics::{row, titled};
 use testkit::killing::{Bout, Kill, Way};
 
 pub const SECTIONS: &[Section] =
@@ -30,25 +31,16 @@ fn kills() -> String {
         }
     }
     bout.finish();
-    let rows: Vec<Vec<String>> = [
+    let rows = [
         ("the session", "its watchdog", Way::Session),
         ("its process group", "its watchdog", Way::Group),
         ("the session and its watchdog", "`assay restore`", Way::Restore),
         ("the session and its watchdog", "the same command again", Way::NextStart),
     ]
     .into_iter()
-    .map(|(killed, by, way)| row(killed, by, &all.iter().filter(|kill| kill.way == way).collect::<Vec<_>>()))
-    .collect();
-    let header = [
-        "killed",
-        "puts back",
-        "kills",
-        "with one knob turned",
-        "with both",
-        "every knob back, median",
-        "at most",
-        "finished visits lost, knobs left or not resumed",
-    ];
+    .map(|(killed, by, way)| row(killed, by, &all.iter().filter(|kill| kill.way == way).collect::<Vec<_>>()));
+    let header = "killed | puts back | kills | with one knob turned | with both | every knob back, median | at \
+         most | finished visits lost, knobs left or not resumed";
     let faults = all.iter().map(|kill| kill.faults.len()).sum::<usize>();
     let late =
         all.iter().filter(|kill| matches!(kill.way, Way::Session | Way::Group) && kill.back > BACK).count();
@@ -56,7 +48,7 @@ fn kills() -> String {
     format!(
         "{}\nOf {} kills {faults} went wrong; after {late} the watchdog took longer than {} s. {} sweeps came to their \
          end, the longest interrupted one with {visits} visits kept.\n",
-        table(&header, &rows),
+        titled(header, rows),
         all.len(),
         BACK.as_secs(),
         bout.completed
@@ -71,14 +63,5 @@ fn row(killed: &str, by: &str, kills: &[&Kill]) -> Vec<String> {
         back.map_or(String::new(), |back| format!("{:.0} ms", back.as_secs_f64() * 1e3))
     };
     let wrong = kills.iter().filter(|kill| !kill.faults.is_empty()).count();
-    vec![
-        killed.to_string(),
-        by.to_string(),
-        kills.len().to_string(),
-        with(1),
-        with(2),
-        time(back.get(back.len() / 2)),
-        time(back.last()),
-        wrong.to_string(),
-    ]
+    row![killed, by, kills.len(), with(1), with(2), time(back.get(back.len() / 2)), time(back.last()), wrong]
 }

@@ -7,7 +7,7 @@ use prove::proof::{
 };
 use stats::order::quantile;
 
-use super::statistics::{at_least, at_most};
+use super::statistics::{at_least, at_most, row, titled};
 use super::{Section, measured, table};
 
 pub const SECTIONS: &[Section] = &[
@@ -22,7 +22,7 @@ fn following_tables() -> String {
     let seen = measured(&PROMISED, |study| (following(*study, STUDIES, 7), swinging(*study, STUDIES, 8)));
     let row =
         |(study, (own, other)): (&prove::proof::Study, &(prove::proof::Studied, prove::proof::Studied))| {
-            vec![
+            row![
                 format!(
                     "{} times, {:.0} % of the time memory's, {} runs, {:.1} % noise",
                     study.ratio,
@@ -30,25 +30,21 @@ fn following_tables() -> String {
                     study.runs,
                     100.0 * study.noise
                 ),
-                own.within.to_string(),
-                own.follow.to_string(),
-                other.follow.to_string(),
+                own.within,
+                own.follow,
+                other.follow
             ]
         };
-    let rows: Vec<Vec<String>> = PROMISED.iter().zip(&seen).map(row).collect();
+    let rows = PROMISED.iter().zip(&seen).map(row);
     let all = |of: fn(&(prove::proof::Studied, prove::proof::Studied)) -> Rate| -> Vec<Rate> {
         seen.iter().map(of).collect()
     };
     let other = all(|(_, other)| other.follow).into_iter().reduce(Rate::and).unwrap_or_default();
     [
-        table(
-            &[
-                "slow quarter, runs",
-                "predicted within 3 %",
-                "said to follow",
-                "said so of runs that swing otherwise",
-            ],
-            &rows,
+        titled(
+            "slow quarter, runs | predicted within 3 % | said to follow | said so of runs that swing \
+         otherwise",
+            rows,
         ),
         at_least("Runs predicted within 3 %", &all(|(own, _)| own.within), PREDICTED_LEAST),
         at_least("Studies said to follow their memory", &all(|(own, _)| own.follow), FOLLOWS_FOUND_LEAST),

@@ -12,15 +12,16 @@ use fastrand::Rng;
 use kernels::{Chain, LINE_BYTES, Op, Ring, streams, walk_together};
 use model::{CpuSet, Pages, run_file};
 use prove::proof::{NEIGHBOUR_FALSE_MOST, REGION_NAMED_LEAST, Rate};
+use serde_json::Value;
 use stats::order::median;
-use stats::regions::{Moment, neighbour};
+use stats::regions::{Cause, Moment, neighbour};
 use sys::mapping::Mapping;
 
+use super::Section;
 use super::detection::run_file_of;
 use super::held_back::HeldBack;
 use super::regions_planted::{causes, folder, map, of_host, own_causes, progress, trials};
-use super::statistics::{at_least, at_most};
-use super::{Section, table};
+use super::statistics::{at_least, at_most, titled};
 
 pub const SECTIONS: &[Section] = &[
     Section { name: "neighbours-planted", title: "Neighbours in memory, planted", run: beside },
@@ -127,6 +128,22 @@ struct Told {
     wrong: Rate,
 }
 
+impl Told {
+    /// Counts what a map says, before and after which loads took so many times as long.
+    fn count(&mut self, seen: &Value, before: f64, after: f64, own: &[Cause]) {
+        let says = &seen["neighbour"]["says"];
+        self.effects.extend([before, after]);
+        if before.min(after) >= PLANTED {
+            let all = self.planted.iter_mut().zip(["named", "cannot_tell", "quiet"]);
+            all.for_each(|(count, word)| count.count(*says == word));
+        } else if before.max(after) < NO_EFFECT {
+            self.none.count(*says == "named");
+        }
+        let other = causes(seen).iter().any(|cause| !own.contains(cause));
+        self.wrong.count(seen["far_times"].is_number() || other);
+    }
+}
+
 /// Maps beside a neighbour on another CPU, kinds in turn. What it does to loads is the host's: how
 /// much one CPU can take, and whether both run where they share it. So it is measured before and
 /// after each map by loads of another kind.
@@ -145,34 +162,21 @@ fn beside() -> String {
             let seen = map(BESIDE, "");
             drop(neighbour);
             let after = effect(first, last, *what);
-            let Some(seen) = seen else { continue };
-            let says = &seen["neighbour"]["says"];
-            told.effects.extend([before, after]);
-            if before.min(after) >= PLANTED {
-                let all = told.planted.iter_mut().zip(["named", "cannot_tell", "quiet"]);
-                all.for_each(|(count, word)| count.count(*says == word));
-            } else if before.max(after) < NO_EFFECT {
-                told.none.count(*says == "named");
+            if let Some(seen) = seen {
+                told.count(&seen, before, after, &own);
             }
-            told.wrong.count(
-                seen["far_times"].is_number() || causes(&seen).iter().any(|cause| !own.contains(cause)),
-            );
         }
         progress(trial, trials);
     }
-    let rows: Vec<Vec<String>> = NEIGHBOURS
-        .iter()
-        .zip(&told)
-        .map(|((.., words), told)| {
-            let effect = median(&told.effects).map_or("–".to_string(), |times| format!("{times:.2}"));
-            let [named, cannot_tell, quiet] = told.planted;
-            let cells = [named, cannot_tell, quiet, told.none, told.wrong].map(|rate| match rate.of {
-                0 => "–".to_string(),
-                of => format!("{rate} of {of}"),
-            });
-            [words.to_string(), effect].into_iter().chain(cells).collect()
-        })
-        .collect();
+    let rows = NEIGHBOURS.iter().zip(&told).map(|((.., words), told)| {
+        let effect = median(&told.effects).map_or("–".to_string(), |times| format!("{times:.2}"));
+        let [named, cannot_tell, quiet] = told.planted;
+        let cells = [named, cannot_tell, quiet, told.none, told.wrong].map(|rate| match rate.of {
+            0 => "–".to_string(),
+            of => format!("{rate} of {of}"),
+        });
+        [words.to_string(), effect].into_iter().chain(cells).collect()
+    });
     let above: Vec<Rate> =
         LONG.iter().map(|kind| told[*kind].planted[0]).filter(|named| named.of > 0).collect();
     let named = match above[..] {
@@ -189,17 +193,10 @@ fn beside() -> String {
         told.iter().map(|told| told.none).chain([told[1].planted[0]]).filter(|rate| rate.of > 0).collect();
     [
         of_host(&held_back, &own),
-        table(
-            &[
-                "neighbour",
-                "times as long, loads before and after",
-                "named, where 1.25 times or more",
-                "cannot tell",
-                "quiet",
-                "named, where less than 1.1 times",
-                "a cause beside it",
-            ],
-            &rows,
+        titled(
+            "neighbour | times as long, loads before and after | named, where 1.25 times or more | cannot \
+         tell | quiet | named, where less than 1.1 times | a cause beside it",
+            rows,
         ),
         named,
         "\n".to_string(),
@@ -305,17 +302,13 @@ fn in_looks() -> String {
             all.for_each(|(count, says)| count.count(says));
         }
     }
-    let rows: Vec<Vec<String>> = IN_LOOKS
-        .iter()
-        .zip(&told)
-        .map(|((times, share, cycle_s), told)| {
-            let what = match *share > 0.0 {
-                true => format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0),
-                false => "nothing".to_string(),
-            };
-            [what, told[0].of.to_string()].into_iter().chain(told.iter().map(Rate::to_string)).collect()
-        })
-        .collect();
+    let rows = IN_LOOKS.iter().zip(&told).map(|((times, share, cycle_s), told)| {
+        let what = match *share > 0.0 {
+            true => format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0),
+            false => "nothing".to_string(),
+        };
+        [what, told[0].of.to_string()].into_iter().chain(told.iter().map(Rate::to_string)).collect()
+    });
     let named: Vec<Rate> = told.iter().map(|told| told[0]).collect();
     [
         format!(
@@ -323,7 +316,7 @@ fn in_looks() -> String {
             maps.len(),
             median(&halves).unwrap_or(0.0)
         ),
-        table(&["planted in their loads", "trials", "named", "cannot tell", "quiet"], &rows),
+        titled("planted in their loads | trials | named | cannot tell | quiet", rows),
         at_least("Neighbours above the limits named", &named[ABOVE], REGION_NAMED_LEAST),
         "\n".to_string(),
         at_most("Neighbours named that are not there, or for 8 %", &named[BELOW], NEIGHBOUR_FALSE_MOST),

@@ -8,7 +8,7 @@ use stats::order::median;
 use testkit::host::RealTime;
 
 use super::regions_planted::{progress, results, trials};
-use super::statistics::{at_least, at_most};
+use super::statistics::{at_least, at_most, row, titled};
 use super::{Section, measured, table};
 
 pub const SECTIONS: &[Section] = &[
@@ -31,13 +31,10 @@ fn tables() -> String {
             rate(told.machines_wrong),
         ]
     };
-    let rows: Vec<Vec<String>> = TROUBLES.iter().zip(&told).map(row).collect();
+    let rows = TROUBLES.iter().zip(&told).map(row);
     let all = |of: fn(&Attributed) -> Rate| -> Vec<Rate> { told.iter().map(of).collect() };
     [
-        table(
-            &["machine", "CPUs named right", "pairs named right", "wrong claims", "machines with one"],
-            &rows,
-        ),
+        titled("machine | CPUs named right | pairs named right | wrong claims | machines with one", rows),
         at_least("CPUs named right", &all(|told| told.right), PAUSES_RIGHT_LEAST),
         at_least("Pairs named right", &all(|told| told.pairs), PAUSES_RIGHT_LEAST),
         at_most("Machines with a wrong claim", &all(|told| told.machines_wrong), PAUSES_WRONG_MOST),
@@ -75,13 +72,7 @@ fn planted() -> String {
     }
     let row = |((busy, every), (right, wrong, shares)): (&(u64, u64), &(Rate, Rate, Vec<f64>))| {
         let middle = median(shares).map_or("–".to_string(), |share| format!("{:.1} %", share * 100.0));
-        vec![
-            format!("{busy} ms of every {every}"),
-            right.of.to_string(),
-            middle,
-            right.to_string(),
-            wrong.to_string(),
-        ]
+        row![format!("{busy} ms of every {every}"), right.of, middle, right, wrong]
     };
     [
         table(

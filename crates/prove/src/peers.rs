@@ -3,7 +3,8 @@
 use prove::daily::{GUEST, OWN, daily};
 use prove::fleets::{Fault, Seen, fleets, large};
 
-use crate::{Section, measured, table};
+use crate::statistics::{row, titled};
+use crate::{Section, measured};
 
 pub const SECTIONS: &[Section] = &[
     Section { name: "peers", title: "Hosts beside their peers", run: peers },
@@ -25,31 +26,17 @@ fn peers() -> String {
         let trials = if fault == Fault::None { HOSTS.div_ceil(hosts) } else { FAULTY };
         fleets(hosts, fault, trials, hosts as u64)
     });
-    let rows: Vec<Vec<String>> = sizes
-        .iter()
-        .zip(found.chunks(faults.len()))
-        .map(|(hosts, seen)| {
-            let healthy: Seen = seen[0];
-            let mut row = vec![
-                hosts.to_string(),
-                format!("{:.3} %", 100.0 * healthy.false_hosts.share()),
-                healthy.false_fleets.to_string(),
-            ];
-            row.extend(seen[1..].iter().map(|one| one.found.to_string()));
-            row
-        })
-        .collect();
-    table(
-        &[
-            "hosts",
-            "healthy hosts flagged",
-            "healthy fleets with one",
-            "found: a part 5 % slow",
-            "a part 10 % slow",
-            "one benchmark 5 % slow",
-            "one benchmark 10 % slow",
-        ],
-        &rows,
+    let rows = sizes.iter().zip(found.chunks(faults.len())).map(|(hosts, seen)| {
+        let healthy: Seen = seen[0];
+        let mut row =
+            row![hosts, format!("{:.3} %", 100.0 * healthy.false_hosts.share()), healthy.false_fleets];
+        row.extend(seen[1..].iter().map(|one| one.found.to_string()));
+        row
+    });
+    titled(
+        "hosts | healthy hosts flagged | healthy fleets with one | found: a part 5 % slow | a part 10 \
+         % slow | one benchmark 5 % slow | one benchmark 10 % slow",
+        rows,
     )
 }
 
@@ -71,17 +58,11 @@ fn large_fleets() -> String {
         }
         row
     };
-    let rows: Vec<Vec<String>> = LARGE.iter().map(row).collect();
-    table(
-        &[
-            "hosts",
-            "healthy ones flagged a day",
-            "of 10,000",
-            "found 5 % slow: a part, one benchmark",
-            "10 % slow",
-            "20 % slow",
-        ],
-        &rows,
+    let rows = LARGE.iter().map(row);
+    titled(
+        "hosts | healthy ones flagged a day | of 10,000 | found 5 % slow: a part, one benchmark | 10 \
+         % slow | 20 % slow",
+        rows,
     )
 }
 
@@ -124,15 +105,9 @@ fn checked_daily() -> String {
             rows.push(row);
         }
     }
-    table(
-        &[
-            "where",
-            "slower",
-            "rejected by one run",
-            "by --confirmed",
-            "days undecided",
-            "further runs in 100 days",
-        ],
-        &rows,
+    titled(
+        "where | slower | rejected by one run | by --confirmed | days undecided | further runs in 100 \
+         days",
+        rows,
     )
 }

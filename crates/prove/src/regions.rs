@@ -5,8 +5,8 @@ use prove::proof::{
 };
 use stats::regions::Cause;
 
-use super::statistics::{at_least, at_most};
-use super::{Section, measured, table};
+use super::statistics::{at_least, at_most, row, titled};
+use super::{Section, measured};
 
 pub const SECTIONS: &[Section] =
     &[Section { name: "regions", title: "Causes of slow memory, simulated", run: simulated }];
@@ -23,24 +23,50 @@ fn sizes(cause: Cause) -> [f64; 5] {
 }
 
 fn simulated() -> String {
+    [causes(), "\n".to_string(), neighbours(), "\n".to_string(), pages()].concat()
+}
+
+fn causes() -> String {
     let cells: Vec<(Cause, f64)> =
         Cause::ALL.iter().flat_map(|cause| sizes(*cause).map(|size| (*cause, size))).collect();
     let found = measured(&cells, |(cause, size)| planted(Host::USUAL, *cause, *size, HOSTS, 7));
-    let rows: Vec<Vec<String>> =
-        cells.iter().zip(&found).map(|((cause, size), named)| row(*cause, *size, named)).collect();
     let parts: Vec<u64> = (0..4).collect();
     let none =
         measured(&parts, |part| alike(ALIKE / 4, 100 + part)).into_iter().fold(Named::default(), Named::and);
-    let above: Vec<Rate> = cells
-        .iter()
-        .zip(&found)
-        .filter(|((cause, size), _)| sizes(*cause)[2..].contains(size))
-        .map(|(_, named)| named.right)
-        .collect();
+    let above = cells.iter().zip(&found).filter(|((cause, size), _)| sizes(*cause)[2..].contains(size));
+    let above: Vec<Rate> = above.map(|(_, named)| named.right).collect();
     let wrong: Vec<Rate> = found.iter().map(|named| named.wrong).chain([none.wrong]).collect();
-    let neighbours = [(0.0, 1.0, 1.0), (0.3, 1.1, 1.0), (0.3, 1.3, 0.5), (0.35, 1.3, 1.0), (0.5, 1.3, 3.0)];
-    let heard = measured(&neighbours, |(share, slower, lasts)| heard(*share, *slower, *lasts, HOSTS, 9));
-    let pages = [
+    [
+        titled(
+            "cause, in a quarter of 16 regions, 18 looks each | named | another named | none named",
+            cells.iter().zip(&found).map(|((cause, size), named)| of_cause(*cause, *size, named)),
+        ),
+        format!("\nOf {ALIKE} hosts of any kind without a cause {} have none named.\n\n", none.none),
+        at_least("Causes right above their limits named", &above, REGION_NAMED_LEAST),
+        at_most("Causes named that are not there", &wrong, REGION_FALSE_MOST),
+    ]
+    .concat()
+}
+
+fn neighbours() -> String {
+    let cells = [(0.0, 1.0, 1.0), (0.3, 1.1, 1.0), (0.3, 1.3, 0.5), (0.35, 1.3, 1.0), (0.5, 1.3, 3.0)];
+    let found = measured(&cells, |(share, slower, lasts)| heard(*share, *slower, *lasts, HOSTS, 9));
+    let rows = cells.iter().zip(&found).map(|((share, slower, lasts), heard)| {
+        let what = format!("{:.0} % of the time, {slower} times, for {lasts} s", share * 100.0);
+        row![what, heard.named, heard.quiet]
+    });
+    let above: Vec<Rate> = found[2..].iter().map(|heard| heard.named).collect();
+    [
+        titled("neighbour, in half a minute | named | said not to be there", rows),
+        at_least("Neighbours of more than 20 % named", &above, REGION_NAMED_LEAST),
+        at_most("Neighbours named that are not there", &[found[0].named], REGION_FALSE_MOST),
+    ]
+    .concat()
+}
+
+/// Huge pages that lie farther than others of their region.
+fn pages() -> String {
+    let cells = [
         (0.0, 1.0, 0.02),
         (0.0, 1.0, 0.06),
         (0.1, 1.1, 0.02),
@@ -48,68 +74,31 @@ fn simulated() -> String {
         (0.3, 1.3, 0.02),
         (0.6, 1.45, 0.04),
     ];
-    let found_pages = measured(&pages, |(share, times, noise)| farther(*share, *times, *noise, HOSTS, 13));
-    let page_rows: Vec<Vec<String>> = pages
-        .iter()
-        .zip(&found_pages)
-        .map(|((share, times, noise), told)| {
-            let what = match *share > 0.0 {
-                true => format!("{:.0} % of the pages, {times} times", share * 100.0),
-                false => "none".to_string(),
-            };
-            vec![
-                format!("{what}; noise {:.0} %", noise * 100.0),
-                told.named.to_string(),
-                // A share that lies below the limit is none that is told.
-                if *share > 0.0 && *times < 1.2 { "–".to_string() } else { told.covered.to_string() },
-            ]
-        })
-        .collect();
-    let named =
-        |of: std::ops::Range<usize>| found_pages[of].iter().map(|told| told.named).collect::<Vec<Rate>>();
-    let told: Vec<Vec<String>> = neighbours
-        .iter()
-        .zip(&heard)
-        .map(|((share, slower, lasts), heard)| {
-            vec![
-                format!("{:.0} % of the time, {slower} times, for {lasts} s", share * 100.0),
-                heard.named.to_string(),
-                heard.quiet.to_string(),
-            ]
-        })
-        .collect();
+    let found = measured(&cells, |(share, times, noise)| farther(*share, *times, *noise, HOSTS, 13));
+    let rows = cells.iter().zip(&found).map(|((share, times, noise), told)| {
+        let what = match *share > 0.0 {
+            true => format!("{:.0} % of the pages, {times} times", share * 100.0),
+            false => "none".to_string(),
+        };
+        // A share that lies below the limit is none that is told.
+        let covered = if *share > 0.0 && *times < 1.2 { "–".to_string() } else { told.covered.to_string() };
+        row![format!("{what}; noise {:.0} %", noise * 100.0), told.named, covered]
+    });
+    let named: Vec<Rate> = found.iter().map(|told| told.named).collect();
+    let above = "Huge pages that lie farther by more than 1.2 times said";
     [
-        table(
-            &["cause, in a quarter of 16 regions, 18 looks each", "named", "another named", "none named"],
-            &rows,
-        ),
-        format!("\nOf {ALIKE} hosts of any kind without a cause {} have none named.\n\n", none.none),
-        at_least("Causes right above their limits named", &above, REGION_NAMED_LEAST),
-        at_most("Causes named that are not there", &wrong, REGION_FALSE_MOST),
-        "\n".to_string(),
-        table(&["neighbour, in half a minute", "named", "said not to be there"], &told),
-        at_least(
-            "Neighbours of more than 20 % named",
-            &heard[2..].iter().map(|heard| heard.named).collect::<Vec<_>>(),
-            REGION_NAMED_LEAST,
-        ),
-        at_most("Neighbours named that are not there", &[heard[0].named], REGION_FALSE_MOST),
-        "\n".to_string(),
-        table(
-            &["huge pages that lie farther, of 64 regions", "said", "their share lies in what is told"],
-            &page_rows,
-        ),
-        at_least("Huge pages that lie farther by more than 1.2 times said", &named(3..6), REGION_NAMED_LEAST),
-        at_most("Said where there are none, or by less", &named(0..3), REGION_FALSE_MOST),
+        titled("huge pages that lie farther, of 64 regions | said | their share lies in what is told", rows),
+        at_least(above, &named[3..6], REGION_NAMED_LEAST),
+        at_most("Said where there are none, or by less", &named[..3], REGION_FALSE_MOST),
     ]
     .concat()
 }
 
-fn row(cause: Cause, size: f64, named: &Named) -> Vec<String> {
+fn of_cause(cause: Cause, size: f64, named: &Named) -> Vec<String> {
     let words = match cause {
         Cause::Translation => format!("translation, {size} ns"),
         Cause::Distance => format!("distance, {size} times"),
         Cause::Transfer => format!("transfer, {size} times"),
     };
-    vec![words, named.right.to_string(), named.wrong.to_string(), named.none.to_string()]
+    row![words, named.right, named.wrong, named.none]
 }

@@ -14,7 +14,7 @@ use stats::regions::Cause;
 use sys::mapping::Mapping;
 
 use super::held_back::HeldBack;
-use super::statistics::{at_least, at_most};
+use super::statistics::{at_least, at_most, row};
 use super::{Section, option, table};
 
 pub const SECTIONS: &[Section] = &[
@@ -95,7 +95,7 @@ const COLUMNS: [&str; 5] =
 
 fn row(words: &str, cause: Option<Cause>, named: &Named) -> Vec<String> {
     let right = if cause.is_some() { named.right.to_string() } else { "–".to_string() };
-    vec![words.to_string(), named.none.of.to_string(), right, named.wrong.to_string(), named.none.to_string()]
+    row![words, named.none.of, right, named.wrong, named.none]
 }
 
 /// Twelve regions.
@@ -213,7 +213,7 @@ fn beside_chains() -> String {
         let interval = median_interval(ns, 0.95)
             .map_or("–".to_string(), |own| format!("{:.1} to {:.1}", own.low, own.high));
         let middle = median(ns).map_or("–".to_string(), |ns| format!("{ns:.1}"));
-        vec![what.to_string(), ns.len().to_string(), middle, interval]
+        row![what, ns.len(), middle, interval]
     };
     table(
         &["what hopping adds to a load", "rounds", "median, ns", "95 % interval, ns"],

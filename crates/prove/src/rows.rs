@@ -14,7 +14,8 @@ use model::run_file;
 use prove::proof::Rate;
 
 use super::a_a::run_files;
-use super::{Section, option, table};
+use super::{Section, option};
+use crate::statistics::titled;
 
 pub const SECTIONS: &[Section] =
     &[Section { name: "odd-rows", title: "The row of UnixBench in which a test was pinned", run: odd_rows }];
@@ -123,7 +124,7 @@ fn text(arms: &[Arm]) -> String {
         stats::order::median(&arms.iter().filter_map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
     let times = score(PINNED) / score(FREE);
-    table(&["pairs of", "context switching is", "pairs", "it is named", "another row is named"], &lines)
+    titled("pairs of | context switching is | pairs | it is named | another row is named", lines)
         + &format!(
             "\n{} runs; on one CPU context switching scores {times:.2} times what it scores free.\n",
             arms.len()

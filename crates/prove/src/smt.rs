@@ -6,8 +6,8 @@ use prove::proof::{
 };
 use stats::order::{mean, quantile};
 
-use super::statistics::at_least;
-use super::{Section, measured, table};
+use super::statistics::{at_least, titled};
+use super::{Section, measured};
 
 pub const SECTIONS: &[Section] =
     &[Section { name: "smt", title: "Yield of second threads and used cores", run: capacity }];
@@ -28,25 +28,14 @@ fn capacity() -> String {
         .collect();
     let all = found.iter().cloned().fold(Cores::default(), Cores::and);
     rows.push(row("all".to_string(), &all));
-    let header = [
-        "time charged; tasks",
-        "error of s: median, 95 %, most",
-        "s within 5 %",
-        "interval of s holds",
-        "U holds: clocks measured",
-        "highest clock known",
-        "turbo unknown",
-        "one share a CPU",
-        "windows taken as exact",
-        "half-width of U: windows, one share",
-        "error of U's middle, CPU% for U",
-        "interval of gap holds",
-        "sentences hold: study, recording",
-    ];
+    let header = "time charged; tasks | error of s: median, 95 %, most | s within 5 % | interval of s holds | \
+         U holds: clocks measured | highest clock known | turbo unknown | one share a CPU | windows \
+         taken as exact | half-width of U: windows, one share | error of U's middle, CPU% for U | \
+         interval of gap holds | sentences hold: study, recording";
     let used: Vec<Rate> = found.iter().flat_map(|seen| [seen.used_held, seen.turbo_held]).collect();
     let said: Vec<Rate> = found.iter().map(|seen| seen.recording_said).chain([all.study_said]).collect();
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("s within 5 %, of all machines", &[all.within], YIELD_NEAR_LEAST),
         at_least("U's interval holds the truth, of each kind", &used, USED_COVERAGE_LEAST),
         at_least("The gap's interval holds the truth, of all", &[all.gap_held], GAP_COVERAGE_LEAST),

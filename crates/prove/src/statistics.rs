@@ -59,6 +59,18 @@ pub fn named(noise: Noise) -> String {
     }
 }
 
+/// A row of a table: what is in it, as text.
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => { vec![$($cell.to_string()),+] };
+}
+pub(crate) use row;
+
+/// A table whose header is written as it is printed, with ` | ` between the titles.
+pub fn titled(header: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    table(&header.split(" | ").collect::<Vec<_>>(), &rows)
+}
+
 /// A sentence that says whether the worst of the rates keeps its bound.
 pub fn at_least(what: &str, rates: &[Rate], bound: f64) -> String {
     let worst = lowest(rates.iter().copied());
@@ -106,17 +118,12 @@ fn coverage_by_icc() -> String {
         WINDOWS.map(of).into_iter().min_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
     });
     let pooled = measured(&ICC, |&icc| pooled_coverage(Shape::shared(0.03, icc, 10, 10), TRIALS, 1));
-    let rows: Vec<Vec<String>> = ICC
-        .iter()
-        .zip(worst.chunks(PROCESSES.len()).zip(&pooled))
-        .map(|(icc, (row, pooled))| {
-            let cells = row.iter().map(|rate| rate.to_string());
-            [format!("{icc}")].into_iter().chain(cells).chain([pooled.to_string()]).collect()
-        })
-        .collect();
-    let header =
-        ["true ICC", "6 processes", "8", "10", "14", "20", "40", "10 × 10 windows pooled (not used)"];
-    table(&header, &rows) + &at_least("Coverage", &worst, COVERAGE_LEAST)
+    let rows = ICC.iter().zip(worst.chunks(PROCESSES.len()).zip(&pooled)).map(|(icc, (row, pooled))| {
+        let cells = row.iter().map(|rate| rate.to_string());
+        [format!("{icc}")].into_iter().chain(cells).chain([pooled.to_string()]).collect()
+    });
+    let header = "true ICC | 6 processes | 8 | 10 | 14 | 20 | 40 | 10 × 10 windows pooled (not used)";
+    titled(header, rows) + &at_least("Coverage", &worst, COVERAGE_LEAST)
 }
 
 fn coverage_by_shape() -> String {
@@ -136,15 +143,10 @@ fn coverage_by_shape() -> String {
         let (_, noise, inside, windows) = kinds[kind];
         coverage(Shape { noise, inside, processes, windows }, TRIALS, processes as u64).covered
     });
-    let rows: Vec<Vec<String>> = kinds
-        .iter()
-        .zip(found.chunks(PROCESSES.len()))
-        .map(|(kind, row)| {
-            [kind.0.clone()].into_iter().chain(row.iter().map(|rate| rate.to_string())).collect()
-        })
-        .collect();
-    table(&["noise", "6 processes", "10", "14", "20", "40"], &rows)
-        + &at_least("Coverage", &found, COVERAGE_LEAST)
+    let rows = kinds.iter().zip(found.chunks(PROCESSES.len())).map(|(kind, row)| {
+        [kind.0.clone()].into_iter().chain(row.iter().map(|rate| rate.to_string())).collect()
+    });
+    titled("noise | 6 processes | 10 | 14 | 20 | 40", rows) + &at_least("Coverage", &found, COVERAGE_LEAST)
 }
 
 fn windows_for_processes() -> String {
@@ -157,34 +159,27 @@ fn windows_for_processes() -> String {
         let one = found[index];
         format!("{}, {} wrong", one.given, one.wrong)
     };
-    let rows: Vec<Vec<String>> = cells
-        .chunks(shapes.len())
-        .enumerate()
-        .map(|(row, cells)| {
-            let texts = (0..cells.len()).map(|column| cell(row * shapes.len() + column));
-            [format!("{}", cells[0].0)].into_iter().chain(texts).collect()
-        })
-        .collect();
+    let rows = cells.chunks(shapes.len()).enumerate().map(|(row, cells)| {
+        let texts = (0..cells.len()).map(|column| cell(row * shapes.len() + column));
+        [format!("{}", cells[0].0)].into_iter().chain(texts).collect()
+    });
     let wrong: Vec<Rate> = found.iter().map(|one| one.wrong).collect();
     let bounds = measured(&pairs(&[0.0, 0.3, 0.8], &[(6, 10), (20, 3)]), |&(icc, (processes, windows))| {
         true_icc_below_bound(icc, processes, windows, TRIALS, 3)
     });
-    let header = ["true ICC", "2 × 100: interval given", "3 × 100", "4 × 100"];
+    let header = "true ICC | 2 × 100: interval given | 3 × 100 | 4 × 100";
     let upper = at_least("True ICC at or below its upper bound", &bounds, ICC_BOUND_LEAST);
-    table(&header, &rows) + &at_most("Given and wrong", &wrong, WINDOWS_WRONG_MOST) + &upper
+    titled(header, rows) + &at_most("Given and wrong", &wrong, WINDOWS_WRONG_MOST) + &upper
 }
 
 fn dependence() -> String {
     let cells = pairs(&[0.0, 0.3, 0.6, 0.9], &[20, 40, 80, 200]);
     let found = measured(&cells, |&(phi, n)| coverage_while_wandering(phi, n, TRIALS, n as u64));
-    let rows: Vec<Vec<String>> = cells
+    let rows = cells
         .iter()
         .zip(&found)
-        .map(|((phi, n), (plain, widened, given))| {
-            vec![format!("{phi}"), n.to_string(), plain.to_string(), widened.to_string(), given.to_string()]
-        })
-        .collect();
-    table(&["lag-1 correlation", "n", "interval for independent values", "widened interval", "given"], &rows)
+        .map(|((phi, n), (plain, widened, given))| row![format!("{phi}"), n, plain, widened, given]);
+    titled("lag-1 correlation | n | interval for independent values | widened interval | given", rows)
 }
 
 fn clean_series() -> String {
@@ -208,22 +203,12 @@ fn clean_series() -> String {
         let shape = Shape { noise, inside, processes, windows };
         verdicts(|rng| shape.draw(rng), noise.median(), ANY_PRECISION, TRIALS, (processes * windows) as u64)
     });
-    let rows: Vec<Vec<String>> = kinds
-        .iter()
-        .zip(found.chunks(shapes.len()))
-        .map(|(kind, row)| {
-            let worst = |pick: fn(&Verdicts) -> Rate| highest(row.iter().map(pick)).to_string();
-            let trusted = row.iter().map(|v| v.trusted).min_by(|a, b| a.share().total_cmp(&b.share()));
-            let trusted = trusted.unwrap_or_default().to_string();
-            vec![
-                kind.0.clone(),
-                trusted,
-                worst(|v| v.drifting),
-                worst(|v| v.multimodal),
-                worst(|v| v.imprecise),
-            ]
-        })
-        .collect();
+    let rows = kinds.iter().zip(found.chunks(shapes.len())).map(|(kind, row)| {
+        let worst = |pick: fn(&Verdicts) -> Rate| highest(row.iter().map(pick)).to_string();
+        let trusted = row.iter().map(|v| v.trusted).min_by(|a, b| a.share().total_cmp(&b.share()));
+        let trusted = trusted.unwrap_or_default().to_string();
+        vec![kind.0.clone(), trusted, worst(|v| v.drifting), worst(|v| v.multimodal), worst(|v| v.imprecise)]
+    });
     let split = found.len() - shapes.len();
     let trusted = |found: &[Verdicts]| -> Vec<Rate> { found.iter().map(|v| v.trusted).collect() };
     let listed: Vec<String> =
@@ -231,7 +216,7 @@ fn clean_series() -> String {
     format!(
         "Processes × windows: {}; the worst of these is shown.\n\n{}{}{}",
         listed.join(", "),
-        table(&["noise", "trusted, at least", "drifting, at most", "multimodal", "modes suspected"], &rows),
+        titled("noise | trusted, at least | drifting, at most | multimodal | modes suspected", rows),
         at_least("Trusted", &trusted(&found[..split]), TRUSTED_LEAST),
         at_least("Trusted with the slow tail", &trusted(&found[split..]), TRUSTED_LEAST_SLOW_TAIL),
     )
@@ -254,32 +239,20 @@ fn troubled_series() -> String {
     let found = measured(&cells, |&((_, trouble), processes)| {
         verdicts(|rng| trouble.draw(processes, 10, rng), trouble.truth(), 0.01, TRIALS, processes as u64)
     });
-    let rows: Vec<Vec<String>> = troubles
-        .iter()
-        .zip(found.chunks(sizes.len()))
-        .map(|((name, trouble), row)| {
-            let caught = row.iter().map(|v| match trouble {
-                Trouble::Modes { .. } => {
-                    format!("{} multimodal, {} imprecise, {} trusted", v.multimodal, v.imprecise, v.trusted)
-                }
-                _ => format!("{} drifting, {} trusted", v.drifting, v.trusted),
-            });
-            let wrongly =
-                row.iter().map(|v| v.trusted_wrongly).max_by(|a, b| a.share().total_cmp(&b.share()));
-            let wrongly = wrongly.unwrap_or_default().to_string();
-            [name.to_string()].into_iter().chain(caught).chain([wrongly]).collect()
-        })
-        .collect();
-    let header = [
-        "trouble, 1 % noise, ±1 % asked",
-        "10 processes",
-        "14",
-        "20",
-        "40",
-        "80",
-        "trusted and wrong, at most",
-    ];
-    table(&header, &rows)
+    let rows = troubles.iter().zip(found.chunks(sizes.len())).map(|((name, trouble), row)| {
+        let caught = row.iter().map(|v| match trouble {
+            Trouble::Modes { .. } => {
+                format!("{} multimodal, {} imprecise, {} trusted", v.multimodal, v.imprecise, v.trusted)
+            }
+            _ => format!("{} drifting, {} trusted", v.drifting, v.trusted),
+        });
+        let wrongly = row.iter().map(|v| v.trusted_wrongly).max_by(|a, b| a.share().total_cmp(&b.share()));
+        let wrongly = wrongly.unwrap_or_default().to_string();
+        [name.to_string()].into_iter().chain(caught).chain([wrongly]).collect()
+    });
+    let header = "trouble, 1 % noise, ±1 % asked | 10 processes | 14 | 20 | 40 | 80 | trusted and wrong, at \
+         most";
+    titled(header, rows)
 }
 
 fn levels() -> String {
@@ -302,9 +275,7 @@ fn levels() -> String {
     let mut rows: Vec<Vec<String>> = tests
         .iter()
         .zip(found.chunks(noises.len() * sizes.len()))
-        .map(|((name, _), rates)| {
-            vec![name.to_string(), "n 6 to 40; 3 noises".into(), highest(rates.iter().copied()).to_string()]
-        })
+        .map(|((name, _), rates)| row![name, "n 6 to 40; 3 noises", highest(rates.iter().copied())])
         .collect();
     let shapes = pairs(&[0.0, 0.9], &[(6, 4), (8, 10), (20, 5)]);
     let inside_rates = measured(&shapes, |&(phi, (processes, windows))| {
@@ -332,7 +303,7 @@ fn levels() -> String {
     let of = "10 × 20 windows, 8 unrelated covariates".to_string();
     rows.push(vec!["outliers explained, p < 0.05 after Holm".into(), of, explained.to_string()]);
     [
-        table(&["test", "series without what it looks for", "says yes, at most"], &rows),
+        titled("test | series without what it looks for | says yes, at most", rows),
         at_most("Each test of drift", &drift, DRIFT_FALSE_MOST),
         at_most("Other tests", &[spearman, kruskal], OTHER_FALSE_MOST),
         at_most("A period", &[periods], PERIOD_FALSE_MOST),
@@ -384,7 +355,7 @@ fn modes() -> String {
     let three: Vec<String> = three.iter().map(Rate::to_string).collect();
     format!(
         "{}\nOf three modes, all three are found in {} (n = 14, 20, 28, 40, 80). The first {} rows have one mode.\n{}{}",
-        table(&["the rule holds for", "n = 14", "20", "28", "40", "56", "80"], &rows),
+        titled("the rule holds for | n = 14 | 20 | 28 | 40 | 56 | 80", rows),
         three.join(", "),
         unimodal.len(),
         at_most("Suspected below 40", &suspected, MODES_SUSPECTED_FALSE_MOST),
@@ -405,32 +376,24 @@ fn stopping_early() -> String {
                 format!("{covered} ({mean_n:.0})")
             }
         };
-        rows.push(vec![
+        rows.push(row![
             named(*noise),
-            most.to_string(),
+            most,
             format!("{} ({:.0})", stopped.covered, stopped.mean_n),
-            stopped.enough.to_string(),
-            stopped.exhausted.to_string(),
-            stopped.too_wide.to_string(),
-            stopped.false_alarms.to_string(),
-            greedy,
+            stopped.enough,
+            stopped.exhausted,
+            stopped.too_wide,
+            stopped.false_alarms,
+            greedy
         ]);
     }
     let covered: Vec<Rate> = found.iter().map(|stopped| stopped.covered).collect();
     let alarms: Vec<Rate> = found.iter().map(|stopped| stopped.false_alarms).collect();
     let hopeless = stopping(Noise::Lognormal { cv: 0.025 }, target(80), TRIALS, 11).too_wide;
-    let header = [
-        "noise, ±1 % asked",
-        "most",
-        "95 % interval covers (mean n)",
-        "enough",
-        "exhausted",
-        "out of reach",
-        "drifting or multimodal",
-        "looking at every n, 95 % (not used)",
-    ];
+    let header = "noise, ±1 % asked | most | 95 % interval covers (mean n) | enough | exhausted | out of reach \
+         | drifting or multimodal | looking at every n, 95 % (not used)";
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("Coverage", &covered, STOPPED_COVERAGE_LEAST),
         at_most("Drifting or multimodal", &alarms, STOPPED_FALSE_MOST),
         at_most("Log-normal 2.5 % (65 processes do) out of reach of 80", &[hopeless], HOPELESS_FALSE_MOST),

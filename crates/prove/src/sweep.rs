@@ -8,8 +8,8 @@ use prove::proof::{
 };
 use stats::noise::Noise;
 
-use super::statistics::{at_least, at_most};
-use super::{Section, measured, table};
+use super::statistics::{at_least, at_most, row, titled};
+use super::{Section, measured};
 
 pub const SECTIONS: &[Section] = &[
     Section { name: "sweep", title: "Simulated sweeps over one or two knobs", run: sweep },
@@ -105,20 +105,10 @@ fn sweep() -> String {
             }
         }
     }
-    let header = [
-        "planted",
-        "noise",
-        "passes",
-        "said to matter",
-        "levels covered",
-        "interval over ideal",
-        "kinds right",
-        "bounds within a cell",
-        "true best among the best",
-        "cells called best",
-    ];
+    let header = "planted | noise | passes | said to matter | levels covered | interval over ideal | kinds \
+         right | bounds within a cell | true best among the best | cells called best";
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_most("Flat, and said to matter", &false_alarms, SWEEP_FALSE_MOST),
         at_least("Levels covered", &covered, SWEEP_COVERAGE_LEAST),
         at_least("True best among the best", &best, SWEEP_BEST_LEAST),
@@ -159,16 +149,10 @@ fn asked() -> String {
             }
         }
     }
-    let header = [
-        "planted",
-        "noise",
-        "visits a cell",
-        "told by its own question",
-        "said to matter",
-        "told and not planted",
-    ];
+    let header = "planted | noise | visits a cell | told by its own question | said to matter | told and not \
+         planted";
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("Told, 8 % of noise, 12 visits a cell", &found, SWEEP_FOUND_LEAST),
         at_most("Told and not planted", &invented, SWEEP_INVENTED_MOST),
     ]
@@ -209,19 +193,11 @@ fn advice() -> String {
         row.extend(rates.iter().map(Rate::to_string));
         rows.push(row);
     }
-    let header = [
-        "planted",
-        "noise of target, of response",
-        "passes, mean",
-        "anything advised",
-        "compromise with its region",
-        "a planted setting named",
-        "compromises whose response is over 10 % worse",
-        "gains covered",
-        "5 % would have been seen",
-    ];
+    let header = "planted | noise of target, of response | passes, mean | anything advised | compromise with \
+         its region | a planted setting named | compromises whose response is over 10 % worse | gains \
+         covered | 5 % would have been seen";
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("Compromise with its region", &found, ADVICE_FOUND_LEAST),
         at_most("Nothing planted, and anything advised", &invented, ADVICE_INVENTED_MOST),
     ]
@@ -229,17 +205,17 @@ fn advice() -> String {
 }
 
 fn row(name: &str, noise: &str, passes: u32, sum: Swept) -> Vec<String> {
-    vec![
-        name.to_string(),
-        noise.to_string(),
-        passes.to_string(),
-        sum.matter.to_string(),
-        sum.covered.to_string(),
+    row![
+        name,
+        noise,
+        passes,
+        sum.matter,
+        sum.covered,
         format!("{:.2}", sum.widths / sum.covered.of as f64),
-        sum.kinds.to_string(),
-        sum.boundaries.to_string(),
-        sum.best.to_string(),
-        format!("{:.1}", sum.best_size()),
+        sum.kinds,
+        sum.boundaries,
+        sum.best,
+        format!("{:.1}", sum.best_size())
     ]
 }
 
@@ -263,20 +239,11 @@ fn factorial() -> String {
             rows.push(row);
         }
     }
-    let header = [
-        "noise",
-        "passes",
-        "total covered",
-        "mains",
-        "pairs",
-        "remainder",
-        "mains by each pass's own contrast (not used)",
-        "a knob without effect called strong",
-        "knobs of 20, 8, 5 % called strong",
-        "width of those by pass over ours",
-    ];
+    let header = "noise | passes | total covered | mains | pairs | remainder | mains by each pass's own \
+         contrast (not used) | a knob without effect called strong | knobs of 20, 8, 5 % called \
+         strong | width of those by pass over ours";
     [
-        table(&header, &rows),
+        titled(header, rows),
         at_least("Effects covered, from 6 passes", &covered, FACTORIAL_COVERAGE_LEAST),
         at_most("A knob without effect called strong, from 6 passes", &false_strong, STRONG_FALSE_MOST),
     ]

@@ -2,8 +2,8 @@
 
 use prove::proof::{Guest, Kind, Rate, TOPOLOGY_WRONG_MOST, Told, grouped, paired};
 
-use super::statistics::at_most;
-use super::{Section, measured, table};
+use super::statistics::{at_most, row, titled};
+use super::{Section, measured};
 
 pub const SECTIONS: &[Section] = &[Section {
     name: "topology",
@@ -40,24 +40,16 @@ fn topology() -> String {
                     judge(*guest, trials, SEED)
                 });
                 let sum = told.into_iter().fold(Told::default(), Told::and);
-                let mut row = vec![what.to_string(), kind.name().to_string(), name, sum.right.of.to_string()];
+                let mut row = row![what, kind.name(), name, sum.right.of];
                 row.extend([sum.right, sum.part, sum.cannot_tell, sum.wrong].iter().map(Rate::to_string));
                 wrong.push(sum.wrong);
                 rows.push(row);
             }
         }
     }
-    let header = [
-        "measured",
-        "truth",
-        "CPUs, noise, stolen values",
-        "machines",
-        "right",
-        "part of it",
-        "cannot tell",
-        "wrong",
-    ];
-    [table(&header, &rows), at_most("Machines of which something wrong is said", &wrong, TOPOLOGY_WRONG_MOST)]
+    let header = "measured | truth | CPUs, noise, stolen values | machines | right | part of it | cannot tell \
+         | wrong";
+    [titled(header, rows), at_most("Machines of which something wrong is said", &wrong, TOPOLOGY_WRONG_MOST)]
         .concat()
 }
 

@@ -1,8 +1,13 @@
 //! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for
 //! renderers that know nothing else.
 
+mod table;
+
+pub use table::{Cell, Column, Table};
+pub(crate) use table::{column, columns, right};
+
 use super::figure_rows::FigureRow;
-use super::screen::{RowReading, Screen, Tone};
+use super::screen::{Screen, Tone};
 use model::{Better, Finding, Verdict, letters};
 
 /// A whole report.
@@ -70,6 +75,26 @@ pub struct Section {
     pub blocks: Vec<Block>,
     /// Only in the page and in Markdown: too long for a terminal.
     pub long: bool,
+}
+
+impl Section {
+    pub fn new(id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block>) -> Section {
+        Section { id: id.into(), title: title.into(), about: String::new(), blocks, long: false }
+    }
+
+    pub fn about(self, about: impl Into<String>) -> Section {
+        Section { about: about.into(), ..self }
+    }
+
+    /// Only for the page and Markdown.
+    pub fn long(self) -> Section {
+        Section { long: true, ..self }
+    }
+
+    /// Nothing where it has no blocks.
+    pub fn unless_empty(self) -> Option<Section> {
+        Some(self).filter(|section| !section.blocks.is_empty())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -154,45 +179,6 @@ pub struct BoxNode {
     pub alike: usize,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    pub columns: Vec<Column>,
-    /// Where a row is shorter than the columns its last cell takes what is left of the line.
-    pub rows: Vec<Vec<Cell>>,
-    /// Too long to stand open in a page.
-    pub folded: bool,
-}
-
-#[derive(Clone, Debug)]
-pub struct Column {
-    pub title: String,
-    pub right: bool,
-}
-
-#[derive(Clone, Debug)]
-pub enum Cell {
-    /// What the rows below have in common; alone in its row.
-    Heading(String),
-    Text(String),
-    /// A name with the key of its series, by which it can be found.
-    Keyed {
-        name: String,
-        key: String,
-    },
-    Number(String),
-    Code(String),
-    Verdict(Verdict),
-    /// How good a figure is; `why` of one that is rejected or has a cause.
-    Reading {
-        reading: RowReading,
-        is_problem: bool,
-        why: String,
-    },
-    /// Raw values, drawn as a small histogram.
-    Distribution(Vec<f64>),
-    Empty,
-}
-
 /// A chart with the data it shows, so that nothing is lost where charts cannot be drawn.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -204,6 +190,21 @@ pub struct Chart {
     /// What the drawing comes to, short enough to stand open beside it.
     pub summary: Option<Table>,
     pub data: Table,
+}
+
+impl Chart {
+    pub fn new(id: impl Into<String>, title: impl Into<String>, kind: ChartKind, data: Table) -> Chart {
+        let (id, title) = (id.into(), title.into());
+        Chart { id, title, about: String::new(), kind, summary: None, data }
+    }
+
+    pub fn about(self, about: impl Into<String>) -> Chart {
+        Chart { about: about.into(), ..self }
+    }
+
+    pub fn summary(self, summary: Table) -> Chart {
+        Chart { summary: Some(summary), ..self }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -236,6 +237,13 @@ pub enum ChartKind {
     Map(Map),
     /// Ratios with their intervals, one a row, beside what they are of.
     Forest(Forest),
+}
+
+impl ChartKind {
+    /// Lines without marks or names.
+    pub fn lines(x: Axis, y: Axis, lines: Vec<Line>) -> ChartKind {
+        ChartKind::Lines { x, y, lines, marks: Vec::new(), callouts: Vec::new() }
+    }
 }
 
 /// What a comparison's ratios are drawn from.
@@ -335,6 +343,12 @@ pub struct Axis {
     pub scale: Scale,
 }
 
+impl Axis {
+    pub fn linear(title: impl Into<String>) -> Axis {
+        Axis { title: title.into(), scale: Scale::Linear }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Linear,
@@ -371,6 +385,13 @@ pub struct LinePoint {
     pub low_high: Option<[f64; 2]>,
     /// Rejected: shown as a hollow mark, and no line goes through it.
     pub hollow: bool,
+}
+
+impl LinePoint {
+    /// One without an interval.
+    pub fn at(x: f64, y: f64) -> LinePoint {
+        LinePoint { x, y, low_high: None, hollow: false }
+    }
 }
 
 #[derive(Clone, Debug)]

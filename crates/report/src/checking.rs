@@ -12,6 +12,7 @@ use check::{Demand, LOOKS, Outcome, Standing, Verdict};
 mod exported;
 mod fleet;
 
+pub use crate::text::Shown;
 pub use exported::{prometheus, rows};
 pub use fleet::{many, total};
 
@@ -23,15 +24,6 @@ const LINES: usize = 40;
 
 /// No text from a spec or a run is longer on a screen.
 const LONGEST: usize = 400;
-
-/// How much of an acceptance is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    First,
-    /// Every demand with its reason, its key and what decides it.
-    All,
-    Quiet,
-}
 
 /// One run's screen.
 pub fn render(outcome: &Outcome, shown: Shown, style: Style) -> String {

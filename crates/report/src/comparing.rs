@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
+use super::block::{
+    Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table, column, right,
+};
 use super::comparison::{outputs, ratio_words};
 use super::json;
 use super::screen::Tone;
@@ -31,20 +33,12 @@ fn letter(place: usize) -> String {
     }
 }
 
-fn left(title: &str) -> Column {
-    Column { title: title.to_string(), right: false }
-}
-
-fn right(title: &str) -> Column {
-    Column { title: title.to_string(), right: true }
-}
-
 fn table(columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Block {
-    Block::Table(Table { columns, rows, folded: false })
+    Block::Table(Table::new(columns, rows))
 }
 
 fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
-    Section { id: id.into(), title: title.into(), about: about.into(), blocks, long: false }
+    Section::new(id, title, blocks).about(about)
 }
 
 /// Comparisons with one A, as a page: the answer, the forest plot, then what it rests on.
@@ -216,9 +210,10 @@ fn environment(comparisons: &[Comparison], letters: &[String]) -> Section {
     let mut blocks = vec![match labels.is_empty() {
         true => Block::Prose("Nothing that both report of their environments differs.".into()),
         false => {
-            let columns =
-                [left("setting"), left("A")].into_iter().chain(letters.iter().map(|letter| left(letter)));
-            let columns = columns.chain([left("can act on")]);
+            let columns = [column("setting"), column("A")]
+                .into_iter()
+                .chain(letters.iter().map(|letter| column(letter)));
+            let columns = columns.chain([column("can act on")]);
             table(columns.collect(), labels.iter().map(row).collect())
         }
     }];
@@ -249,12 +244,12 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
         rows.extend(one.index.as_ref().map(|index| row("all", index)));
         blocks.push(table(
             vec![
-                left("part"),
+                column("part"),
                 right(&format!("{letter}/A, > 1 better (95 %)")),
-                left("leaving one benchmark out"),
+                column("leaving one benchmark out"),
                 right("benchmarks"),
                 right("metrics"),
-                left(&format!("{letter} is")),
+                column(&format!("{letter} is")),
             ],
             rows,
         ));
@@ -312,16 +307,16 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
         ]
     };
     let columns = vec![
-        left("figure"),
+        column("figure"),
         right("A"),
         right(letter),
         right(&format!("{letter}/A, > 1 better (95 %)")),
-        left(&format!("{letter} is")),
-        left("series"),
-        left("note"),
+        column(&format!("{letter} is")),
+        column("series"),
+        column("note"),
     ];
-    let rows = one.metrics.iter().map(row).collect();
-    let blocks = vec![Block::Table(Table { columns, rows, folded: true })];
+    let rows = one.metrics.iter().map(row);
+    let blocks = vec![Block::Table(Table::new(columns, rows).folded())];
     let title = if several { format!("All figures of {letter}") } else { "All figures".to_string() };
     let id = if several { format!("{RESULTS}-{}", letter.to_lowercase()) } else { RESULTS.to_string() };
     let about = format!(
@@ -341,7 +336,7 @@ fn refused(one: &Comparison, letter: &str, several: bool) -> Section {
             Cell::Code(one.key.clone()),
         ]
     };
-    let columns = vec![left("figure"), right("A"), right(letter), left("reason"), left("series")];
+    let columns = vec![column("figure"), right("A"), right(letter), column("reason"), column("series")];
     let rows = one.refused.iter().map(row).collect();
     let blocks = vec![Block::Table(Table { columns, rows, folded: one.refused.len() > OPEN })];
     let title = if several { format!("Left out of {letter}") } else { "Left out".to_string() };

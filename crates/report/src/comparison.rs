@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use compare::{
-    Answer, Compared, Comparison, Difference, GroupAnswer, MOST_ROWS, Overlaid, Pooled, Refused, Row, Said,
-    Word,
+    Answer, Compared, Comparison, Component, Difference, GroupAnswer, MOST_ROWS, Overlaid, Pooled, Refused,
+    Row, Said, Word,
 };
-use model::{Finding, Grade, SCHEMA};
+use model::{Finding, SCHEMA};
 use stats::smt::Curve;
 
 /// What `assay compare --json` gives: B against A, and each further result against A.
@@ -43,9 +43,9 @@ pub struct OfOne {
     pub common_clock_ghz: Option<f64>,
     /// Over all headline metrics with a better side, each part of the machine counting once; above
     /// 1 is better.
-    pub index: Option<Index>,
-    pub components: Vec<Part>,
-    pub metrics: Vec<Metric>,
+    pub index: Option<Pooled>,
+    pub components: Vec<Component>,
+    pub metrics: Vec<Compared>,
     /// What both have and must not be compared.
     pub refused: Vec<Refused>,
     /// Work over CPU%: the curves of both on one another.
@@ -103,65 +103,6 @@ pub struct Side {
     pub file: String,
     /// Runs that it consists of.
     pub runs: usize,
-}
-
-/// A geometric mean of ratios, each turned so that above 1 is better.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Index {
-    pub ratio: f64,
-    pub ci95: [f64; 2],
-    /// The lowest and highest that leaving out one benchmark gives.
-    pub leave_one_out: Option<[f64; 2]>,
-    /// Benchmarks without which it changes sides of 1.
-    pub decided_by: Vec<String>,
-    pub metrics: usize,
-    pub benchmarks: usize,
-}
-
-/// A part of the machine.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Part {
-    pub name: String,
-    #[serde(flatten)]
-    pub index: Index,
-    /// Its interval leaves the margin.
-    pub moves: bool,
-}
-
-/// One metric that both have.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Metric {
-    /// In B.
-    pub key: String,
-    /// In A, where it is another.
-    pub key_a: String,
-    pub component: String,
-    pub title: String,
-    pub unit: String,
-    pub headline: bool,
-    /// Medians, both in `unit`.
-    pub a: f64,
-    pub b: f64,
-    /// Brought to one clock.
-    pub scaled: bool,
-    /// The worse known of the two.
-    pub grade: Grade,
-    /// B/A.
-    pub ratio: f64,
-    /// 95 % interval of the ratio, with what whole runs differ by; null where too little is known.
-    pub ci95: Option<[f64; 2]>,
-    /// The largest share within which it may be called the same.
-    pub margin: f64,
-    pub verdict: Word,
-    /// The verdict with what belongs to it.
-    pub words: String,
-    /// The share of difference that nine of ten such comparisons would show; null without an
-    /// interval.
-    pub would_show: Option<f64>,
-    /// So many more runs of each would tell whether the two are the same within the margin; null
-    /// where that is told.
-    pub more_runs: Option<usize>,
-    pub note: String,
 }
 
 /// Two curves of the same work over CPU%.
@@ -229,11 +170,6 @@ fn side(comparison: &Comparison, which: usize) -> Side {
 }
 
 fn of_one(comparison: &Comparison) -> OfOne {
-    let part = |one: &compare::Component| Part {
-        name: one.name.clone(),
-        index: index(&one.pooled),
-        moves: one.moves,
-    };
     let answer = comparison.answer("B", MOST_ROWS);
     OfOne {
         b: side(comparison, 1),
@@ -245,9 +181,9 @@ fn of_one(comparison: &Comparison) -> OfOne {
         warnings: comparison.warnings.clone(),
         findings: comparison.findings.clone(),
         common_clock_ghz: comparison.common_clock_ghz,
-        index: comparison.index.as_ref().map(index),
-        components: comparison.components.iter().map(part).collect(),
-        metrics: comparison.metrics.iter().map(metric).collect(),
+        index: comparison.index.clone(),
+        components: comparison.components.clone(),
+        metrics: comparison.metrics.clone(),
         refused: comparison.refused.clone(),
         curves: comparison.curves.iter().map(curves).collect(),
         only_in_a: comparison.alone[0],
@@ -288,40 +224,6 @@ fn row(row: &Row) -> OutputRow {
             Said::Counted(..) => String::new(),
             Said::Left(factor, reason) => format!("{factor}: {reason}"),
         },
-    }
-}
-
-fn index(pooled: &Pooled) -> Index {
-    Index {
-        ratio: pooled.ratio,
-        ci95: pooled.ci95,
-        leave_one_out: pooled.leave_one_out,
-        decided_by: pooled.decided_by.clone(),
-        metrics: pooled.metrics,
-        benchmarks: pooled.benchmarks,
-    }
-}
-
-fn metric(one: &Compared) -> Metric {
-    Metric {
-        key: one.key.clone(),
-        key_a: one.key_a.clone(),
-        component: one.component.clone(),
-        title: one.title.clone(),
-        unit: one.unit.clone(),
-        headline: one.headline,
-        a: one.a,
-        b: one.b,
-        scaled: one.scaled,
-        grade: one.grade,
-        ratio: one.ratio,
-        ci95: one.ci95,
-        margin: one.margin,
-        verdict: one.word,
-        words: one.words.clone(),
-        would_show: one.would_show,
-        more_runs: one.more_runs,
-        note: one.note.clone(),
     }
 }
 

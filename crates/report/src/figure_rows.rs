@@ -95,5 +95,5 @@ pub fn table(rows: &[FigureRow]) -> Table {
         let heading = headed.then(|| vec![Cell::Heading(group[0].bench.clone())]);
         heading.into_iter().chain(group.iter().map(cells)).collect::<Vec<_>>()
     });
-    Table { columns: columns(), rows: rows.collect(), folded: false }
+    Table::new(columns(), rows)
 }

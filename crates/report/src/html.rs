@@ -65,7 +65,7 @@ fn sha256_base64(script: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Axis, Bar, Block, Chart, ChartKind, Scale, Section, Table};
+    use crate::block::{Axis, Bar, Block, Chart, ChartKind, Section, Table};
     use model::Verdict;
 
     fn page(report: &Report) -> String {
@@ -75,13 +75,7 @@ mod tests {
     }
 
     fn with_block(block: Block) -> Report {
-        let section = Section {
-            id: "s".to_owned(),
-            title: "S".to_owned(),
-            about: String::new(),
-            blocks: vec![block],
-            long: false,
-        };
+        let section = Section::new("s", "S", vec![block]);
         Report { sections: vec![section], ..Report::default() }
     }
 
@@ -111,15 +105,8 @@ mod tests {
         assert!(html.contains("<p>one</p>") && html.contains("<p>two</p>"), "{html}");
         assert!(html.contains("default-src 'none'"));
         let bar = Bar { label: "a<b".into(), value: 2.0, low_high: None, verdict: Verdict::trusted() };
-        let y = Axis { title: "GB/s".into(), scale: Scale::Linear };
-        let chart = Chart {
-            id: "c".to_owned(),
-            title: "C".to_owned(),
-            about: String::new(),
-            kind: ChartKind::Bars { y, bars: vec![bar] },
-            summary: None,
-            data: Table::default(),
-        };
+        let y = Axis::linear("GB/s");
+        let chart = Chart::new("c", "C", ChartKind::Bars { y, bars: vec![bar] }, Table::default());
         let html = page(&with_block(chart.into()));
         assert!(html.len() < 60_000 && html.contains("<path class=\"bar blue\""), "{}", html.len());
         let html = page(&with_block(crate::map::tests::chart(crate::map::tests::hackbench()).into()));

@@ -10,12 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::{Block, CONCLUSION, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
+use super::block::{
+    Block, CONCLUSION, Cell, FINDINGS, RESULTS, Report, Section, Table, column, columns, right,
+};
 use super::json::{OutputSeries, series};
 use super::screen::Tone;
 use diagnose::words::share_unit;
 use import::repeats::{Repeats, repeats};
-use import::{Figure, Imported, Index, IndexRow};
+use import::{Figure, Imported, Index};
 use model::vocabulary::memory;
 use model::{Fact, Finding, SCHEMA, figure, percent};
 
@@ -39,65 +41,10 @@ pub struct Output {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<OutputIndex>,
     /// Runs of one machine beside each other: only of SPEC CPU2017 so far.
-    pub repeats: Vec<OutputRepeats>,
+    pub repeats: Vec<Repeats>,
     /// What a file's own figures say against it; nothing was watched, so that no rule of runs
     /// applies.
     pub findings: Vec<Finding>,
-}
-
-/// Several results of one machine.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputRepeats {
-    /// Positions in `results`.
-    pub results: Vec<usize>,
-    pub host: String,
-    pub series: Vec<OutputRepeated>,
-    /// Results that are one and the same run.
-    pub remarks: Vec<String>,
-    /// What the runs come to, a sentence or two; empty where no figure stands in two of them.
-    pub conclusion: String,
-}
-
-/// One series over them.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputRepeated {
-    pub key: String,
-    pub title: String,
-    /// In the order of `results`; without those that have none.
-    pub values: Vec<f64>,
-    pub median: f64,
-    pub mean: f64,
-    /// Population standard deviation over the mean, a share.
-    pub cv: f64,
-    /// Largest over smallest, less 1.
-    pub apart: f64,
-    /// `low low high high mid`; empty where the runs are alike.
-    pub levels: String,
-    /// Of runs that came as memory of two speeds is handed out, where components that stream
-    /// through memory move and others hold still: the share of slow memory of each, 0..1, that
-    /// would explain it with the slowest and the fastest run as ends. Empty of others.
-    pub slow_shares: Vec<f64>,
-}
-
-fn repeated(group: &Repeats) -> OutputRepeats {
-    let row = |row: &import::repeats::Row| OutputRepeated {
-        key: row.key.clone(),
-        title: row.title.clone(),
-        values: row.values.clone(),
-        median: row.median,
-        mean: row.mean,
-        cv: row.cv,
-        apart: row.apart,
-        levels: row.levels.clone(),
-        slow_shares: row.slow_shares.clone(),
-    };
-    OutputRepeats {
-        results: group.results.clone(),
-        host: group.host.clone(),
-        series: group.rows.iter().map(row).collect(),
-        remarks: group.remarks.clone(),
-        conclusion: group.conclusion.clone(),
-    }
 }
 
 /// What the figures of all results come to.
@@ -156,52 +103,8 @@ pub struct OutputFigure {
 pub struct OutputIndex {
     /// Position in `results`.
     pub result: usize,
-    pub title: String,
-    /// How many copies of each test ran; null where the file does not tell.
-    pub copies: Option<u32>,
-    /// Not all tests are in it.
-    pub partial: bool,
-    /// As printed.
-    pub score: Option<f64>,
-    /// From the rows; null where some are missing.
-    pub recomputed: Option<f64>,
-    pub tests: Vec<OutputIndexTest>,
-    /// What does not agree or is missing; empty where the rows give what is printed.
-    pub remark: String,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputIndexTest {
-    pub title: String,
-    /// The benchmark of ours that measures the same; empty where there is none.
-    pub bench: String,
-    pub baseline: Option<f64>,
-    pub result: f64,
-    /// As printed.
-    pub index: Option<f64>,
-    /// From the row.
-    pub recomputed: Option<f64>,
-}
-
-fn index(result: usize, index: &Index) -> OutputIndex {
-    let test = |row: &IndexRow| OutputIndexTest {
-        title: row.title.clone(),
-        bench: row.bench.clone(),
-        baseline: row.baseline,
-        result: row.result,
-        index: row.printed,
-        recomputed: row.recomputed,
-    };
-    OutputIndex {
-        result,
-        title: index.title.clone(),
-        copies: index.copies,
-        partial: index.partial,
-        score: index.score,
-        recomputed: index.recomputed,
-        tests: index.tests.iter().map(test).collect(),
-        remark: index.remark.clone(),
-    }
+    #[serde(flatten)]
+    pub index: Index,
 }
 
 pub fn output(results: &[(String, Imported)]) -> Output {
@@ -213,10 +116,9 @@ pub fn output(results: &[(String, Imported)]) -> Output {
             series: series(&figure.judged),
         })
     });
-    let indices = results
-        .iter()
-        .enumerate()
-        .flat_map(|(at, (_, one))| one.index.iter().map(move |found| index(at, found)));
+    let indices = results.iter().enumerate().flat_map(|(result, (_, one))| {
+        one.index.iter().map(move |index| OutputIndex { result, index: index.clone() })
+    });
     let groups = repeats(&results.iter().map(|(_, one)| one).collect::<Vec<_>>());
     let mut findings: Vec<Finding> = results.iter().flat_map(|(file, one)| findings_of(file, one)).collect();
     findings.extend(groups.iter().filter_map(|group| group.finding.clone()));
@@ -238,14 +140,13 @@ pub fn output(results: &[(String, Imported)]) -> Output {
                 remarks: one.remarks.clone(),
             })
             .collect(),
-        repeats: groups.iter().map(repeated).collect(),
+        repeats: groups,
         findings,
     }
 }
 
 /// A table of a result's figures, and what else its file says.
 pub fn report(file: &str, one: &Imported) -> Report {
-    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
     // Most formats have one value a figure.
     let repeated = one.figures.iter().any(|figure| figure.judged.series.processes.len() > 1);
     let mut sizes: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -270,29 +171,22 @@ pub fn report(file: &str, one: &Imported) -> Report {
         row.extend([Cell::Code(series.key.clone()), last]);
         row
     };
-    let mut columns = vec![column("figure", false), column("value", true)];
+    let mut columns = vec![column("figure"), right("value")];
     if repeated {
-        columns.extend([column("n", true), column("all values", false), column("95 % interval", false)]);
+        columns.extend([right("n"), column("all values"), column("95 % interval")]);
     }
-    columns.extend([column("here", false), column("how it differs, or why it is missing", false)]);
-    let results = Section {
-        id: RESULTS.into(),
-        title: "Results".into(),
-        about: "Every value is unverified: nobody watched while it was measured.".into(),
-        blocks: vec![Block::Table(Table {
-            columns,
-            rows: one.figures.iter().map(row).collect(),
-            folded: false,
-        })],
-        long: false,
-    };
-    let remarks = Section {
-        id: "remarks".into(),
-        title: "Remarks".into(),
-        about: String::new(),
-        blocks: one.remarks.iter().map(|remark| Block::Prose(remark.clone())).collect(),
-        long: false,
-    };
+    columns.extend([column("here"), column("how it differs, or why it is missing")]);
+    let results = Section::new(
+        RESULTS,
+        "Results",
+        vec![Block::Table(Table::new(columns, one.figures.iter().map(row)))],
+    )
+    .about("Every value is unverified: nobody watched while it was measured.");
+    let remarks = Section::new(
+        "remarks",
+        "Remarks",
+        one.remarks.iter().map(|remark| Block::Prose(remark.clone())).collect(),
+    );
     let findings = findings_of(file, one);
     let found = (!findings.is_empty()).then(|| findings_section(findings));
     let facts: Vec<String> = one.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
@@ -328,13 +222,7 @@ fn bytes(figure: &Figure) -> Option<f64> {
 }
 
 fn findings_section(findings: Vec<Finding>) -> Section {
-    Section {
-        id: FINDINGS.into(),
-        title: "Findings".into(),
-        about: String::new(),
-        blocks: findings.into_iter().flat_map(with_facts).collect(),
-        long: false,
-    }
+    Section::new(FINDINGS, "Findings", findings.into_iter().flat_map(with_facts).collect())
 }
 
 /// A finding, and below it what it rests on: a terminal shows a run's facts in its tables, but
@@ -347,10 +235,8 @@ fn with_facts(finding: Finding) -> Vec<Block> {
 
 /// Runs of one machine beside each other, a report each.
 pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
-    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
-    let columns = ["figure", "runs", "median", "smallest to largest", "apart", "CV", "here"];
-    let columns: Vec<Column> =
-        columns.iter().enumerate().map(|(at, title)| column(title, (1..6).contains(&at))).collect();
+    let numbers = ["runs", "median", "smallest to largest", "apart", "CV"].map(right);
+    let columns = [vec![column("figure")], numbers.to_vec(), vec![column("here")]].concat();
     let report = |group: Repeats| {
         let row = |row: &import::repeats::Row| {
             let ends =
@@ -368,26 +254,14 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             ]
         };
         let files: Vec<&str> = group.results.iter().map(|place| results[*place].0.as_str()).collect();
-        let table =
-            Table { columns: columns.clone(), rows: group.rows.iter().map(row).collect(), folded: false };
+        let table = Table::new(columns.clone(), group.rows.iter().map(row));
         let mut blocks = vec![Block::Table(table)];
         blocks.retain(|_| !group.rows.is_empty());
         blocks.extend(group.remarks.iter().cloned().map(Block::Prose));
-        let runs = Section {
-            id: RESULTS.into(),
-            title: "Runs of one machine".into(),
-            about: "CV: population standard deviation over the mean, of SPEC's own result of each run."
-                .into(),
-            blocks,
-            long: false,
-        };
-        let conclusion = (!group.conclusion.is_empty()).then(|| Section {
-            id: CONCLUSION.into(),
-            title: "Conclusion".into(),
-            about: String::new(),
-            blocks: vec![Block::Prose(group.conclusion)],
-            long: false,
-        });
+        let runs = Section::new(RESULTS, "Runs of one machine", blocks)
+            .about("CV: population standard deviation over the mean, of SPEC's own result of each run.");
+        let conclusion = (!group.conclusion.is_empty())
+            .then(|| Section::new(CONCLUSION, "Conclusion", vec![Block::Prose(group.conclusion)]));
         let found = group.finding.map(|finding| findings_section(vec![finding]));
         Report {
             screen: None,
@@ -425,7 +299,6 @@ fn spread(figure: &Figure) -> [Cell; 3] {
 
 /// The indices that the file prints, beside what their rows come to.
 fn indices(one: &Imported) -> Option<Section> {
-    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
     let number = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(format!("{value:.1}")));
     let row = |index: &Index| {
         let copies = index.copies.map_or(Cell::Empty, |copies| Cell::Number(copies.to_string()));
@@ -440,23 +313,15 @@ fn indices(one: &Imported) -> Option<Section> {
             Cell::Text(index.remark.clone()),
         ]
     };
-    (!one.index.is_empty()).then(|| Section {
-        id: "index".into(),
-        title: "Index".into(),
-        about: "Each score as the file prints it, and computed again from the rows that stand above it."
-            .into(),
-        blocks: vec![Block::Table(Table {
-            columns: vec![
-                column("index", false),
-                column("copies", true),
-                column("tests", true),
-                column("printed", true),
-                column("from its rows", true),
-                column("what does not agree", false),
-            ],
-            rows: one.index.iter().map(row).collect(),
-            folded: false,
-        })],
-        long: false,
+    (!one.index.is_empty()).then(|| {
+        Section::new(
+            "index",
+            "Index",
+            vec![Block::Table(Table::new(
+                columns("index | copies: | tests: | printed: | from its rows: | what does not agree"),
+                one.index.iter().map(row),
+            ))],
+        )
+        .about("Each score as the file prints it, and computed again from the rows that stand above it.")
     })
 }

@@ -229,6 +229,18 @@ fn versus(found: &Versus) -> OutputVersus {
     }
 }
 
+/// A file that was given and is not counted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OutputLeftOut")]
+pub struct LeftOutFile {
+    pub file: String,
+    pub why: String,
+}
+
+pub fn left_out_files(files: &[(String, String)]) -> Vec<LeftOutFile> {
+    files.iter().map(|(file, why)| LeftOutFile { file: file.clone(), why: why.clone() }).collect()
+}
+
 /// The results of a diagnosed run.
 pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
     output_with(diagnosis, &[], references, &screen::screen(diagnosis, references, &[]))

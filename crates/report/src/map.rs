@@ -5,7 +5,7 @@ mod shades;
 #[cfg(test)]
 pub mod tests;
 
-use super::block::{Block, Cell, Chart, ChartKind, Column, Map, MapSide, Report, Table};
+use super::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Report, Table, column, right};
 use super::plain::plain;
 use model::figure;
 
@@ -243,9 +243,8 @@ impl Map {
         });
         let corner = if corner.is_empty() { plain(&self.x.title, TITLE) } else { corner };
         let labels = self.x.labels.iter().map(|label| plain(label, LABEL));
-        let right = |title| Column { title, right: true };
-        let columns =
-            std::iter::once(Column { title: corner, right: false }).chain(labels.map(right)).collect();
+        let labels = labels.map(|label| right(&label));
+        let columns = std::iter::once(column(&corner)).chain(labels).collect();
         let digits = self.digits()[0];
         let cell = |cell: [usize; 2]| {
             let mut text = self.value(cell).map_or("–".to_string(), |value| self.number(value, digits));
@@ -265,7 +264,7 @@ impl Map {
             let label = label.map_or(String::new(), |label| plain(label, LABEL));
             std::iter::once(Cell::Text(label)).chain((0..self.columns()).map(|at| cell([row, at]))).collect()
         };
-        Table { columns, rows: (0..self.rows()).rev().map(row).collect(), folded: false }
+        Table::new(columns, (0..self.rows()).rev().map(row))
     }
 
     /// Whether a mark of this kind is on the map.

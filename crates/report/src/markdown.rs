@@ -286,7 +286,7 @@ mod tests {
             let cells =
                 [Cell::Heading, Cell::Text, Cell::Number, Cell::Code].map(|of| of(hostile.to_string()));
             let columns = cells.iter().map(|_| Column { title: hostile.into(), right: true }).collect();
-            let table = Table { columns, rows: vec![cells.to_vec()], folded: true };
+            let table = Table::new(columns, vec![cells.to_vec()]).folded();
             let mut rows = String::new();
             write_table(&mut rows, &table, "");
             let facts = Block::Facts(vec![(hostile.into(), hostile.into())]);
@@ -305,7 +305,7 @@ mod tests {
                 machine: hostile.into(),
                 subtitle: hostile.into(),
                 checks: vec![Check { mark: Mark::Bad, text: hostile.into() }],
-                sections: vec![Section { id, title, about, blocks, long: false }],
+                sections: vec![Section::new(id, title, blocks).about(about)],
                 ..Report::default()
             };
             let text = render(&report);

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
+use super::block::{
+    Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table, column, columns, right,
+};
 use super::json;
 use compare::peers::{Difference, Followed, Group, LEAST_HOSTS, Peers, limit};
 use diagnose::words::counted;
@@ -34,12 +36,12 @@ pub struct Output<'p> {
     #[schemars(with = "Vec<OutputHost>")]
     pub hosts: OutputHosts<'p>,
     /// Labels that hosts behind their peers share and others mostly do not, the surest first.
-    pub followed: Vec<OutputFollowed>,
+    pub followed: Vec<Followed>,
     /// The gravest first, of one severity the slowest.
     pub findings: Vec<Finding>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
-    pub left_out: Vec<OutputLeftOut>,
+    pub left_out: Vec<json::LeftOutFile>,
 }
 
 /// Hosts of one make-up.
@@ -63,29 +65,7 @@ pub struct OutputGroup {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputNear {
     pub group: String,
-    pub differences: Vec<OutputDifference>,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputDifference {
-    pub label: String,
-    pub here: String,
-    pub peers: String,
-}
-
-/// A label that hosts which are behind share. Counted are hosts that tell the label, of groups in
-/// which any host is behind.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputFollowed {
-    pub label: String,
-    pub value: String,
-    /// Hosts that are behind and have it, and all that are behind.
-    pub behind: usize,
-    pub of_behind: usize,
-    pub others: usize,
-    pub of_others: usize,
-    /// Fisher's exact test, one-sided, times the labels with values that were looked at.
-    pub p: f64,
+    pub differences: Vec<Difference>,
 }
 
 /// A host beside its peers.
@@ -149,12 +129,6 @@ pub struct OutputFlag {
     pub peers: usize,
 }
 
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputLeftOut {
-    pub file: String,
-    pub why: String,
-}
-
 pub fn output(peers: &Peers) -> Output<'_> {
     let fleet = &peers.fleet;
     let group = |group: &Group| OutputGroup {
@@ -166,7 +140,7 @@ pub fn output(peers: &Peers) -> Output<'_> {
         limit: limit(group.hosts.len()),
         near: group.near.as_ref().map(|near| OutputNear {
             group: peers.groups[near.group].name.clone(),
-            differences: near.differences.iter().map(difference).collect(),
+            differences: near.differences.clone(),
         }),
     };
     Output {
@@ -177,30 +151,10 @@ pub fn output(peers: &Peers) -> Output<'_> {
         judged: peers.judged(),
         groups: peers.groups.iter().map(group).collect(),
         hosts: OutputHosts(peers),
-        followed: peers.followed.iter().map(followed).collect(),
+        followed: peers.followed.clone(),
         findings: peers.findings.clone(),
         warnings: warnings(peers),
-        left_out: fleet
-            .left_out
-            .iter()
-            .map(|(file, why)| OutputLeftOut { file: file.clone(), why: why.clone() })
-            .collect(),
-    }
-}
-
-fn difference(one: &Difference) -> OutputDifference {
-    OutputDifference { label: one.label.clone(), here: one.here.clone(), peers: one.peers.clone() }
-}
-
-fn followed(one: &Followed) -> OutputFollowed {
-    OutputFollowed {
-        label: one.label.clone(),
-        value: one.value.clone(),
-        behind: one.having,
-        of_behind: one.apart,
-        others: one.beside,
-        of_others: one.others,
-        p: one.p,
+        left_out: json::left_out_files(&fleet.left_out),
     }
 }
 
@@ -325,10 +279,6 @@ pub fn page(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     Ok(Report { json, ..report(peers, all)? })
 }
 
-fn column(title: &str, right: bool) -> Column {
-    Column { title: title.to_string(), right }
-}
-
 /// A table without the columns in which nothing stands: they take room from the others.
 fn filled(mut columns: Vec<Column>, mut rows: Vec<Vec<Cell>>) -> Table {
     for place in (0..columns.len()).rev() {
@@ -341,11 +291,11 @@ fn filled(mut columns: Vec<Column>, mut rows: Vec<Vec<Cell>>) -> Table {
             rows.iter_mut().for_each(|row| drop(row.remove(place)));
         }
     }
-    Table { columns, rows, folded: false }
+    Table::new(columns, rows)
 }
 
 fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
-    Section { id: id.into(), title: title.into(), about: about.into(), blocks, long: false }
+    Section::new(id, title, blocks).about(about)
 }
 
 /// The first rows, and how many there are besides.
@@ -406,12 +356,7 @@ fn groups(peers: &Peers, all: bool) -> Section {
         ]
     };
     let (rows, more) = cut(peers.groups.iter().map(row).collect(), all);
-    let columns = vec![
-        column("group", false),
-        column("hosts", true),
-        column("judged", false),
-        column("make-up", false),
-    ];
+    let columns = vec![column("group"), right("hosts"), column("judged"), column("make-up")];
     let blocks = [Some(Block::Table(filled(columns, rows))), more].into_iter().flatten().collect();
     let about = "Hosts of one make-up are peers; what makes no group (settings, firmware) is looked at where one falls behind.";
     section("groups", "Groups", about, blocks)
@@ -458,12 +403,11 @@ fn hosts(peers: &Peers, all: bool) -> Option<Section> {
         row.push(Cell::Number(host.earlier.len().to_string()));
         row
     };
-    let mut columns = vec![column("host", false), column("group", false), column("peers", true)];
-    columns.extend(parts.iter().map(|part| column(part, true)));
-    columns.extend([column("benchmarks behind", true), column("older runs", true)]);
+    let mut columns = vec![column("host"), column("group"), right("peers")];
+    columns.extend(parts.iter().map(|part| right(part)));
+    columns.extend([right("benchmarks behind"), right("older runs")]);
     let (rows, more) = cut(places.iter().map(row).collect(), all);
-    let blocks =
-        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    let blocks = [Some(Block::Table(Table::new(columns, rows))), more].into_iter().flatten().collect();
     let about = "Each part of the machine as a share of the peers' median, below 100 % is worse; ! is beyond the limit.";
     Some(section(RESULTS, "Hosts", about, blocks))
 }
@@ -474,8 +418,7 @@ fn left_out(peers: &Peers, all: bool) -> Option<Section> {
     if rows.is_empty() {
         return None;
     }
-    let columns = vec![column("file", false), column("why", false)];
-    let blocks =
-        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    let columns = vec![column("file"), column("why")];
+    let blocks = [Some(Block::Table(Table::new(columns, rows))), more].into_iter().flatten().collect();
     Some(section("left-out", "Not used", "", blocks))
 }

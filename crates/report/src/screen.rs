@@ -3,6 +3,7 @@
 
 use super::block::Block;
 pub use diagnose::finding_lines::FindingLine;
+use diagnose::words::counted;
 use model::Severity;
 
 /// What a piece of a screen is, for its colour; every colour has a sign beside it.
@@ -154,5 +155,17 @@ impl Screen {
     /// How many findings of a severity there are.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|line| line.severity == severity).count()
+    }
+
+    /// How many findings of each severity there are, the gravest first: `1 problem`.
+    pub fn counts(&self) -> Vec<String> {
+        let found = Severity::ALL.iter().rev().filter(|severity| self.count(**severity) > 0);
+        found.map(|severity| counted(self.count(*severity), severity.word())).collect()
+    }
+
+    /// The command that explains the gravest finding of a rule; empty where there is none.
+    pub fn explain(&self) -> String {
+        let rule = self.findings.iter().map(|line| &line.rule).find(|rule| !rule.is_empty());
+        rule.map_or(String::new(), |rule| format!("assay explain {rule}"))
     }
 }

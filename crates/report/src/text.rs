@@ -19,6 +19,15 @@ pub use super::text_machine::Style;
 use model::{Finding, Severity};
 pub use table::{BINS, blocks, sparkline};
 
+/// How much of a result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    First,
+    /// Everything, each line with its reason and its key.
+    All,
+    Quiet,
+}
+
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 300;
 

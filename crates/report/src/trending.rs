@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::plain::{lines, plain};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
+pub use crate::text::Shown;
 use crate::text::findings::{finding, topic_width};
 use crate::text::numbers::bare;
 use crate::text::screen::{closing, host, shown, verdict};
@@ -44,15 +45,6 @@ const NAMED: usize = 3;
 /// No text from a run is longer on a screen; of a setting's value so much.
 const LONGEST: usize = 400;
 const VALUE: usize = 40;
-
-/// How much of a trend is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    First,
-    /// Every figure that a benchmark is about.
-    All,
-    Quiet,
-}
 
 /// What people call a series that is no key figure, by its key.
 pub type Names<'a> = &'a dyn Fn(&str) -> String;

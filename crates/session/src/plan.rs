@@ -117,6 +117,11 @@ impl Profile {
         self
     }
 
+    /// With this budget for all groups together.
+    pub fn within(self, budget_s: f64) -> Profile {
+        Profile { budget_s, budget_per_group: false, ..self }
+    }
+
     /// Seconds that a plan counts with for a case whose visit takes so long.
     pub fn seconds_of(&self, visit_s: f64) -> f64 {
         match visit_s > LONG_VISIT_S {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::pack::Bundle;
-use super::{Kind, STAYS, output};
+use super::{Kind, STAYS};
+use crate::output::{self, eprint_line};
 use model::run_file::words;
 use redact::{Left, Searched};
 
@@ -18,8 +19,8 @@ pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> any
     let file = out.display();
     let mut text = format!(
         "{file}: {} and {} in {}; nothing of what was replaced is left in it\n",
-        output::counted(runs, "run"),
-        output::counted(runs, "page"),
+        diagnose::words::counted(runs, "run"),
+        diagnose::words::counted(runs, "page"),
         words(bundle.archive.len() as u64)
     );
     let replaced: Vec<String> =
@@ -27,8 +28,8 @@ pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> any
     let replaced = if replaced.is_empty() { "nothing".to_string() } else { replaced.join(", ") };
     let dropped = format!(
         "{} of the machine, {} that could not be read",
-        output::counted(bundle.manifest.dropped_entries, "file"),
-        output::counted(bundle.manifest.dropped_lines, "line")
+        diagnose::words::counted(bundle.manifest.dropped_entries, "file"),
+        diagnose::words::counted(bundle.manifest.dropped_lines, "line")
     );
     for (name, value) in [
         ("replaced", replaced.as_str()),
@@ -70,19 +71,19 @@ fn of_search(searched: &Searched) -> String {
     };
     format!(
         "{} in {} of {}, as text, hex and base64{ordinary}",
-        output::counted(searched.originals, "original"),
+        diagnose::words::counted(searched.originals, "original"),
         words(searched.bytes as u64),
-        output::counted(searched.files, "file")
+        diagnose::words::counted(searched.files, "file")
     )
 }
 
 /// Where something is left.
 pub fn left(all: &[Left]) {
     for one in all.iter().take(SHOWN) {
-        output::tell(&format!("left: {} in {} at byte {}: …{}…", one.what, one.file, one.at, one.around));
+        eprint_line(&format!("left: {} in {} at byte {}: …{}…", one.what, one.file, one.at, one.around));
     }
     if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
-        output::tell(&format!("left: {more} more places"));
+        eprint_line(&format!("left: {more} more places"));
     }
 }
 

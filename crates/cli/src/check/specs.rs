@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
-use super::super::{naming, output, results};
+use super::super::{naming, results};
 use super::company::Company;
+use crate::output::eprint_line;
 use ::check::{Against, Catalogue, Known, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
 use compare::{Arm, compare};
 use model::{Summary, run_file};
@@ -45,7 +46,7 @@ impl Asked {
         source.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
         ensure!(text.len() as u64 <= LARGEST, "{}: it has more than 1 MiB", cannot());
         let (spec, warnings) = Spec::read_by(&text, &catalogue()).with_context(cannot)?;
-        warnings.iter().for_each(|text| output::tell(&format!("assay: {}: warning: {text}", file.display())));
+        warnings.iter().for_each(|text| eprint_line(&format!("assay: {}: warning: {text}", file.display())));
         let reference = match spec.reference_name() {
             "" => None,
             name => {

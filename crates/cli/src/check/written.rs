@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::super::files;
 use super::super::report_file::{Form, ReportFile};
-use super::super::{files, output};
 use super::{Args, Report, specs};
+use crate::output::eprint_line;
 use ::check::Outcome;
 use report::checking;
 
@@ -13,7 +14,7 @@ use report::checking;
 /// not be written down is that of an error, every other one stays.
 pub fn kept(code: u8, written: &[anyhow::Result<()>]) -> u8 {
     let failed = || written.iter().filter_map(|one| one.as_ref().err());
-    failed().for_each(|error| output::tell(&format!("assay: {error:#}")));
+    failed().for_each(|error| eprint_line(&format!("assay: {error:#}")));
     if code == 0 && failed().next().is_some() { 3 } else { code }
 }
 

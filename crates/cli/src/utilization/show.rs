@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::output::counted;
+use diagnose::words::counted;
 
 use report::plain::{lines, plain};
 use report::prometheus::Exposition;

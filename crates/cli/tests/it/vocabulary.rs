@@ -72,7 +72,7 @@ const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
     ("report/sections/memory_map.rs", &["physical", "node"]),
     ("report/sections/nexmark.rs", &["late", "others", "load"]),
     ("report/sections/nexmark/charts.rs", &["attainment", "cpu", "load", "rate"]),
-    ("report/sections/rate.rs", &["rate", "ratio"]),
+    ("report/sections/rate.rs", &["rate"]),
     ("report/sections/smt/capacity/charts.rs", &["clock", "cpu", "level", "performance", "attainment"]),
     ("report/sections/unixbench.rs", &["score"]),
     ("session/plan/guard.rs", &["command"]),

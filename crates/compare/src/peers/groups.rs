@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::fleet::Host;
 
 /// With fewer hosts nothing can be called an outlier: the spread itself is not known.
@@ -68,7 +71,8 @@ pub struct Near {
 }
 
 /// A field in which a host differs from its peers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputDifference")]
 pub struct Difference {
     pub label: String,
     pub here: String,

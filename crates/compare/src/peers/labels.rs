@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::fleet::Fleet;
 use stats::contingency::Table;
 
@@ -15,17 +18,24 @@ const NAMED: usize = 3;
 
 /// A label with a value that hosts which stand apart share, and others mostly do not. Counted are
 /// hosts that tell the label.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputFollowed")]
 pub struct Followed {
     pub label: String,
     pub value: String,
-    /// Hosts that stand apart and have it, of so many.
+    /// Hosts that are behind and have it.
+    #[serde(rename = "behind")]
     pub having: usize,
+    /// All hosts that are behind.
+    #[serde(rename = "of_behind")]
     pub apart: usize,
-    /// Others that have it, of so many.
+    /// Other hosts that have it.
+    #[serde(rename = "others")]
     pub beside: usize,
+    /// All other hosts.
+    #[serde(rename = "of_others")]
     pub others: usize,
-    /// How often chance alone gives so much, over all labels that were looked at.
+    /// Fisher's exact test, one-sided, times the labels with values that were looked at.
     pub p: f64,
 }
 

@@ -6,9 +6,9 @@ use compare::{Comparison, Word};
 use prove::proof::Rate;
 use stats::order::{median, quantile};
 
-use super::super::table;
 use super::measured::Measured;
 use super::tally::{ByKey, Counts, Pairs, Said, family, half, is_different};
+use crate::statistics::{row, titled};
 
 /// Shares that are promised, at least: same within 10 % of equal runs, of all headlines and of the
 /// core-bound ones; with three runs a side, or with history; and found of what was slowed,
@@ -168,18 +168,9 @@ fn of_pairs(found: &Found) -> String {
             rows.push(head.into_iter().chain(said).collect());
         }
     }
-    let header = [
-        "equal runs",
-        "pairs",
-        "metrics",
-        "compared",
-        "same within 10 %",
-        "called different",
-        "cannot tell",
-        "refused",
-        "without a figure",
-    ];
-    table(&header, &rows)
+    let header = "equal runs | pairs | metrics | compared | same within 10 % | called different | cannot tell \
+         | refused | without a figure";
+    titled(header, rows)
 }
 
 fn of_planted(found: &Found) -> String {
@@ -190,28 +181,22 @@ fn of_planted(found: &Found) -> String {
             causes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             let causes: Vec<String> =
                 causes.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
-            rows.push(vec![
+            rows.push(row![
                 format!("{percent} %"),
                 name.clone(),
-                misses.found.of.to_string(),
-                misses.found.to_string(),
+                misses.found.of,
+                misses.found,
                 if causes.is_empty() { "–".to_string() } else { causes.join(", ") },
-                median(&misses.would_show).map_or("–".to_string(), percent_of),
+                median(&misses.would_show).map_or("–".to_string(), percent_of)
             ]);
         }
     }
     if rows.is_empty() {
         return "No slowed runs were there: nothing is said of planted differences.\n".to_string();
     }
-    let header = [
-        "planted",
-        "slowed headlines of",
-        "pairs of figures",
-        "found",
-        "missed because",
-        "of the missed, would show",
-    ];
-    table(&header, &rows)
+    let header = "planted | slowed headlines of | pairs of figures | found | missed because | of the missed, \
+         would show";
+    titled(header, rows)
 }
 
 /// Each promise with what was seen.
@@ -283,32 +268,21 @@ fn of_hogs(hogs: &Hogs) -> String {
 /// What whole runs of this machine differ by, by family.
 fn of_families(pairs: &Pairs) -> String {
     let middle = |values: &[f64]| median(values).map_or("–".to_string(), percent_of);
-    let rows: Vec<Vec<String>> = pairs
-        .families
-        .iter()
-        .map(|(name, family)| {
-            let counts = &family.counts;
-            vec![
-                name.clone(),
-                counts.of.to_string(),
-                counts.rate(counts.same).to_string(),
-                counts.rate(counts.different).to_string(),
-                middle(&family.apart),
-                quantile(&family.apart, 0.95).map_or("–".to_string(), percent_of),
-                middle(&family.halves),
-            ]
-        })
-        .collect();
-    let header = [
-        "headlines of",
-        "compared",
-        "same within 10 %",
-        "different",
-        "two runs differ by, median",
-        "95th percentile",
-        "half-width of the interval, median",
-    ];
-    table(&header, &rows)
+    let rows = pairs.families.iter().map(|(name, family)| {
+        let counts = &family.counts;
+        row![
+            name.clone(),
+            counts.of,
+            counts.rate(counts.same),
+            counts.rate(counts.different),
+            middle(&family.apart),
+            quantile(&family.apart, 0.95).map_or("–".to_string(), percent_of),
+            middle(&family.halves)
+        ]
+    });
+    let header = "headlines of | compared | same within 10 % | different | two runs differ by, median | 95th \
+         percentile | half-width of the interval, median";
+    titled(header, rows)
 }
 
 fn percent_of(share: f64) -> String {

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 
 use super::sweeps::Drift;
-use super::{PLANTED_GAIN, Rate};
+use super::{PLANTED_GAIN, Rate, sums};
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
@@ -45,19 +45,7 @@ pub struct AdvisedOf {
     pub passes: usize,
 }
 
-impl AdvisedOf {
-    pub fn and(self, other: AdvisedOf) -> AdvisedOf {
-        AdvisedOf {
-            anything: self.anything.and(other.anything),
-            region: self.region.and(other.region),
-            setting: self.setting.and(other.setting),
-            worse: self.worse.and(other.worse),
-            covered: self.covered.and(other.covered),
-            seen: self.seen.and(other.seen),
-            passes: self.passes + other.passes,
-        }
-    }
-}
+sums!(AdvisedOf: anything, region, setting, worse, covered, seen, passes);
 
 /// The effect that is asked for, and the fewest passes.
 const ASKED: f64 = 0.05;

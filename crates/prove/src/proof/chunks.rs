@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over, sums};
 use stats::memory_map::{Answer, SHARES, map, speeds_of};
 use stats::noise::{exponential, normal};
 
@@ -97,15 +97,9 @@ pub struct Maps {
     pub share: Rate,
 }
 
-impl Maps {
-    pub fn and(self, other: Maps) -> Maps {
-        Maps {
-            speeds: self.speeds.and(other.speeds),
-            ratio: self.ratio.and(other.ratio),
-            share: self.share.and(other.share),
-        }
-    }
+sums!(Maps: speeds, ratio, share);
 
+impl Maps {
     fn count(&mut self, rows: &[Vec<f64>], ratio: f64, share: f64) {
         let found = speeds_of(rows);
         self.speeds.count(found.is_some());
@@ -128,26 +122,20 @@ fn place(chunks: usize, share: f64, rng: &mut Rng) -> std::ops::Range<usize> {
 
 /// Maps of machines of this kind with a slow part, `ratio` 1 for none.
 pub fn maps(memory: Memory, ratio: f64, share: f64, trials: usize, seed: u64) -> Maps {
-    let mut rng = Rng::with_seed(seed);
-    let mut seen = Maps::default();
-    for _ in 0..trials {
-        let slow = place(memory.chunks, share, &mut rng);
+    over(trials, seed, |_, rng, seen: &mut Maps| {
+        let slow = place(memory.chunks, share, rng);
         let planted = slow.len() as f64 / memory.chunks as f64;
-        let rows = memory.readings(ratio, slow, &mut rng);
+        let rows = memory.readings(ratio, slow, rng);
         seen.count(&rows, ratio, planted);
-    }
-    seen
+    })
 }
 
 /// Maps of machines without a second speed, of every kind.
 pub fn smooth_maps(trials: usize, seed: u64) -> Maps {
-    let mut rng = Rng::with_seed(seed);
-    let mut seen = Maps::default();
-    for _ in 0..trials {
-        let memory = Memory::smooth(&mut rng);
-        seen.count(&memory.readings(1.0, 0..0, &mut rng), 1.0, 0.0);
-    }
-    seen
+    over(trials, seed, |_, rng, seen: &mut Maps| {
+        let memory = Memory::smooth(rng);
+        seen.count(&memory.readings(1.0, 0..0, rng), 1.0, 0.0);
+    })
 }
 
 /// How often a second speed at the limit that a map without one stated is found in the next map of

@@ -4,7 +4,7 @@
 
 use fastrand::Rng;
 
-use super::{Rate, Shape};
+use super::{Rate, Shape, over};
 use stats::clock::{Gate, Seen, Slope, brought, gate, slope};
 use stats::guarded::guarded;
 use stats::noise::{Inside, Noise, normal};
@@ -117,13 +117,10 @@ pub enum ClockRead {
 
 /// How often the gate of a run opens: 40 core-bound series of seven processes, 1 % of noise.
 pub fn gate_opens(read: ClockRead, trials: usize, seed: u64) -> Rate {
-    let mut rng = Rng::with_seed(seed);
-    let mut opens = Rate::default();
-    for _ in 0..trials {
-        let slopes: Vec<Slope> = (0..40).filter_map(|_| slope(&seen_by(read, &mut rng))).collect();
+    over(trials, seed, |_, rng, opens: &mut Rate| {
+        let slopes: Vec<Slope> = (0..40).filter_map(|_| slope(&seen_by(read, rng))).collect();
         opens.count(matches!(gate(&slopes), Gate::Open(_)));
-    }
-    opens
+    })
 }
 
 fn seen_by(read: ClockRead, rng: &mut Rng) -> Vec<Seen> {

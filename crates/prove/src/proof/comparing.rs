@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Rate, Shape, rate};
+use super::{Rate, Shape, over, rate};
 use stats::analysis::CONFIDENCE;
 use stats::compare::{LEAST_MARGIN, paired_p, paired_ratio, ratio_of_means};
 use stats::contrast::{Clocks, Family, Side, contrast, level};
@@ -24,10 +24,8 @@ pub struct EqualArms {
 
 /// Compares arms of `shape` with themselves, their process medians where it is about medians.
 pub fn equal_arms(shape: Shape, trials: usize, seed: u64) -> EqualArms {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = EqualArms::default();
-    for _ in 0..trials {
-        let arms = [shape.draw(&mut rng), shape.draw(&mut rng)];
+    over(trials, seed, |_, rng, found: &mut EqualArms| {
+        let arms = [shape.draw(rng), shape.draw(rng)];
         let medians = arms.each_ref().map(|arm| arm.iter().filter_map(|p| median(p)).collect::<Vec<f64>>());
         let [a, b] = &medians;
         let excludes = |interval: Option<Interval>| interval.is_some_and(|interval| !interval.contains(1.0));
@@ -38,8 +36,7 @@ pub fn equal_arms(shape: Shape, trials: usize, seed: u64) -> EqualArms {
         found.mann_whitney.count(mann_whitney(a, b).is_some_and(|test| test.p < 0.05));
         let means = ratio_of_means(&arms[0], &arms[1], CONFIDENCE).map(|(_, interval)| interval);
         found.means_interval.count(excludes(means));
-    }
-    found
+    })
 }
 
 /// How often two equal arms are called different while the machine drifts (autoregressively with

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Rate, Shape};
+use super::{Rate, Shape, over};
 use stats::analysis::CONFIDENCE;
 use stats::dependence::dependent_median_interval;
 use stats::estimate::{Unit, estimate};
@@ -56,10 +56,8 @@ pub struct FewProcesses {
 
 /// Coverage of [`estimate`] against `truth`, which [`Shape::true_median`] gives.
 pub fn few_processes(shape: Shape, truth: f64, trials: usize, seed: u64) -> FewProcesses {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = FewProcesses::default();
-    for _ in 0..trials {
-        let processes = shape.draw(&mut rng);
+    over(trials, seed, |_, rng, found: &mut FewProcesses| {
+        let processes = shape.draw(rng);
         let interval = estimate(&processes, CONFIDENCE).and_then(|estimate| estimate.interval);
         found.covered.count(interval.is_some_and(|interval| interval.contains(truth)));
         let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
@@ -68,19 +66,15 @@ pub fn few_processes(shape: Shape, truth: f64, trials: usize, seed: u64) -> FewP
             found.half_width += interval.half_width();
             found.exact_half_width += exact.half_width();
         }
-    }
-    found
+    })
 }
 
 /// Coverage of the interval that counts all windows as independent: what the estimate does not do.
 pub fn pooled_coverage(shape: Shape, trials: usize, seed: u64) -> Rate {
-    let mut rng = Rng::with_seed(seed);
-    let mut rate = Rate::default();
-    for _ in 0..trials {
-        let interval = median_interval(&shape.draw(&mut rng).concat(), CONFIDENCE);
+    over(trials, seed, |_, rng, rate: &mut Rate| {
+        let interval = median_interval(&shape.draw(rng).concat(), CONFIDENCE);
         rate.count(interval.is_some_and(|interval| interval.contains(shape.noise.median())));
-    }
-    rate
+    })
 }
 
 /// Coverage of the median of `n` autoregressive values with coefficient `phi`: of the interval for

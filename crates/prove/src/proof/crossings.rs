@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, sums};
 use stats::noise::normal;
 use stats::smt::{Curve, Pass, Point, crossing};
 
@@ -26,15 +26,7 @@ pub struct Crossed {
     pub widths: f64,
 }
 
-impl Crossed {
-    pub fn and(self, other: Crossed) -> Crossed {
-        Crossed {
-            given: self.given.and(other.given),
-            held: self.held.and(other.held),
-            widths: self.widths + other.widths,
-        }
-    }
-}
+sums!(Crossed: given, held, widths);
 
 const LEVELS: u32 = 7;
 

@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 
-use super::Rate;
 use super::sweeps::Drift;
+use super::{Rate, sums};
 use stats::factorial::{Effect, Look, share_out};
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
@@ -39,21 +39,7 @@ pub struct SharedOut {
     pub strong: Rate,
 }
 
-impl SharedOut {
-    /// Both together.
-    pub fn and(self, other: SharedOut) -> SharedOut {
-        SharedOut {
-            total: self.total.and(other.total),
-            mains: self.mains.and(other.mains),
-            pairs: self.pairs.and(other.pairs),
-            remainder: self.remainder.and(other.remainder),
-            by_pass: self.by_pass.and(other.by_pass),
-            by_pass_width: self.by_pass_width + other.by_pass_width,
-            false_strong: self.false_strong.and(other.false_strong),
-            strong: self.strong.and(other.strong),
-        }
-    }
-}
+sums!(SharedOut: total, mains, pairs, remainder, by_pass, by_pass_width, false_strong, strong);
 
 const MAINS: [f64; 6] = [-0.2, 0.08, -0.05, 0.0, 0.0, 0.0];
 const PAIRS: [([usize; 2], f64); 3] = [([0, 1], 0.06), ([0, 2], 0.0), ([1, 2], 0.0)];

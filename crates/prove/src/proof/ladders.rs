@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over};
 use stats::noise::normal;
 use stats::steps::{Step, Steps, steps};
 
@@ -140,15 +140,12 @@ pub struct Ladders {
 
 /// Reads the ladders of this many machines.
 pub fn ladders(per_octave: u32, noise: f64, trials: usize, seed: u64) -> Ladders {
-    let mut rng = Rng::with_seed(seed);
-    let mut seen = Ladders::default();
-    for _ in 0..trials {
-        let machine = Hierarchy::draw(&mut rng, per_octave, noise);
-        let points = machine.ladder(&mut rng);
-        let Some(read) = steps(&points) else { continue };
-        score(&machine, &read, &mut seen);
-    }
-    seen
+    over(trials, seed, |_, rng, seen: &mut Ladders| {
+        let machine = Hierarchy::draw(rng, per_octave, noise);
+        let points = machine.ladder(rng);
+        let Some(read) = steps(&points) else { return };
+        score(&machine, &read, seen);
+    })
 }
 
 fn score(machine: &Hierarchy, read: &Steps, seen: &mut Ladders) {

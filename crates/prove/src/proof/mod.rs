@@ -54,6 +54,7 @@ pub use topologies::{Guest, Kind, Told, grouped, paired};
 pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
 
 use std::fmt;
+use std::ops::Add;
 
 use fastrand::Rng;
 
@@ -297,6 +298,30 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("TOPOLOGY_WRONG_MOST", TOPOLOGY_WRONG_MOST),
 ];
 
+/// Gives a type of counts `and`, which adds two of them field by field.
+macro_rules! sums {
+    ($name:ident: $($field:ident),+) => {
+        impl $name {
+            /// Both together.
+            pub fn and(self, other: $name) -> $name {
+                $name { $($field: self.$field + other.$field),+ }
+            }
+        }
+    };
+}
+pub(crate) use sums;
+
+/// What so many trials come to, each with its number and random numbers that go on from the seed.
+pub(crate) fn over<T: Default>(
+    trials: usize,
+    seed: u64,
+    mut trial: impl FnMut(usize, &mut Rng, &mut T),
+) -> T {
+    let (mut rng, mut found) = (Rng::with_seed(seed), T::default());
+    (0..trials).for_each(|number| trial(number, &mut rng, &mut found));
+    found
+}
+
 /// How often something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
@@ -321,6 +346,14 @@ impl Rate {
     }
 }
 
+impl Add for Rate {
+    type Output = Rate;
+
+    fn add(self, other: Rate) -> Rate {
+        self.and(other)
+    }
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.of {
@@ -337,12 +370,9 @@ pub fn rate<T>(
     draw: impl Fn(&mut Rng) -> T,
     test: impl Fn(&T, u64) -> bool,
 ) -> Rate {
-    let mut rng = Rng::with_seed(seed);
-    let mut rate = Rate::default();
-    for trial in 0..trials {
-        rate.count(test(&draw(&mut rng), trial as u64));
-    }
-    rate
+    over(trials, seed, |trial, rng, rate: &mut Rate| {
+        rate.count(test(&draw(rng), trial as u64));
+    })
 }
 
 /// What a simulated series looks like.

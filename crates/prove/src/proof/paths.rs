@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over};
 use stats::network::{Arm, End, Experiment, Limit, SLOWED, decide};
 use stats::noise::normal;
 
@@ -31,14 +31,11 @@ pub const PLANTED: [Limit; 9] = [
 /// `count` experiments of so many rounds, whose every bandwidth scatters by `noise`, with this
 /// limit.
 pub fn paths(planted: Limit, rounds: usize, noise: f64, count: usize, seed: u64) -> Found {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = Found::default();
-    for _ in 0..count {
-        let concluded = decide(&Path::draw(&mut rng, planted).measured(&mut rng, rounds, noise)).limit;
+    over(count, seed, |_, rng, found: &mut Found| {
+        let concluded = decide(&Path::draw(rng, planted).measured(rng, rounds, noise)).limit;
         found.right.count(concluded == planted);
         found.wrong.count(concluded != planted && concluded != Limit::NotSeparable);
-    }
-    found
+    })
 }
 
 /// What each part could carry by itself, Gbit/s.

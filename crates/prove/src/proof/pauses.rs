@@ -5,7 +5,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over};
 use stats::noise::{exponential, normal};
 use stats::pauses::{Answer, Found, PairAnswer, Pause, Watched, judge};
 
@@ -308,14 +308,11 @@ impl Simulated {
 
 /// Judges so many machines with this trouble.
 pub fn attributed(trouble: Trouble, machines: usize, seed: u64) -> Attributed {
-    let mut rng = Rng::with_seed(seed);
-    let mut told = Attributed::default();
-    for _ in 0..machines {
-        let machine = Simulated::draw(trouble, &mut rng);
-        let visits: Vec<Vec<Watched>> = (0..VISITS).map(|_| machine.visit(&mut rng)).collect();
-        machine.count(&judge(&visits), &mut told);
-    }
-    told
+    over(machines, seed, |_, rng, told: &mut Attributed| {
+        let machine = Simulated::draw(trouble, rng);
+        let visits: Vec<Vec<Watched>> = (0..VISITS).map(|_| machine.visit(rng)).collect();
+        machine.count(&judge(&visits), told);
+    })
 }
 
 #[cfg(test)]

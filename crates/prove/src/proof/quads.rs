@@ -3,8 +3,8 @@
 
 use fastrand::Rng;
 
-use super::Rate;
 use super::clocks::plateau;
+use super::{Rate, over};
 use stats::noise::normal;
 use stats::quads::{Execution, LEAST_QUADS, MOST_QUADS, Versus, told_apart};
 
@@ -32,14 +32,11 @@ pub struct InTurn {
 /// Pairs of commands of which B takes `planted` longer (a share), until the rule has enough. Time
 /// goes with the clock as cycles do (`slope` -1) or not at all (0).
 pub fn in_turn(planted: f64, slope: f64, trials: usize, seed: u64) -> InTurn {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = InTurn::default();
-    for _ in 0..trials {
-        if let Some(versus) = one(planted, slope, &mut rng) {
+    over(trials, seed, |_, rng, found: &mut InTurn| {
+        if let Some(versus) = one(planted, slope, rng) {
             found.count(&versus, planted, trials);
         }
-    }
-    found
+    })
 }
 
 /// Chance that the neighbours of a round or an execution are others than before; they disturb it
@@ -54,14 +51,11 @@ const SEAT: f64 = 0.02;
 /// The same where others disturb: in turn, or both at once on two CPUs that they swap for every
 /// other round.
 pub fn disturbed(planted: f64, at_once: bool, trials: usize, seed: u64) -> InTurn {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = InTurn::default();
-    for _ in 0..trials {
-        if let Some(versus) = one_disturbed(planted, at_once, &mut rng) {
+    over(trials, seed, |_, rng, found: &mut InTurn| {
+        if let Some(versus) = one_disturbed(planted, at_once, rng) {
             found.count(&versus, planted, trials);
         }
-    }
-    found
+    })
 }
 
 fn one_disturbed(planted: f64, at_once: bool, rng: &mut Rng) -> Option<Versus> {

@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over, sums};
 use stats::noise::{exponential, normal};
 use stats::regions::{Cause, LEAST_BLOCKS, Moment, Region, far, neighbour, regions};
 
@@ -97,15 +97,9 @@ pub struct Named {
     pub none: Rate,
 }
 
-impl Named {
-    pub fn and(self, other: Named) -> Named {
-        Named {
-            right: self.right.and(other.right),
-            wrong: self.wrong.and(other.wrong),
-            none: self.none.and(other.none),
-        }
-    }
+sums!(Named: right, wrong, none);
 
+impl Named {
     fn count(&mut self, planted: Option<Cause>, readings: &[Region]) {
         let found = regions(readings);
         let named: Vec<Cause> =
@@ -118,23 +112,17 @@ impl Named {
 
 /// Hosts of this kind with a cause of this size in a quarter of the regions.
 pub fn planted(host: Host, cause: Cause, size: f64, hosts: usize, seed: u64) -> Named {
-    let mut rng = Rng::with_seed(seed);
-    let mut named = Named::default();
-    for _ in 0..hosts {
-        named.count(Some(cause), &host.readings(Some(cause), size, 0.25, &mut rng));
-    }
-    named
+    over(hosts, seed, |_, rng, named: &mut Named| {
+        named.count(Some(cause), &host.readings(Some(cause), size, 0.25, rng));
+    })
 }
 
 /// Hosts of any kind without a cause.
 pub fn alike(hosts: usize, seed: u64) -> Named {
-    let mut rng = Rng::with_seed(seed);
-    let mut named = Named::default();
-    for _ in 0..hosts {
-        let host = Host::any(&mut rng);
-        named.count(None, &host.readings(None, 0.0, 0.25, &mut rng));
-    }
-    named
+    over(hosts, seed, |_, rng, named: &mut Named| {
+        let host = Host::any(rng);
+        named.count(None, &host.readings(None, 0.0, 0.25, rng));
+    })
 }
 
 /// How often huge pages that lie farther are said to be there, and their true share lies in what is
@@ -149,30 +137,27 @@ pub struct Farther {
 /// times as long, and each half of the looks scatters all: normally, one page in fifty five times
 /// as much.
 pub fn farther(share: f64, times: f64, noise: f64, guests: usize, seed: u64) -> Farther {
-    let mut rng = Rng::with_seed(seed);
-    let mut told = Farther::default();
-    for _ in 0..guests {
+    over(guests, seed, |_, rng, told: &mut Farther| {
         let mut many = 0usize;
         let mut region = || -> [Vec<f64>; 2] {
-            let level = 120.0 * (0.1 * normal(&mut rng)).exp();
+            let level = 120.0 * (0.1 * normal(rng)).exp();
             let far: Vec<bool> = (0..32).map(|_| rng.f64() < share).collect();
             many += far.iter().filter(|far| **far).count();
             [(); 2].map(|()| {
                 let page = |is_far: &bool| {
                     let own = noise * if rng.f64() < 0.02 { 5.0 } else { 1.0 };
-                    level * if *is_far { times } else { 1.0 } * (own * normal(&mut rng)).exp()
+                    level * if *is_far { times } else { 1.0 } * (own * normal(rng)).exp()
                 };
                 far.iter().map(page).collect()
             })
         };
         let regions: Vec<[Vec<f64>; 2]> = std::iter::repeat_with(&mut region).take(64).collect();
-        let Some(found) = far(&regions) else { continue };
+        let Some(found) = far(&regions) else { return };
         told.named.count(found.is_named());
         // One page in twenty is off by two standard deviations, in each half.
         let (low, high) = (0.9 * found.blocks.surely as f64, 1.1 * found.blocks.maybe as f64);
         told.covered.count((low..=high).contains(&(many as f64)));
-    }
-    told
+    })
 }
 
 /// How often a neighbour is named, or said not to be there.

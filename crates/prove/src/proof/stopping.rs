@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Rate, Shape, judged};
+use super::{Rate, Shape, judged, over};
 use model::VerdictKind;
 use stats::analysis::CONFIDENCE;
 use stats::estimate::{Estimate, estimate};
@@ -29,15 +29,13 @@ pub struct Stopped {
 
 /// Runs the stop rule on noise, one window a process.
 pub fn stopping(noise: Noise, target: Target, trials: usize, seed: u64) -> Stopped {
-    let mut rng = Rng::with_seed(seed);
-    let mut stopped = Stopped::default();
-    for trial in 0..trials {
+    over(trials, seed, |trial, rng, stopped: &mut Stopped| {
         let mut processes: Vec<Vec<f64>> = Vec::new();
         let decision = loop {
             match decide(&processes, target, trial as u64) {
                 Decision::Go { until } => {
                     while processes.len() < until {
-                        processes.push(noise.series(1, &mut rng));
+                        processes.push(noise.series(1, rng));
                     }
                 }
                 decision => break decision,
@@ -49,14 +47,13 @@ pub fn stopping(noise: Noise, target: Target, trials: usize, seed: u64) -> Stopp
         stopped.gave_up.count(matches!(decision, Decision::MoreWontHelp(Futility::Modes | Futility::Drift)));
         stopped.too_wide.count(matches!(decision, Decision::MoreWontHelp(Futility::TooWide { .. })));
         let Some((verdict, estimate, _)) = judged(&processes, target.precision, trial as u64) else {
-            continue;
+            return;
         };
         stopped.false_alarms.count(matches!(verdict.kind, VerdictKind::Drifting | VerdictKind::Multimodal));
         if let Some(interval) = estimate.interval {
             stopped.covered.count(interval.contains(noise.median()));
         }
-    }
-    stopped
+    })
 }
 
 /// Coverage after stopping at the first number from 10 on (looking at every one) whose 95 %

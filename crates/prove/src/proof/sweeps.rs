@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, sums};
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
@@ -136,24 +136,13 @@ pub struct Swept {
     pub spread_error: f64,
 }
 
-impl Swept {
-    /// Both together.
-    pub fn and(self, other: Swept) -> Swept {
-        Swept {
-            matter: self.matter.and(other.matter),
-            found: self.found.and(other.found),
-            invented: self.invented.and(other.invented),
-            covered: self.covered.and(other.covered),
-            kinds: self.kinds.and(other.kinds),
-            boundaries: self.boundaries.and(other.boundaries),
-            best: self.best.and(other.best),
-            first: self.first.and(other.first),
-            best_cells: self.best_cells + other.best_cells,
-            widths: self.widths + other.widths,
-            spread_error: self.spread_error + other.spread_error,
-        }
-    }
+sums!(
+    Swept:
+    matter, found, invented, covered, kinds, boundaries, best, first, best_cells, widths,
+    spread_error
+);
 
+impl Swept {
     /// Mean size of the list of best cells.
     pub fn best_size(&self) -> f64 {
         self.best_cells as f64 / self.best.of as f64

@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over, sums};
 use stats::clusters::{Answer, clusters};
 use stats::noise::normal;
 use stats::pairs::Pairs;
@@ -95,6 +95,8 @@ pub struct Told {
     pub wrong: Rate,
 }
 
+sums!(Told: right, part, cannot_tell, wrong);
+
 impl Told {
     fn count(&mut self, right: bool, part: bool, wrong: bool) {
         self.right.count(right);
@@ -102,26 +104,13 @@ impl Told {
         self.wrong.count(wrong);
         self.cannot_tell.count(!right && !part && !wrong);
     }
-
-    /// Both together.
-    pub fn and(self, other: Told) -> Told {
-        let both = |one: Rate, other: Rate| Rate { hits: one.hits + other.hits, of: one.of + other.of };
-        Told {
-            right: both(self.right, other.right),
-            part: both(self.part, other.part),
-            cannot_tell: both(self.cannot_tell, other.cannot_tell),
-            wrong: both(self.wrong, other.wrong),
-        }
-    }
 }
 
 /// Groups the CPUs of this many such machines by transfers of lines.
 pub fn grouped(guest: Guest, trials: usize, seed: u64) -> Told {
-    let mut rng = Rng::with_seed(seed);
-    let mut told = Told::default();
-    for _ in 0..trials {
+    over(trials, seed, |_, rng, told: &mut Told| {
         let partitions = guest.kind.partitions(guest.cpus);
-        let answer = clusters(&guest.transfers(&mut rng)).answer;
+        let answer = clusters(&guest.transfers(rng)).answer;
         let (mut right, mut part, mut wrong) = (false, false, false);
         match answer {
             Answer::CannotTell(_) => {}
@@ -140,8 +129,7 @@ pub fn grouped(guest: Guest, trials: usize, seed: u64) -> Told {
             }
         }
         told.count(right, part, wrong);
-    }
-    told
+    })
 }
 
 fn as_groups(of: &[usize]) -> Vec<Vec<u32>> {
@@ -157,13 +145,11 @@ fn as_groups(of: &[usize]) -> Vec<Vec<u32>> {
 
 /// Looks for the siblings of this many such machines by slowdown.
 pub fn paired(guest: Guest, trials: usize, seed: u64) -> Told {
-    let mut rng = Rng::with_seed(seed);
-    let mut told = Told::default();
-    for _ in 0..trials {
+    over(trials, seed, |_, rng, told: &mut Told| {
         let cores = guest.kind.partitions(guest.cpus);
         let share =
             |(one, other): (u32, u32)| cores.first().is_some_and(|of| of[one as usize] == of[other as usize]);
-        let found = siblings(&guest.slowdowns(&mut rng));
+        let found = siblings(&guest.slowdowns(rng));
         let quota = guest.kind == Kind::Quota && (!found.siblings.is_empty() || !found.apart.is_empty());
         let wrong = quota
             || found.siblings.keys().any(|pair| !share(*pair))
@@ -171,8 +157,7 @@ pub fn paired(guest: Guest, trials: usize, seed: u64) -> Told {
         let said = !found.siblings.is_empty() || !found.apart.is_empty();
         let right = !wrong && said && found.open.is_empty();
         told.count(right, !wrong && !right && said, wrong);
-    }
-    told
+    })
 }
 
 /// More CPUs than this are measured in a sample of pairs.

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::Rate;
+use super::{Rate, over};
 use model::{Verdict, VerdictKind};
 use stats::analysis::CONFIDENCE;
 use stats::behaviour::{Behaviour, DRIFT_P, behaviour};
@@ -50,18 +50,15 @@ pub fn verdicts(
     trials: usize,
     seed: u64,
 ) -> Verdicts {
-    let mut rng = Rng::with_seed(seed);
-    let mut found = Verdicts::default();
-    for trial in 0..trials {
-        let Some((verdict, estimate, _)) = judged(&draw(&mut rng), precision, trial as u64) else { continue };
+    over(trials, seed, |trial, rng, found: &mut Verdicts| {
+        let Some((verdict, estimate, _)) = judged(&draw(rng), precision, trial as u64) else { return };
         let misses = estimate.interval.is_some_and(|interval| !interval.contains(truth));
         found.trusted.count(verdict.kind == VerdictKind::Trusted);
         found.imprecise.count(verdict.kind == VerdictKind::Imprecise);
         found.multimodal.count(verdict.kind == VerdictKind::Multimodal);
         found.drifting.count(verdict.kind == VerdictKind::Drifting);
         found.trusted_wrongly.count(verdict.kind == VerdictKind::Trusted && misses);
-    }
-    found
+    })
 }
 
 /// A series that should not be trusted as it is. The noise is log-normal with 1 % (2 % inside

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{left, names, right};
+use super::{column, names, right};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use crate::comparison::ratio_words;
 use crate::sections::names::{Subject, param};
@@ -80,10 +80,7 @@ fn chart(comparisons: &[Comparison], letters: &[String], ladder: &Ladder, at: us
     let unit = of_a.first().map_or("", |(_, metric)| metric.unit.as_str());
     let line = |name: String, points: &[Point], value: fn(&Compared) -> f64| Line {
         name,
-        points: points
-            .iter()
-            .map(|(x, metric)| LinePoint { x: *x, y: value(metric), low_high: None, hollow: false })
-            .collect(),
+        points: points.iter().map(|(x, metric)| LinePoint::at(*x, value(metric))).collect(),
         joined: true,
     };
     let host = |side: usize, one: &Comparison| one.names[side][0].clone();
@@ -111,23 +108,19 @@ fn chart(comparisons: &[Comparison], letters: &[String], ladder: &Ladder, at: us
         row
     });
     let ratios = letters.iter().map(|letter| right(&format!("{letter}/A, > 1 better (95 %)")));
-    let columns = [left(&ladder.param), right("A")].into_iter();
+    let columns = [column(&ladder.param), right("A")].into_iter();
     let columns = columns.chain(letters.iter().map(|letter| right(letter))).chain(ratios);
-    Chart {
-        id: format!("chart-ladder-{at}"),
-        title: ladder.title.clone(),
-        about: String::new(),
-        kind: ChartKind::Lines {
-            x: Axis {
+    Chart::new(
+        format!("chart-ladder-{at}"),
+        ladder.title.clone(),
+        ChartKind::lines(
+            Axis {
                 title: if in_bytes { "block".to_string() } else { ladder.param.clone() },
                 scale: if in_bytes { Scale::Bytes } else { Scale::Log },
             },
-            y: Axis { title: unit.to_string(), scale: Scale::Log },
+            Axis { title: unit.to_string(), scale: Scale::Log },
             lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data: Table { columns: columns.collect(), rows: rows.collect(), folded: true },
-    }
+        ),
+        Table::new(columns.collect(), rows).folded(),
+    )
 }

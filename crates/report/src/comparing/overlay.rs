@@ -1,7 +1,7 @@
 //! Work over CPU%, of two machines on one another.
 
-use super::{left, right};
-use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use super::{column, right};
+use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use crate::comparison::ratio_words;
 use compare::{Comparison, Overlaid};
 use model::{figure, percent};
@@ -19,15 +19,15 @@ pub fn section(one: &Comparison, letter: &str) -> Section {
         );
         std::iter::once(Block::Prose(said)).chain(drawn)
     });
-    Section {
-        id: format!("curves-{}", letter.to_lowercase()),
-        title: format!("Work over CPU%, {letter} on A"),
-        about: "The same work at the same CPU%: who does more there has more left than CPU% says, or a faster core. Lines are never \
-                drawn beyond what was measured."
-            .into(),
-        blocks: charts.collect(),
-        long: false,
-    }
+    Section::new(
+        format!("curves-{}", letter.to_lowercase()),
+        format!("Work over CPU%, {letter} on A"),
+        charts.collect(),
+    )
+    .about(
+        "The same work at the same CPU%: who does more there has more left than CPU% says, or a \
+                 faster core. Lines are never drawn beyond what was measured.",
+    )
 }
 
 /// Work over CPU%, or `each`: the work for each percent of it.
@@ -72,36 +72,29 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
         None => String::new(),
     };
     let columns =
-        vec![left("result"), right("CPU%"), right("work"), right("attainment: work for each % of CPU")];
-    Chart {
-        id: format!(
-            "chart-curves-{}-{index}{}",
-            letter.to_lowercase(),
-            if each { "-attainment" } else { "" }
-        ),
-        title: format!(
+        vec![column("result"), right("CPU%"), right("work"), right("attainment: work for each % of CPU")];
+    Chart::new(
+        format!("chart-curves-{}-{index}{}", letter.to_lowercase(), if each { "-attainment" } else { "" }),
+        format!(
             "{}{}: {}",
             if each { "Attainment, " } else { "" },
             overlaid.title,
             overlaid.placements.join(" and ")
         ),
-        about: match each {
-            true => format!("Work for each percent of CPU: flat where CPU% tells the truth.{clock}"),
-            false => format!("{}{clock}", overlaid.words(letter)),
-        },
-        kind: ChartKind::Lines {
-            x: Axis { title: "CPU% of the placement's CPUs".into(), scale: Scale::Linear },
-            y: Axis {
-                title: format!("work{}, {}", if each { " for each %" } else { "" }, overlaid.unit),
-                scale: Scale::Linear,
-            },
+        ChartKind::Lines {
+            x: Axis::linear("CPU% of the placement's CPUs"),
+            y: Axis::linear(format!("work{}, {}", if each { " for each %" } else { "" }, overlaid.unit)),
             lines,
             marks: Vec::new(),
             callouts: callouts.collect(),
         },
-        summary: Some(side_by_side(overlaid, letter, each)),
-        data: Table { columns, rows, folded: true },
-    }
+        Table::new(columns, rows).folded(),
+    )
+    .about(match each {
+        true => format!("Work for each percent of CPU: flat where CPU% tells the truth.{clock}"),
+        false => format!("{}{clock}", overlaid.words(letter)),
+    })
+    .summary(side_by_side(overlaid, letter, each))
 }
 
 /// CPU% at which both are set side by side, 0..1.
@@ -131,7 +124,7 @@ fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
         right(&format!("{what}, {letter}")),
         right(&format!("{letter}/A (95 %)")),
     ];
-    Table { columns, rows: AT.iter().filter_map(row).collect(), folded: false }
+    Table::new(columns, AT.iter().filter_map(row))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::forest::{end, said_word, uncounted, word};
 use super::names;
 use super::screen::values;
-use super::{left, right};
+use super::{column, right};
 use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
 use crate::comparison::ratio_words;
 use compare::{Answer, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
@@ -27,18 +27,18 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
             Cell::Text(row.word.clone()),
         ]
     };
-    let data = Table {
-        columns: vec![
-            left("figure"),
+    let data = Table::new(
+        vec![
+            column("figure"),
             right("A"),
             right(letter),
-            left("unit"),
+            column("unit"),
             right(&format!("{letter}/A, > 1 better (95 %)")),
-            left(&format!("{letter} is")),
+            column(&format!("{letter} is")),
         ],
-        rows: rows.iter().map(cells).collect(),
-        folded: true,
-    };
+        rows.iter().map(cells),
+    )
+    .folded();
     let id = format!("ratios-{}", letter.to_lowercase());
     let forest = Forest {
         names: ["A".to_string(), letter.to_string()],
@@ -51,14 +51,9 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
          within 2 %. Diamonds: groups. Of {} main figures that both have {} count.",
         answer.both, answer.counted
     );
-    let chart = Chart {
-        id: format!("chart-{id}"),
-        title: format!("{letter} against A"),
-        about,
-        kind: ChartKind::Forest(forest),
-        summary: None,
-        data,
-    };
+    let chart =
+        Chart::new(format!("chart-{id}"), format!("{letter} against A"), ChartKind::Forest(forest), data)
+            .about(about);
     let title = if several { format!("Ratios of {letter}") } else { "Ratios".to_string() };
     Some(super::section(&id, &title, "", vec![Block::from(chart)]))
 }

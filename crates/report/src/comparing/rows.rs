@@ -1,8 +1,8 @@
 //! UnixBench's rows of two results: what the index is made of, and which row breaks with the
 //! others.
 
-use super::{left, right, section};
-use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Scale, Section, Table};
+use super::{column, right, section};
+use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Section, Table};
 use crate::comparison::ratio_words;
 use compare::rows::{ODD, indices, tables};
 use compare::{Compared, Comparison};
@@ -59,19 +59,15 @@ fn chart(one: &Comparison, letter: &str, copies: i64, rows: &[(RowRatio, &Compar
         ]
     });
     let of = if copies == 1 { "1 copy".to_string() } else { format!("{copies} copies") };
-    Chart {
-        id: format!("chart-rows-{}-{copies}", letter.to_lowercase()),
-        title: format!("Rows of {of}, {letter} over A"),
-        about: "1 is as fast as A. Odd: it breaks with its relatives, see Findings.".into(),
-        kind: ChartKind::Bars {
-            y: Axis { title: format!("{letter}/A"), scale: Scale::Linear },
-            bars: bars.collect(),
-        },
-        summary: None,
-        data: Table {
-            columns: vec![left("row"), right("A"), right(letter), right(&format!("{letter}/A (95 %)"))],
-            rows: cells.chain(index).collect(),
-            folded: true,
-        },
-    }
+    Chart::new(
+        format!("chart-rows-{}-{copies}", letter.to_lowercase()),
+        format!("Rows of {of}, {letter} over A"),
+        ChartKind::Bars { y: Axis::linear(format!("{letter}/A")), bars: bars.collect() },
+        Table::new(
+            vec![column("row"), right("A"), right(letter), right(&format!("{letter}/A (95 %)"))],
+            cells.chain(index),
+        )
+        .folded(),
+    )
+    .about("1 is as fast as A. Odd: it breaks with its relatives, see Findings.")
 }

@@ -1,6 +1,6 @@
 //! CPUs and caches of two machines beside each other, believed and measured.
 
-use super::{left, table};
+use super::{column, table};
 use crate::block::{Block, Cell, Section};
 use crate::sections::believed::{MOST, drawn};
 use compare::Comparison;
@@ -37,15 +37,17 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
         }
     }
     blocks.extend(caches(sides.map(|(name, _, views)| (name, views.as_ref()))));
-    Some(Section {
-        id: format!("views-{}", letter.to_lowercase()),
-        title: "CPUs and caches, believed and measured".into(),
-        about: "Equal letters in a row: one group. The kernel believes what firmware or a host tells it; measured is what passing lines, \
-                slowing each other and the ladder of latencies show."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Some(
+        Section::new(
+            format!("views-{}", letter.to_lowercase()),
+            "CPUs and caches, believed and measured",
+            blocks,
+        )
+        .about(
+            "Equal letters in a row: one group. The kernel believes what firmware or a host tells it; \
+                 measured is what passing lines, slowing each other and the ladder of latencies show.",
+        ),
+    )
 }
 
 /// Each level of cache: what either kernel says of it, and what was measured.
@@ -65,8 +67,8 @@ fn caches(sides: [(&str, Option<&Views>); 2]) -> Option<Block> {
         });
         std::iter::once(text(name)).chain(cells).collect()
     };
-    let words = |name: &str| ["believed", "measured"].map(|word| left(&format!("{name} {word}")));
-    let columns = std::iter::once(left("cache")).chain(sides.iter().flat_map(|(name, _)| words(name)));
+    let words = |name: &str| ["believed", "measured"].map(|word| column(&format!("{name} {word}")));
+    let columns = std::iter::once(column("cache")).chain(sides.iter().flat_map(|(name, _)| words(name)));
     let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
     (!rows.is_empty()).then(|| table(columns.collect(), rows))
 }

@@ -189,7 +189,7 @@ impl ChartView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Axis, Bar, Scale};
+    use crate::block::{Axis, Bar};
     use model::Verdict;
 
     #[test]
@@ -205,10 +205,10 @@ mod tests {
     fn small_charts_stand_in_pairs() {
         let bars = |count: usize| {
             let bar = Bar { label: "a".into(), value: 1.0, low_high: None, verdict: Verdict::trusted() };
-            let y = Axis { title: String::new(), scale: Scale::Linear };
+            let y = Axis::linear("");
             let kind = ChartKind::Bars { y, bars: vec![bar; count] };
-            let (id, title, about) = ("c".into(), "C".into(), String::new());
-            Cow::Owned(Block::from(Chart { id, title, about, kind, summary: None, data: Table::default() }))
+            let (id, title, about) = ("c", "C", "");
+            Cow::Owned(Block::from(Chart::new(id, title, kind, Table::default()).about(about)))
         };
         let halves = |counts: &[usize]| {
             let items = Item::all(counts.iter().map(|count| bars(*count)).collect(), false);

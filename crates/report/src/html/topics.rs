@@ -254,16 +254,12 @@ mod tests {
     use crate::screen::Screen;
 
     fn section(id: &str, title: &str, blocks: Vec<Block>) -> Section {
-        Section { id: id.into(), title: title.into(), about: String::new(), blocks, long: false }
+        Section::new(id, title, blocks)
     }
 
     fn table(first: &str, rows: Vec<Cell>) -> Block {
         let columns = vec![Column { title: first.into(), right: false }];
-        Block::Table(Table {
-            columns,
-            rows: rows.into_iter().map(|cell| vec![cell]).collect(),
-            folded: false,
-        })
+        Block::Table(Table::new(columns, rows.into_iter().map(|cell| vec![cell])))
     }
 
     #[test]

@@ -32,20 +32,7 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
         .filter(|finding| finding.severity == Severity::Problem)
         .filter_map(|finding| topic_of(finding))
         .collect();
-    let (word, tone) = match (counts.with, counts.without, problems.is_empty()) {
-        (0, ..) => ("NOTHING COMPLETE", Tone::Care),
-        (_, _, false) => ("READ, BUT FAULTY", Tone::Bad),
-        _ if all().flat_map(|one| &one.figures).all(|figure| !figure.judged.analysis.verdict.usable()) => {
-            ("READ, NOT BELIEVED", Tone::Care)
-        }
-        (_, 0, true)
-            if all().all(|one| one.refused == 0)
-                && !found.iter().any(|finding| finding.rule == INTERRUPTED) =>
-        {
-            ("READ WHOLE", Tone::Good)
-        }
-        _ => ("READ IN PART", Tone::Care),
-    };
+    let (word, tone) = verdict(results, &counts, &found, problems.is_empty());
     let mut sentences = vec![what(results, &counts)];
     if !problems.is_empty() {
         let problems: Vec<&str> = problems.into_iter().collect();
@@ -102,6 +89,25 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
         }
     }
     screen
+}
+
+/// What the results come to in a word.
+fn verdict(
+    results: &[(String, Imported)],
+    counts: &Counts,
+    found: &[Finding],
+    no_problem: bool,
+) -> (&'static str, Tone) {
+    let mut all = results.iter().map(|(_, one)| one);
+    let unusable = |figure: &Figure| !figure.judged.analysis.verdict.usable();
+    let interrupted = || found.iter().any(|finding| finding.rule == INTERRUPTED);
+    match (counts.with, counts.without, no_problem) {
+        (0, ..) => ("NOTHING COMPLETE", Tone::Care),
+        (_, _, false) => ("READ, BUT FAULTY", Tone::Bad),
+        _ if all.clone().flat_map(|one| &one.figures).all(unusable) => ("READ, NOT BELIEVED", Tone::Care),
+        (_, 0, true) if all.all(|one| one.refused == 0) && !interrupted() => ("READ WHOLE", Tone::Good),
+        _ => ("READ IN PART", Tone::Care),
+    }
 }
 
 /// Which tool's figures of which host have a value, and how many do not.

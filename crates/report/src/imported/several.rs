@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::rows::{named, range, shown_in, values, wording};
 use super::{counts, has_value};
-use crate::block::{Cell, Column, Table};
+use crate::block::{Cell, Table, column, right};
 use crate::imported::UNNAMED;
 use crate::text::numbers::bare;
 use import::repeats::Repeats;
@@ -75,13 +75,8 @@ pub fn repetitions(all: &[&Imported]) -> Table {
             range(own).map_or(Cell::Empty, |range| Cell::Number(ends(range))),
         ]
     };
-    let mut columns = vec![
-        column("figure", false),
-        column("n", true),
-        column("median", true),
-        column("95 %", true),
-        column("smallest to largest", true),
-    ];
+    let mut columns =
+        vec![column("figure"), right("n"), right("median"), right("95 %"), right("smallest to largest")];
     let mut rows: Vec<Vec<Cell>> =
         all.first().map(|one| named(one).into_iter().map(row).collect()).unwrap_or_default();
     // Fewer than five values have no interval.
@@ -90,17 +85,13 @@ pub fn repetitions(all: &[&Imported]) -> Table {
         columns.remove(INTERVAL);
         rows.iter_mut().for_each(|row| drop(row.remove(INTERVAL)));
     }
-    crate::sections::shortened(Table { columns, rows, folded: false })
+    crate::sections::shortened(Table::new(columns, rows))
 }
 
 /// The unit as screens write it, and how many of it one of the figure's own is.
 fn unit_of(figure: &Figure) -> (String, f64) {
     let (unit, factor) = shown_in(figure);
     (unit.replace("us", "µs"), factor)
-}
-
-fn column(title: &str, right: bool) -> Column {
-    Column { title: title.to_string(), right }
 }
 
 /// A line each result.
@@ -122,15 +113,10 @@ pub fn beside(all: &[&Imported]) -> Table {
             value,
         ]
     };
-    let columns = vec![
-        column("result", false),
-        column("of", false),
-        column("figures", true),
-        column("left out", true),
-        column("first figure", false),
-    ];
+    let columns =
+        vec![column("result"), column("of"), right("figures"), right("left out"), column("first figure")];
     let named = all.iter().copied().zip(names(all));
-    crate::sections::shortened(Table { columns, rows: named.map(row).collect(), folded: false })
+    crate::sections::shortened(Table::new(columns, named.map(row)))
 }
 
 /// What a result is called; one without a name is unnamed.
@@ -152,10 +138,10 @@ pub fn repeated(group: &Repeats) -> Table {
         ]
     };
     let columns = vec![
-        column(&format!("runs of {}", whole(&group.host)), false),
-        column("runs", true),
-        column("median", true),
-        column("apart", true),
+        column(&format!("runs of {}", whole(&group.host))),
+        right("runs"),
+        right("median"),
+        right("apart"),
     ];
-    crate::sections::shortened(Table { columns, rows: group.rows.iter().map(row).collect(), folded: false })
+    crate::sections::shortened(Table::new(columns, group.rows.iter().map(row)))
 }

@@ -107,14 +107,7 @@ pub fn hostile() -> Map {
 }
 
 pub fn chart(map: Map) -> Chart {
-    Chart {
-        id: "map".into(),
-        title: "Hackbench".into(),
-        about: String::new(),
-        kind: ChartKind::Map(map),
-        summary: None,
-        data: Table::default(),
-    }
+    Chart::new("map", "Hackbench", ChartKind::Map(map), Table::default())
 }
 
 #[test]
@@ -163,8 +156,7 @@ fn a_cell_says_all_that_is_known_of_it() {
 
 #[test]
 fn the_first_map_of_a_report_is_found() {
-    let section =
-        |blocks| Section { id: "s".into(), title: "S".into(), about: String::new(), blocks, long: false };
+    let section = |blocks| Section::new("s", "S", blocks);
     let mut report = Report { sections: vec![section(Vec::new())], ..Report::default() };
     assert!(first(&report).is_none());
     report.sections.push(section(vec![chart(hackbench()).into(), chart(row(&[None])).into()]));

@@ -1,7 +1,7 @@
 //! The first screen of a fleet. Words: `ONE HOST IS SLOWER THAN ITS PEERS`, `TWO HOSTS ARE SLOWER
 //! THAN THEIR PEERS`, `ALL HOSTS ARE ALIKE`, `CANNOT TELL` (no make-up has enough hosts).
 
-use super::{column, filled, of_the_fleet};
+use super::{column, columns, filled, of_the_fleet, right};
 use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::text::numbers::bare;
@@ -133,14 +133,7 @@ fn table_of(peers: &Peers, behind: &[usize]) -> Option<Block> {
         let more = format!("{} more", behind.len() - HOSTS);
         rows.push([Cell::Text(more)].into_iter().chain((0..5).map(|_| Cell::Empty)).collect());
     }
-    let columns = vec![
-        column("host", false),
-        column("slower in", false),
-        column("value", true),
-        column("peers", true),
-        column("behind", true),
-        column("cause", false),
-    ];
+    let columns = columns("host | slower in | value: | peers: | behind: | cause");
     (!rows.is_empty()).then(|| Block::Table(filled(columns, rows)))
 }
 
@@ -332,12 +325,12 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
     rows.truncate(PICTURED);
     let nobody = rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
     let columns = vec![
-        column(&format!("make {}", group.name), false),
-        column("slowest", false),
-        column(if nobody { "slowest" } else { "value" }, true),
-        column("■ eight of ten others", false),
-        column("fastest", true),
-        column("unit", false),
+        column(&format!("make {}", group.name)),
+        column("slowest"),
+        right(if nobody { "slowest" } else { "value" }),
+        column("■ eight of ten others"),
+        right("fastest"),
+        column("unit"),
     ];
     (!rows.is_empty()).then(|| Block::Table(filled(columns, rows)))
 }

@@ -53,15 +53,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = vec![Block::Facts(rows)];
     let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST);
     blocks.extend(views.map(|views| Block::Tiles(drawn(&views))));
-    Some(Section {
-        id: "topology".into(),
-        title: "Topology, believed and measured".into(),
-        about: "Equal letters in a row: one group. Measured groups are CPUs that pass lines on to each other faster than to \
-                others; measured cores are CPUs that slow each other when both compute. What cannot be told is said so."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new("topology", "Topology, believed and measured", blocks).about(
+        "Equal letters in a row: one group. Measured groups are CPUs that pass lines on to each \
+                 other faster than to others; measured cores are CPUs that slow each other when both \
+                 compute. What cannot be told is said so.",
+    ))
 }
 
 /// What was found, what the kernel says of it, and the case that shows it.

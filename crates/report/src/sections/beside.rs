@@ -9,6 +9,7 @@ use crate::comparison::ratio_words;
 use compare::{Compared, Comparison, Refused};
 use diagnose::Diagnosis;
 use model::figure;
+use stats::analysis::Judged;
 
 /// What an older result has for one of the run's series.
 enum Old<'a> {
@@ -17,84 +18,78 @@ enum Old<'a> {
 }
 
 pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
-    let known: Vec<BTreeMap<&str, Old>> = older
-        .iter()
-        .map(|one| {
-            let refused = one.refused.iter().map(|refused| (refused.key_b.as_str(), Old::Refused(refused)));
-            let compared =
-                one.metrics.iter().map(|compared| (compared.key.as_str(), Old::Compared(compared)));
-            // What was compared stands before what was refused of the same series.
-            refused.chain(compared).collect()
-        })
-        .collect();
     if older.is_empty() {
         return None;
     }
+    let known: Vec<BTreeMap<&str, Old>> = older.iter().map(by_key).collect();
     let mut columns = vec![column("metric"), right("this run"), column("verdict")];
-    let mut blocks = Vec::new();
     for one in older {
         let [host, file] = &one.names[0];
         columns.extend([right(&format!("{host} ({file})")), right("new/old, > 1 better"), column("")]);
-        let differences: Vec<String> = one
-            .environment
-            .iter()
-            .map(|one| format!("{} {} (old) and {} (new)", one.label, one.a, one.b))
-            .collect();
-        let words = match differences.as_slice() {
-            [] => "no difference of environment that both tell".to_string(),
-            _ => differences.join("; "),
-        };
-        blocks.push(Block::Prose(format!("{host} ({file}): {words}.")));
-        // What is wrong with this run's own file stands above.
-        let warnings = one.warnings.iter().filter(|text| !text.starts_with("B: "));
-        blocks.extend(warnings.map(|text| Block::Prose(format!("{text}."))));
     }
-    let mut rows = Vec::new();
-    for judged in &diagnosis.series {
+    let shown = diagnosis.series.iter().filter(|judged| {
         let key = judged.series.key.as_str();
-        if judged.analysis.figure().is_none() || !known.iter().any(|old| old.contains_key(key)) {
-            continue;
+        judged.analysis.figure().is_some() && known.iter().any(|old| old.contains_key(key))
+    });
+    let table = Table::new(columns, shown.map(|judged| row(diagnosis, judged, &known)));
+    let mut blocks: Vec<Block> = older.iter().flat_map(environment).collect();
+    blocks.push(match table.rows.is_empty() {
+        true => Block::Prose("No series of this run has a counterpart there.".into()),
+        false => Block::Table(table),
+    });
+    Some(Section::new("beside", "Beside older results", blocks).about(
+        "Each ratio is new to old, turned so that above 1 is better; A is the older result, B \
+                 this run. Imported values are unverified: nobody watched while they were measured, and \
+                 without their spread nothing tells how sure a ratio is.",
+    ))
+}
+
+/// What an older result has, by the key of the run's series.
+fn by_key(one: &Comparison) -> BTreeMap<&str, Old<'_>> {
+    let refused = one.refused.iter().map(|refused| (refused.key_b.as_str(), Old::Refused(refused)));
+    let compared = one.metrics.iter().map(|compared| (compared.key.as_str(), Old::Compared(compared)));
+    // What was compared stands before what was refused of the same series.
+    refused.chain(compared).collect()
+}
+
+/// In what an older result's environment differs, and what is wrong with its file.
+fn environment(one: &Comparison) -> Vec<Block> {
+    let [host, file] = &one.names[0];
+    let difference = |one: &compare::Difference| format!("{} {} (old) and {} (new)", one.label, one.a, one.b);
+    let differences: Vec<String> = one.environment.iter().map(difference).collect();
+    let words = match differences.is_empty() {
+        true => "no difference of environment that both tell".to_string(),
+        false => differences.join("; "),
+    };
+    // What is wrong with this run's own file stands above.
+    let warnings = one.warnings.iter().filter(|text| !text.starts_with("B: "));
+    let warnings = warnings.map(|text| format!("{text}."));
+    std::iter::once(format!("{host} ({file}): {words}.")).chain(warnings).map(Block::Prose).collect()
+}
+
+/// A series of the run, and what each older result has for it.
+fn row(diagnosis: &Diagnosis, judged: &Judged, known: &[BTreeMap<&str, Old>]) -> Vec<Cell> {
+    let mut row = vec![
+        text(names::label(diagnosis, judged)),
+        number(super::figures::median_words(judged)),
+        // Reasons stand in the table of results.
+        text(judged.analysis.verdict.words()),
+    ];
+    row.extend(known.iter().flat_map(|old| match old.get(judged.series.key.as_str()) {
+        Some(Old::Compared(one)) => {
+            let (ratio, ci95) = one.shown_ratio();
+            let words = match one.note.as_str() {
+                "" => one.words.clone(),
+                note => format!("{}: {note}", one.words),
+            };
+            [number(figure(one.a, &one.unit)), number(ratio_words(ratio, ci95)), text(words)]
         }
-        let mut row = vec![
-            text(names::label(diagnosis, judged)),
-            number(super::figures::median_words(judged)),
-            // Reasons stand in the table of results.
-            text(judged.analysis.verdict.words()),
-        ];
-        for old in &known {
-            row.extend(match old.get(key) {
-                Some(Old::Compared(one)) => {
-                    let (ratio, ci95) = one.shown_ratio();
-                    [
-                        number(figure(one.a, &one.unit)),
-                        number(ratio_words(ratio, ci95)),
-                        text(match one.note.as_str() {
-                            "" => one.words.clone(),
-                            note => format!("{}: {note}", one.words),
-                        }),
-                    ]
-                }
-                Some(Old::Refused(one)) => [
-                    number(one.a.clone()),
-                    Cell::Empty,
-                    text(format!("not comparable: {} {}", one.factor, one.reason)),
-                ],
-                None => [Cell::Empty, Cell::Empty, Cell::Empty],
-            });
-        }
-        rows.push(row);
-    }
-    match rows.is_empty() {
-        true => blocks.push(Block::Prose("No series of this run has a counterpart there.".into())),
-        false => blocks.push(Block::Table(Table { columns, rows, folded: false })),
-    }
-    Some(Section {
-        id: "beside".into(),
-        title: "Beside older results".into(),
-        about: "Each ratio is new to old, turned so that above 1 is better; A is the older result, B this run. Imported values are unverified: nobody watched while they were measured, and \
-                without their spread nothing tells how sure a ratio is."
-            .into(),
-        blocks,
-        long: false,
-    })
+        Some(Old::Refused(one)) => [
+            number(one.a.clone()),
+            Cell::Empty,
+            text(format!("not comparable: {} {}", one.factor, one.reason)),
+        ],
+        None => [Cell::Empty, Cell::Empty, Cell::Empty],
+    }));
+    row
 }

@@ -1,7 +1,7 @@
 //! What the machine did while it was measured.
 
 use super::{column, number, right, text};
-use crate::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use crate::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{figure, percent};
 use model::{Conditions, Visit};
@@ -29,20 +29,16 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         })
         .collect();
     if !events.is_empty() {
-        blocks.push(Block::Table(Table {
-            columns: vec![right("at"), column("event"), column("what")],
-            rows: events,
-            folded: false,
-        }));
+        blocks.push(Block::Table(Table::new(vec![right("at"), column("event"), column("what")], events)));
     }
-    Some(Section {
-        id: "conditions".into(),
-        title: "Conditions".into(),
-        about: "Differences of the kernel's counters over all visits, each taken right before and after one."
-            .into(),
-        blocks,
-        long: true,
-    })
+    Some(
+        Section::new("conditions", "Conditions", blocks)
+            .about(
+                "Differences of the kernel's counters over all visits, each taken right before and after \
+                 one.",
+            )
+            .long(),
+    )
 }
 
 /// Less is an error of the kernel's ticks.
@@ -81,7 +77,7 @@ fn totals(visits: &[&Visit], part_only: bool) -> Table {
         };
         vec![text(label), number(value)]
     });
-    Table { columns: vec![column("over all visits"), right("amount")], rows: rows.collect(), folded: false }
+    Table::new(vec![column("over all visits"), right("amount")], rows)
 }
 
 fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
@@ -98,7 +94,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
                 .iter()
                 .filter_map(|visit| {
                     let y = part(&visit.conditions)?.max(0.0);
-                    Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None, hollow: false })
+                    Some(LinePoint::at(visit.at_ms / 1e3, y))
                 })
                 .collect(),
             joined: true,
@@ -108,9 +104,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
         let points = line.at_ms.iter().zip(&line.value);
         lines.push(Line {
             name: format!("{} at the gate", line.name),
-            points: points
-                .map(|(at, y)| LinePoint { x: at / 1e3, y: *y, low_high: None, hollow: false })
-                .collect(),
+            points: points.map(|(at, y)| LinePoint::at(at / 1e3, *y)).collect(),
             joined: true,
         });
     }
@@ -128,20 +122,14 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
         };
         line.points.iter().map(cells)
     });
-    let rows = rows.collect();
-    Some(Chart {
-        id: "time-line".into(),
-        title: "Others on this machine".into(),
-        about: "Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter."
-            .into(),
-        kind: ChartKind::Lines {
-            x: Axis { title: "time, s".into(), scale: Scale::Linear },
-            y: Axis { title: "CPUs".into(), scale: Scale::Linear },
-            lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data: Table { columns: vec![column("line"), right("at, s"), right("CPUs")], rows, folded: true },
-    })
+    let data = Table::new(vec![column("line"), right("at, s"), right("CPUs")], rows).folded();
+    Some(
+        Chart::new(
+            "time-line",
+            "Others on this machine",
+            ChartKind::lines(Axis::linear("time, s"), Axis::linear("CPUs"), lines),
+            data,
+        )
+        .about("Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter."),
+    )
 }

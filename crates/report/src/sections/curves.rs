@@ -62,13 +62,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
                 .map(|table| Block::Table(Table { folded: !flat, ..table })),
         );
     }
-    (!blocks.is_empty()).then(|| Section {
-        id,
-        title: title.title.to_string(),
-        about: title.reading.to_string(),
-        blocks,
-        long: true,
-    })
+    Section::new(id, &*title.title, blocks).about(&*title.reading).long().unless_empty()
 }
 
 /// Cases that stand in one chart together: all, or those of one placement, or those that also share
@@ -216,13 +210,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         Subject::Bytes => marks(diagnosis, cpu),
         _ => Vec::new(),
     };
-    let dashed = match (marks.is_empty(), diagnosis.measured_caches.is_empty()) {
-        (true, _) => "",
-        (false, true) => " Dashed: the sizes that the kernel claims.",
-        (false, false) => {
-            " Dashed: the sizes that the kernel claims, and the ladder's where that contradicts them."
-        }
-    };
+    let dashed = dashed(&marks, diagnosis);
     let scale = match (log, subject) {
         (false, _) => Scale::Linear,
         (true, _) if sizes => Scale::Bytes,
@@ -230,11 +218,10 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         // Whatever is swept by factors is swept by powers of two.
         (true, _) => Scale::Powers,
     };
-    Chart {
-        id: String::new(),
-        title: String::new(),
-        about: format!("Median of processes with its 95 % interval. Hollow: rejected.{dashed}"),
-        kind: ChartKind::Lines {
+    Chart::new(
+        "",
+        "",
+        ChartKind::Lines {
             x: Axis { title: axis_title(x).into(), scale },
             y: Axis {
                 title: super::wide::titled(metric),
@@ -244,8 +231,19 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
             marks,
             callouts: Vec::new(),
         },
-        summary: None,
-        data: Table { columns, rows, folded: true },
+        Table::new(columns, rows).folded(),
+    )
+    .about(format!("Median of processes with its 95 % interval. Hollow: rejected.{dashed}"))
+}
+
+/// What dashed lines are.
+fn dashed(marks: &[(f64, String)], diagnosis: &Diagnosis) -> &'static str {
+    match (marks.is_empty(), diagnosis.measured_caches.is_empty()) {
+        (true, _) => "",
+        (false, true) => " Dashed: the sizes that the kernel claims.",
+        (false, false) => {
+            " Dashed: the sizes that the kernel claims, and the ladder's where that contradicts them."
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::figures::cv_in_words;
 use super::{column, number, pairs, right, text};
-use crate::block::{Block, Section, Table};
+use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{clipped, figure, percent};
 use model::vocabulary::MetricId;
@@ -22,83 +22,83 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             commands.push(named);
         }
     }
+    let several = commands.len() > 1;
     let rows = results.iter().map(|judged| {
-        let of = |metric: MetricId, class: Option<&str>| beside(diagnosis, judged, metric, class);
-        let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
-        let plain = |metric: MetricId| number(amount(metric));
-        let share = |value: Option<f64>| number(value.map_or("–".to_string(), percent));
-        let switches = match (of(ids::metric::VOLUNTARY, None), of(ids::metric::INVOLUNTARY, None)) {
-            (Some(own), Some(forced)) => format!("{} + {}", figure(own, ""), figure(forced, "")),
-            _ => "–".to_string(),
-        };
-        let cpu = of(ids::metric::CPU_USER, None)
-            .zip(of(ids::metric::CPU_SYSTEM, None))
-            .map(|(user, system)| user + system);
-        let mut row = vec![text(judged.series.case.placement.name.to_string())];
-        if commands.len() > 1 {
-            row.insert(0, text(name(&judged.series)));
-        }
-        row.extend([
-            number(cv_in_words(judged).unwrap_or("–".to_string())),
-            plain(ids::metric::WALL),
-            number(cpu.map_or("–".to_string(), |cpu| figure(cpu, ""))),
-            number(switches),
-            plain(ids::metric::MIGRATIONS),
-            plain(ids::metric::WAIT),
-            plain(ids::metric::FAULTS),
-            number(match of(ids::metric::PINNED, None) {
-                Some(pinned) => format!("{}, {} pinned", amount(ids::metric::TASKS), figure(pinned, "")),
-                None => amount(ids::metric::TASKS),
-            }),
-            number(of(ids::metric::OCCUPANCY, Some("same-cpu")).map_or("–".to_string(), |share| {
-                format!("{} of {} looks", percent(share), amount(ids::metric::LOOKS))
-            })),
-            share(of(ids::metric::WATCH_CPU, None)),
-        ]);
-        row
+        let command = several.then(|| text(name(&judged.series)));
+        command.into_iter().chain(seen_around(diagnosis, judged)).collect()
     });
-    let rows = rows.collect();
-    let mut columns = vec![
-        column("placement"),
-        right("spread"),
-        right("wall, s"),
-        right("CPU, s"),
-        right("switches (own + forced)"),
-        right("migrations"),
-        right("waited, s"),
-        right("faults"),
-        right("tasks"),
-        right("on one CPU"),
-        right("watching"),
-    ];
-    if commands.len() > 1 {
-        columns.insert(0, column("command"));
-    }
+    let columns = several
+        .then(|| column("command"))
+        .into_iter()
+        .chain(COLUMNS.map(|(title, is_number)| if is_number { right(title) } else { column(title) }));
+    let table = Table::new(columns.collect(), rows);
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == first.series.case.bench);
-    let told_apart = diagnosis.versus().map(|found| {
-        let mut words = versus_words(&found, &first.series);
-        if let (true, [a, b]) = (found.at_once, results.as_slice()) {
-            let overlap = |judged: &&Judged| judged.series.metric.name == ids::metric::OVERLAP;
-            let overlap = diagnosis.series.iter().find(overlap).and_then(|judged| judged.analysis.figure());
-            let of = |arm: &Judged, metric: MetricId| beside(diagnosis, arm, metric, None);
-            let looks = [a, b].map(|arm| of(arm, ids::metric::LOOKS).zip(of(arm, ids::metric::WALL)));
-            words.push_str(&duet_notes(overlap.map(|figure| figure.median), looks));
-        }
-        Block::Prose(words)
-    });
-    Some(Section {
-        id: "guarded".into(),
-        title: "Guarded command".into(),
-        about: title.map_or(String::new(), |title| title.reading.to_string()),
-        blocks: told_apart
-            .into_iter()
-            .chain([
-                Block::Table(pairs(["name", "command"], commands)),
-                Block::Table(Table { columns, rows, folded: false }),
-            ])
-            .collect(),
-        long: false,
-    })
+    let comparison = diagnosis.versus().map(|found| Block::Prose(versus(diagnosis, &found, &results)));
+    let tables = [pairs(["name", "command"], commands), table].map(Block::Table);
+    let blocks = comparison.into_iter().chain(tables).collect();
+    let about = title.map_or("", |title| &*title.reading);
+    Some(Section::new("guarded", "Guarded command", blocks).about(about))
+}
+
+/// Titles of the columns, and whether they hold numbers.
+const COLUMNS: [(&str, bool); 11] = [
+    ("placement", false),
+    ("spread", true),
+    ("wall, s", true),
+    ("CPU, s", true),
+    ("switches (own + forced)", true),
+    ("migrations", true),
+    ("waited, s", true),
+    ("faults", true),
+    ("tasks", true),
+    ("on one CPU", true),
+    ("watching", true),
+];
+
+/// A placement's cells.
+fn seen_around(diagnosis: &Diagnosis, judged: &Judged) -> [Cell; COLUMNS.len()] {
+    let none = || "–".to_string();
+    let of = |metric: MetricId| beside(diagnosis, judged, metric, None);
+    let amount = |metric: MetricId| of(metric).map_or_else(none, |value| figure(value, ""));
+    let plain = |metric: MetricId| number(amount(metric));
+    let switches = match (of(ids::metric::VOLUNTARY), of(ids::metric::INVOLUNTARY)) {
+        (Some(own), Some(forced)) => format!("{} + {}", figure(own, ""), figure(forced, "")),
+        _ => none(),
+    };
+    let cpu = of(ids::metric::CPU_USER).zip(of(ids::metric::CPU_SYSTEM));
+    let tasks = match of(ids::metric::PINNED) {
+        Some(pinned) => format!("{}, {} pinned", amount(ids::metric::TASKS), figure(pinned, "")),
+        None => amount(ids::metric::TASKS),
+    };
+    let on_one_cpu = beside(diagnosis, judged, ids::metric::OCCUPANCY, Some("same-cpu"));
+    let looks = |share| format!("{} of {} looks", percent(share), amount(ids::metric::LOOKS));
+    [
+        text(judged.series.case.placement.name.to_string()),
+        number(cv_in_words(judged).unwrap_or_else(none)),
+        plain(ids::metric::WALL),
+        number(cpu.map_or_else(none, |(user, system)| figure(user + system, ""))),
+        number(switches),
+        plain(ids::metric::MIGRATIONS),
+        plain(ids::metric::WAIT),
+        plain(ids::metric::FAULTS),
+        number(tasks),
+        number(on_one_cpu.map_or_else(none, looks)),
+        number(of(ids::metric::WATCH_CPU).map_or_else(none, percent)),
+    ]
+}
+
+/// How two commands compare that ran in turn or at once.
+fn versus(diagnosis: &Diagnosis, found: &Versus, results: &[&Judged]) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let mut words = versus_words(found, &first.series);
+    if let (true, [a, b]) = (found.at_once, results) {
+        let overlap = |judged: &&Judged| judged.series.metric.name == ids::metric::OVERLAP;
+        let overlap = diagnosis.series.iter().find(overlap).and_then(|judged| judged.analysis.figure());
+        let of = |arm: &Judged, metric: MetricId| beside(diagnosis, arm, metric, None);
+        let looks = [a, b].map(|arm| of(arm, ids::metric::LOOKS).zip(of(arm, ids::metric::WALL)));
+        words.push_str(&duet_notes(overlap.map(|figure| figure.median), looks));
+    }
+    words
 }
 
 /// The result of each command in each placement, where it is known.

@@ -27,15 +27,12 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks.push(Block::Table(parts(&wakes)));
         blocks.push(Block::Preformatted(time_line(&wakes)));
     }
-    (!blocks.is_empty()).then(|| Section {
-        id: "placement-matrix".into(),
-        title: "By placement".into(),
-        about: "Where the tasks of a benchmark sit, and what a wake-up is there. The higher score need not be the better \
-                system: the woken task's side stands beside it."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Section::new("placement-matrix", "By placement", blocks)
+        .about(
+            "Where the tasks of a benchmark sit, and what a wake-up is there. The higher score need \
+                 not be the better system: the woken task's side stands beside it.",
+        )
+        .unless_empty()
 }
 
 /// The columns: free first, then from near to far. Other placements are no pair's.
@@ -100,10 +97,11 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
         };
         [text(first)].into_iter().chain(names.iter().map(place)).collect()
     };
-    (rows.len() >= FEWEST_ROWS).then(|| Table {
-        columns: [column("test")].into_iter().chain(names.iter().map(|name| right(name))).collect(),
-        rows: rows.iter().map(|(_, row)| cells(row)).collect(),
-        folded: false,
+    (rows.len() >= FEWEST_ROWS).then(|| {
+        Table::new(
+            [column("test")].into_iter().chain(names.iter().map(|name| right(name))).collect(),
+            rows.iter().map(|(_, row)| cells(row)),
+        )
     })
 }
 
@@ -189,11 +187,7 @@ fn parts(wakes: &[Wake]) -> Table {
         [text(wake.name.clone())].into_iter().chain(wake.values.iter().map(cell)).collect()
     };
     let first = wakes.first().map_or("placement", |wake| wake.case.bench.as_ref());
-    Table {
-        columns: [column(first)].into_iter().chain(titles.map(right)).collect(),
-        rows: wakes.iter().map(row).collect(),
-        folded: false,
-    }
+    Table::new([column(first)].into_iter().chain(titles.map(right)).collect(), wakes.iter().map(row))
 }
 
 /// Columns of the longest time line.

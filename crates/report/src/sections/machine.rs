@@ -29,16 +29,16 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
 
 pub fn section(diagnosis: &Diagnosis) -> Section {
     let style = Style { color: false, unicode: true, width: 110 };
-    Section {
-        id: MACHINE.into(),
-        title: "Machine".into(),
-        about: "As the kernel describes it; what is not told is left out or called unknown.".into(),
-        blocks: vec![
+    Section::new(
+        MACHINE,
+        "Machine",
+        vec![
             Block::Boxes(boxes(&diagnosis.machine)),
             Block::Preformatted(text_machine::draw(&diagnosis.machine, style)),
         ],
-        long: true,
-    }
+    )
+    .about("As the kernel describes it; what is not told is left out or called unknown.")
+    .long()
 }
 
 /// Boxes beside each other that differ in numbers only are drawn once from this many on.

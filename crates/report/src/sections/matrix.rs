@@ -210,7 +210,7 @@ impl<'a> Grid<'a> {
         let rows = self.rows.iter().zip(cells).map(|(value, cells)| {
             std::iter::once(text(side_label(rows, value))).chain(cells).collect::<Vec<Cell>>()
         });
-        Table { columns: titles, rows: rows.collect(), folded: false }
+        Table::new(titles, rows)
     }
 }
 
@@ -248,13 +248,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, params: [&str; 2]) -> Optio
         blocks.push(chart.into());
         blocks.extend(left_out.map(Block::Prose));
     }
-    (!blocks.is_empty()).then(|| Section {
-        id,
-        title: title.title.to_string(),
-        about: title.reading.to_string(),
-        blocks,
-        long: true,
-    })
+    Section::new(id, &*title.title, blocks).about(&*title.reading).long().unless_empty()
 }
 
 /// The drawing with its pairs, and what the table of pairs leaves out.
@@ -333,7 +327,7 @@ fn pair_table(diagnosis: &Diagnosis, grid: &Grid, places: &Places) -> (Table, Op
         right("n"),
         column("verdict"),
     ];
-    let table = Table { columns, rows: rows.collect(), folded: true };
+    let table = Table::new(columns, rows).folded();
     let note = (left_out > 0).then(|| {
         format!(
             "The table of pairs has those that are not plainly trusted and the worst, {MOST_PAIRS} in all; the other \
@@ -363,7 +357,7 @@ fn distances(diagnosis: &Diagnosis, grid: &Grid) -> Option<Table> {
         Some(vec![text(name), number(good.len().to_string()), low, middle, high])
     });
     let columns = vec![column("apart"), right("pairs"), right("lowest"), right("median"), right("highest")];
-    Some(Table { columns, rows: rows.collect(), folded: false })
+    Some(Table::new(columns, rows))
 }
 
 /// The series that stand for a large matrix, with what to call them: of each distance the median

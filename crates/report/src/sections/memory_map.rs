@@ -1,6 +1,6 @@
 //! Maps of memory: the answer for each node, and the picture.
 
-use super::{column, number, right, text};
+use super::{column, columns, number, right, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::memory_map::{NodeMap, candidate_words};
@@ -40,15 +40,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
     }
-    Some(Section {
-        id: "memory-map".into(),
-        title: "Map of the memory".into(),
-        about: "Bandwidth of every chunk of the memory that could be taken, all cores of the node on one chunk, medians over rounds \
-                in random order; and what each region costs one core, with all lines flushed."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new("memory-map", "Map of the memory", blocks).about(
+        "Bandwidth of every chunk of the memory that could be taken, all cores of the node on one \
+                 chunk, medians over rounds in random order; and what each region costs one core, with \
+                 all lines flushed.",
+    ))
 }
 
 fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
@@ -117,7 +113,7 @@ fn facts(own: &RegionsSeen) -> Option<Table> {
     let rows: Vec<Vec<Cell>> =
         own.facts().into_iter().map(|fact| vec![text(fact.label), text(fact.value)]).collect();
     let columns = vec![column(&format!("regions of {}", own.name())), column("value")];
-    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
 
 /// What could make the speeds.
@@ -134,14 +130,8 @@ fn populations(found: &NodeMap) -> Option<Table> {
         ]
     };
     let rows: Vec<Vec<Cell>> = found.candidates().iter().take(6).map(row).collect();
-    let columns = vec![
-        column("channels"),
-        column("verdict"),
-        right("fast part, of all channels"),
-        right("slow part"),
-        column("evidence"),
-    ];
-    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+    let columns = columns("channels | verdict | fast part, of all channels: | slow part: | evidence");
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
 
 /// Columns of a picture.
@@ -192,15 +182,12 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
         default: None,
     };
     let id = format!("memory-map-{words}-{}", found.node.map_or("all".to_string(), |node| node.to_string()));
+    let data = map.table();
     let order_words = if order.is_some() { "in physical order" } else { "in the order of allocation" };
-    Block::from(Chart {
-        id,
-        title: format!("{}, {order_words}", sentence(&found.name())),
-        about: "A cell a chunk, from the upper left on: its bandwidth against the median chunk.".into(),
-        data: map.table(),
-        kind: ChartKind::Map(map),
-        summary: None,
-    })
+    Block::from(
+        Chart::new(id, format!("{}, {order_words}", sentence(&found.name())), ChartKind::Map(map), data)
+            .about("A cell a chunk, from the upper left on: its bandwidth against the median chunk."),
+    )
 }
 
 /// The nodes beside each other.
@@ -221,7 +208,7 @@ pub fn nodes(maps: &[NodeMap]) -> Table {
             text(words),
         ]
     };
-    Table { columns, rows: maps.iter().map(row).collect(), folded: false }
+    Table::new(columns, maps.iter().map(row))
 }
 
 /// Why nodes could not be measured.

@@ -62,13 +62,9 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ));
         blocks.push(Block::Table(pairs(["rule", "what it would say"], rules(&diagnosis.not_applicable))));
     }
-    Section {
-        id: METHOD.into(),
-        title: "Method".into(),
-        about: "`assay explain WORD` says what a word or a rule means, with thresholds and reasons.".into(),
-        blocks,
-        long: true,
-    }
+    Section::new(METHOD, "Method", blocks)
+        .about("`assay explain WORD` says what a word or a rule means, with thresholds and reasons.")
+        .long()
 }
 
 /// Calibration asks that twice the work take twice the time; the series that kept it least.

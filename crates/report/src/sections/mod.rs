@@ -41,7 +41,9 @@ mod wide;
 
 pub(crate) use study::shortened;
 
-use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
+use super::block::{
+    Block, CONCLUSION, Cell, Check, FINDINGS, Mark, Report, Section, Table, column, columns, right,
+};
 use super::json;
 use compare::Comparison;
 use diagnose::Diagnosis;
@@ -82,13 +84,8 @@ const CONCLUSIONS: [fn(&Diagnosis) -> Vec<String>; 5] = [
 /// What stands before all else in the report of a study.
 fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
     let paragraphs: Vec<String> = CONCLUSIONS.iter().flat_map(|own| own(diagnosis)).collect();
-    (!paragraphs.is_empty()).then(|| Section {
-        id: CONCLUSION.into(),
-        title: "Conclusion".into(),
-        about: String::new(),
-        blocks: paragraphs.into_iter().map(Block::Prose).collect(),
-        long: false,
-    })
+    (!paragraphs.is_empty())
+        .then(|| Section::new(CONCLUSION, "Conclusion", paragraphs.into_iter().map(Block::Prose).collect()))
 }
 
 /// The whole report of a run.
@@ -108,13 +105,7 @@ pub fn compose_with(
     let mut sections: Vec<Section> = conclusion(diagnosis).into_iter().collect();
     let against = older.iter().flat_map(|comparison| &comparison.findings);
     let findings = diagnosis.findings.iter().chain(against).cloned().collect();
-    sections.push(Section {
-        id: FINDINGS.into(),
-        title: "Findings".into(),
-        about: String::new(),
-        blocks: vec![Block::Findings(findings)],
-        long: false,
-    });
+    sections.push(Section::new(FINDINGS, "Findings", vec![Block::Findings(findings)]));
     sections.extend(results::section(diagnosis, references, units));
     sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
     sections.extend(beside::section(diagnosis, older));
@@ -217,14 +208,6 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     checks
 }
 
-fn column(title: &str) -> Column {
-    Column { title: title.into(), right: false }
-}
-
-fn right(title: &str) -> Column {
-    Column { title: title.into(), right: true }
-}
-
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
 }
@@ -235,9 +218,8 @@ fn number(text: impl Into<String>) -> Cell {
 
 /// A table of two columns.
 fn pairs(titles: [&str; 2], rows: Vec<(String, String)>) -> Table {
-    Table {
-        columns: titles.map(column).to_vec(),
-        rows: rows.into_iter().map(|(label, value)| vec![text(label), text(value)]).collect(),
-        folded: false,
-    }
+    Table::new(
+        titles.map(column).to_vec(),
+        rows.into_iter().map(|(label, value)| vec![text(label), text(value)]),
+    )
 }

@@ -123,14 +123,14 @@ fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     let prose = std::iter::once(Block::Prose(words(&places)));
     let tables = [capacities(&places, free), Some(table(&places))].into_iter().flatten().map(Block::Table);
     let charts = charts::all(&places, &id).into_iter().map(Block::from);
-    Some(Section {
-        id: format!("{id}-loads"),
-        title: format!("{}: capacity, and what each load takes", title.title),
-        about: "Load 100 is as fast as it can; the others are percent of the greatest rate before them."
-            .into(),
-        blocks: prose.chain(tables).chain(charts).collect(),
-        long: false,
-    })
+    Some(
+        Section::new(
+            format!("{id}-loads"),
+            format!("{}: capacity, and what each load takes", title.title),
+            prose.chain(tables).chain(charts).collect(),
+        )
+        .about("Load 100 is as fast as it can; the others are percent of the greatest rate before them."),
+    )
 }
 
 /// Share of the capacity to be kept free, as the run was asked, 0..1.
@@ -241,7 +241,7 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
         right("used at CPU% 50"),
         right("work can grow"),
     ];
-    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
 
 /// The most that a job came to on any placement, events/s.
@@ -359,7 +359,7 @@ fn table(places: &[Place]) -> Table {
             rows.push(row);
         }
     }
-    Table { columns, rows, folded: false }
+    Table::new(columns, rows)
 }
 
 #[cfg(test)]

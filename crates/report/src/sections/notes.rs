@@ -18,13 +18,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if all.len() > MOST {
         blocks.push(Block::Prose(format!("and {} more, in the run file", all.len() - MOST)));
     }
-    Some(Section {
-        id: "notes".into(),
-        title: "Remarks of the benchmarks".into(),
-        about:
-            "What visits said of how they went: on what they worked, what was refused, what they left out."
-                .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new("notes", "Remarks of the benchmarks", blocks).about(
+        "What visits said of how they went: on what they worked, what was refused, what they left \
+                 out.",
+    ))
 }

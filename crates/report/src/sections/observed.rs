@@ -2,7 +2,7 @@
 //! charts for the page.
 
 use super::{column, number, right, text};
-use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::tracks::{self, Track};
 use diagnose::words::{figure, percent};
@@ -43,15 +43,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         Some(Block::Prose(format!("{}, {}: not available here: {why}", track.subject, track.name)))
     });
     let columns = vec![column("what"), right("least"), right("median"), right("most"), right("points")];
-    let table = (!rows.is_empty()).then_some(Block::Table(Table { columns, rows, folded: false }));
+    let table = (!rows.is_empty()).then_some(Block::Table(Table::new(columns, rows)));
     let blocks: Vec<Block> = table.into_iter().chain(missing).collect();
-    (!blocks.is_empty()).then(|| Section {
-        id: "observed".into(),
-        title: "Clock, idle and temperature".into(),
-        about: "Looked at twice a second at most while measuring, from a CPU that did not measure.".into(),
-        blocks,
-        long: false,
-    })
+    Section::new("observed", "Clock, idle and temperature", blocks)
+        .about("Looked at twice a second at most while measuring, from a CPU that did not measure.")
+        .unless_empty()
 }
 
 /// The same as time lines.
@@ -59,13 +55,8 @@ pub fn charts(diagnosis: &Diagnosis) -> Option<Section> {
     let tracks = tracks(diagnosis);
     let blocks: Vec<Block> =
         SUBJECTS.iter().filter_map(|subject| Some(Block::from(chart(*subject, &tracks)?))).collect();
-    (!blocks.is_empty()).then(|| Section {
-        id: "observed-lines".into(),
-        title: "Clock, idle and temperature over the run".into(),
-        about: String::new(),
-        blocks,
-        long: true,
-    })
+    (!blocks.is_empty())
+        .then(|| Section::new("observed-lines", "Clock, idle and temperature over the run", blocks).long())
 }
 
 /// What was observed and what follows from it, by subject.
@@ -115,10 +106,7 @@ fn chart((subject, title, about, unit): (&str, &str, &str, &str), tracks: &[Trac
     let lines: Vec<Line> = limits
         .map(|track| Line {
             name: track.name.clone(),
-            points: thinned(&track.points)
-                .into_iter()
-                .map(|(at, y)| LinePoint { x: at / 1e3, y, low_high: None, hollow: false })
-                .collect(),
+            points: thinned(&track.points).into_iter().map(|(at, y)| LinePoint::at(at / 1e3, y)).collect(),
             joined: true,
         })
         .collect();
@@ -132,25 +120,16 @@ fn chart((subject, title, about, unit): (&str, &str, &str, &str), tracks: &[Trac
         line.points.iter().map(cells)
     });
     let value = if unit.is_empty() { title } else { unit };
-    let data = Table {
-        columns: vec![column("line"), right("at, s"), right(value)],
-        rows: rows.collect(),
-        folded: true,
-    };
-    Some(Chart {
-        id: format!("observed-{}", subject.replace(' ', "-")),
-        title: title.into(),
-        about: about.into(),
-        kind: ChartKind::Lines {
-            x: Axis { title: "time, s".into(), scale: Scale::Linear },
-            y: Axis { title: value.into(), scale: Scale::Linear },
-            lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data,
-    })
+    let data = Table::new(vec![column("line"), right("at, s"), right(value)], rows).folded();
+    Some(
+        Chart::new(
+            format!("observed-{}", subject.replace(' ', "-")),
+            title,
+            ChartKind::lines(Axis::linear("time, s"), Axis::linear(value), lines),
+            data,
+        )
+        .about(about),
+    )
 }
 
 /// Medians of neighbouring points where there are more than a chart can show.

@@ -4,7 +4,7 @@ use super::figures::value_words;
 use super::names::label;
 use super::smt::is_variant;
 use super::{column, number, right, text};
-use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Scale, Section, Table};
+use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Section, Table};
 use diagnose::Diagnosis;
 use model::{Metric, Title, View, unit_words};
 use stats::analysis::Judged;
@@ -19,15 +19,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         .flat_map(|title| title.metrics.iter().filter_map(|metric| bars(diagnosis, title, metric)))
         .map(Block::from)
         .collect();
-    (!blocks.is_empty()).then(|| Section {
-        id: "placements".into(),
-        title: "Placements".into(),
-        about: "The same benchmark with its tasks in different places. Where the figures differ much, a free one says \
-                more of the scheduler than of the machine."
-            .into(),
-        blocks,
-        long: true,
-    })
+    Section::new("placements", "Placements", blocks)
+        .about(
+            "The same benchmark with its tasks in different places. Where the figures differ much, a \
+                 free one says more of the scheduler than of the machine.",
+        )
+        .long()
+        .unless_empty()
 }
 
 fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> {
@@ -62,19 +60,13 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
         ]
     });
     let unit = if metric.unit.is_empty() { "share" } else { unit_words(&metric.unit) };
-    Some(Chart {
-        id: format!("placements-{}-{}", title.id.replace('.', "-"), metric.name),
-        title: label(diagnosis, own[0]),
-        about: metric.title.to_string(),
-        kind: ChartKind::Bars {
-            y: Axis { title: format!("{}, {unit}", metric.title), scale: Scale::Linear },
-            bars: bars.collect(),
-        },
-        summary: None,
-        data: Table {
-            columns: vec![column("placement"), right("median (95 %)"), column("verdict")],
-            rows: rows.collect(),
-            folded: true,
-        },
-    })
+    Some(
+        Chart::new(
+            format!("placements-{}-{}", title.id.replace('.', "-"), metric.name),
+            label(diagnosis, own[0]),
+            ChartKind::Bars { y: Axis::linear(format!("{}, {unit}", metric.title)), bars: bars.collect() },
+            Table::new(vec![column("placement"), right("median (95 %)"), column("verdict")], rows).folded(),
+        )
+        .about(&*metric.title),
+    )
 }

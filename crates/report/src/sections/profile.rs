@@ -36,15 +36,10 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     }
     let remarks = factors.remarks.iter().map(|remark| Block::Prose(format!("{remark}.")));
     blocks.extend(remarks);
-    Some(Section {
-        id: "profile".into(),
-        title: format!("What {} does, knob by knob", factors.after),
-        about:
-            "Each knob turned alone, pairs of the strong ones, and all at once, in random order pass by pass."
-                .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new("profile", format!("What {} does, knob by knob", factors.after), blocks).about(
+        "Each knob turned alone, pairs of the strong ones, and all at once, in random order pass \
+                 by pass.",
+    ))
 }
 
 /// Settings with what they do: none and all turned, each knob alone, pairs, what is not shared out.
@@ -93,5 +88,5 @@ pub fn table(shared: &SharedOut) -> Table {
         right("effect, with its 95 % interval"),
         right("of the difference"),
     ];
-    Table { columns, rows, folded: false }
+    Table::new(columns, rows)
 }

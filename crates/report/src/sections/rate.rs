@@ -6,8 +6,8 @@ mod explained;
 pub use explained::{bound_word, conclusion, sentences};
 
 use super::figures::{median_words, value_words, width_words};
-use super::{column, number, right, text};
-use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use super::{column, columns, number, right, text};
+use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::suite::{Part, Suite, suite};
 use diagnose::words::figure;
@@ -45,17 +45,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
     }
-    (!blocks.is_empty()).then(|| Section {
-        id: "rate".into(),
-        title: "Rate suite".into(),
-        about: format!(
-            "Copies of real programs' kernels at once, every answer checked. The ratio is that of all copies together to one copy on the \
-             reference machine{}. {MISSING}",
+    Section::new("rate", "Rate suite", blocks)
+        .about(format!(
+            "Copies of real programs' kernels at once, every answer checked. The ratio is that of all \
+                 copies together to one copy on the reference machine{}. {MISSING}",
             suite.as_ref().and_then(reference).map_or(String::new(), |machine| format!(" ({machine})"))
-        ),
-        blocks,
-        long: false,
-    })
+        ))
+        .unless_empty()
 }
 
 fn reference<'a>(suite: &'a Suite) -> Option<&'a str> {
@@ -155,18 +151,9 @@ fn bandwidth_words(diagnosis: &Diagnosis) -> String {
 }
 
 fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
-    let columns = vec![
-        column("component"),
-        column("bound by"),
-        right("n"),
-        right("rate"),
-        right("ratio"),
-        right("95 %"),
-        right("CV"),
-        right("runs apart"),
-        column("in order"),
-        column("verdict"),
-    ];
+    let columns = columns(
+        "component | bound by | n: | rate: | ratio: | 95 %: | CV: | runs apart: | in order | verdict",
+    );
     let row = |part: &Part| {
         let estimate = part.rate.analysis.figure();
         vec![
@@ -182,7 +169,7 @@ fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
             Cell::Verdict(part.rate.analysis.verdict.clone()),
         ]
     };
-    Table { columns, rows: suite.parts.iter().map(row).collect(), folded: false }
+    Table::new(columns, suite.parts.iter().map(row))
 }
 
 /// Runs that are alike: because they are, or because one run's own pieces lie as far apart.
@@ -225,18 +212,15 @@ fn nodes(diagnosis: &Diagnosis) -> Option<Table> {
         .collect();
     let columns =
         vec![column("component"), right("NUMA node"), right("rate of its copies"), column("verdict")];
-    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
 
 /// Where the variance of each component sits.
 fn variance(suite: &Suite) -> Table {
-    let columns = vec![
-        column("component"),
-        right("between processes"),
-        right("between fresh arrays"),
-        right("between pieces on the same arrays"),
-        column("which means"),
-    ];
+    let columns = columns(
+        "component | between processes: | between fresh arrays: | between pieces on the same arrays: \
+         | which means",
+    );
     let row = |part: &Part| {
         let share = |share: Option<f64>| number(share.map_or("–".to_string(), percent));
         let means = match (&part.sits, &part.runs) {
@@ -256,11 +240,7 @@ fn variance(suite: &Suite) -> Table {
             text(means),
         ]
     };
-    Table { columns, rows: suite.parts.iter().map(row).collect(), folded: true }
-}
-
-fn axis(title: &str) -> Axis {
-    Axis { title: title.into(), scale: Scale::Linear }
+    Table::new(columns, suite.parts.iter().map(row)).folded()
 }
 
 /// Each component's values in their order, as percent of their mean.
@@ -291,20 +271,17 @@ fn chart(
         })
         .collect();
     let columns = vec![column("component"), column("% of its mean, in order")];
-    (!lines.is_empty()).then(|| Chart {
-        id: format!("chart-rate-{id}"),
-        title: title.into(),
-        about: "Each as percent of its own mean. Components that move together met the machine; components on memory that move alone met memory."
-            .into(),
-        kind: ChartKind::Lines {
-            x: axis(what),
-            y: axis("% of the mean"),
-            lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data: Table { columns, rows, folded: true },
+    (!lines.is_empty()).then(|| {
+        Chart::new(
+            format!("chart-rate-{id}"),
+            title,
+            ChartKind::lines(Axis::linear(what), Axis::linear("% of the mean"), lines),
+            Table::new(columns, rows).folded(),
+        )
+        .about(
+            "Each as percent of its own mean. Components that move together met the machine; \
+                 components on memory that move alone met memory.",
+        )
     })
 }
 

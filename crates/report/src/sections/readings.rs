@@ -24,13 +24,15 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         })
         .collect();
     let titles = ["property", "read off (bounds)", "claimed by the kernel", "agree", "curve"];
-    (!rows.is_empty()).then(|| Section {
-        id: "readings".into(),
-        title: "Read off the curves".into(),
-        about: "What one task really has of this machine, by the steps of its own curves, beside what it is told. \
-                `assay explain llc-differs` says how steps are found."
-            .into(),
-        blocks: vec![Block::Table(Table { columns: titles.map(column).to_vec(), rows, folded: false })],
-        long: false,
+    (!rows.is_empty()).then(|| {
+        Section::new(
+            "readings",
+            "Read off the curves",
+            vec![Block::Table(Table::new(titles.map(column).to_vec(), rows))],
+        )
+        .about(
+            "What one task really has of this machine, by the steps of its own curves, beside what it \
+                 is told. `assay explain llc-differs` says how steps are found.",
+        )
     })
 }

@@ -5,7 +5,7 @@ use super::levels::contradicted;
 use super::names::{case_words, label, placement_words, title_of};
 use super::shown::{self, Shown};
 use super::smt::{self, capacity};
-use super::{column, number, right, text};
+use super::{columns, number, text};
 use super::{memory_map, rate, screen};
 use crate::block::{Block, Cell, RESULTS, Section, Table};
 use crate::figure_rows::{FigureRow, is_odd};
@@ -39,13 +39,7 @@ pub fn section(diagnosis: &Diagnosis, references: &References, units: &[String])
     if !skipped.is_empty() {
         blocks.push(Block::Prose(format!("Not measured here: {skipped}")));
     }
-    (!blocks.is_empty()).then(|| Section {
-        id: RESULTS.into(),
-        title: "Results".into(),
-        about: String::new(),
-        blocks,
-        long: false,
-    })
+    Section::new(RESULTS, "Results", blocks).unless_empty()
 }
 
 /// The rows by group, in the order of screens; within one in that of the plan.
@@ -209,16 +203,7 @@ const MOST_SERIES: usize = 2000;
 
 /// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
-    let columns = vec![
-        column("series"),
-        column("test"),
-        column("placement"),
-        right("n"),
-        right("median"),
-        right("95 %"),
-        right("as it ran"),
-        column("verdict"),
-    ];
+    let columns = columns("series | test | placement | n: | median: | 95 %: | as it ran: | verdict");
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let analysis = &judged.analysis;
         vec![
@@ -238,13 +223,10 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
         }
         _ => "Every series by its key. The samples themselves".to_string(),
     };
-    Section {
-        id: "raw".into(),
-        title: "All series".into(),
-        about: format!(
-            "{first} stand in the run file, and in this page as JSON (element assay-report, compressed)."
-        ),
-        blocks: vec![Block::Table(Table { columns, rows: rows.collect(), folded: true })],
-        long: true,
-    }
+    Section::new("raw", "All series", vec![Block::Table(Table::new(columns, rows).folded())])
+        .about(format!(
+            "{first} stand in the run file, and in this page as JSON (element assay-report, \
+                 compressed)."
+        ))
+        .long()
 }

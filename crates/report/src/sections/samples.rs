@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::figures::{cv_in_words, value_words};
 use super::names::{label, title_of};
-use super::{column, number, right, shown, text};
+use super::{columns, number, shown, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{figure, percent};
@@ -73,26 +73,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]
     });
-    let columns = vec![
-        column("test"),
-        column("placement"),
-        right("median (95 %)"),
-        right("processes"),
-        right("windows"),
-        right("CV"),
-        right("ICC"),
-        column("verdict"),
-    ];
-    let chart = Chart {
-        id: "strips".into(),
-        title: "Samples".into(),
-        about: "Each dot is one timed window relative to its series' median; hollow ones warmed up and do not count. \
-                Bar: the median with its 95 % interval. All as it ran, whatever the clock was."
-            .into(),
-        kind: ChartKind::Strips { strips },
-        summary: None,
-        data: Table { columns, rows: rows.collect(), folded: true },
-    };
+    let columns = columns("test | placement | median (95 %): | processes: | windows: | CV: | ICC: | verdict");
+    let chart =
+        Chart::new("strips", "Samples", ChartKind::Strips { strips }, Table::new(columns, rows).folded())
+            .about(
+                "Each dot is one timed window relative to its series' median; hollow ones warmed up and \
+                 do not count. Bar: the median with its 95 % interval. All as it ran, whatever the clock \
+                 was.",
+            );
     let mut blocks = vec![Block::from(chart)];
     if left_out > 0 {
         blocks.push(Block::Prose(format!(
@@ -100,15 +88,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
              do not show. Their samples are in the raw data."
         )));
     }
-    Some(Section {
-        id: "samples".into(),
-        title: "Every sample".into(),
-        about: "ICC is the share of the variance between processes: near 1, a process keeps the value that it began \
-                with (pages, CPU, layout); near 0, windows scatter alike in all of them."
-            .into(),
-        blocks,
-        long: true,
-    })
+    Some(
+        Section::new("samples", "Every sample", blocks)
+            .about(
+                "ICC is the share of the variance between processes: near 1, a process keeps the value \
+                 that it began with (pages, CPU, layout); near 0, windows scatter alike in all of them.",
+            )
+            .long(),
+    )
 }
 
 fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {

@@ -28,7 +28,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             let own: Vec<Vec<Cell>> =
                 rows.iter().filter(|row| row.several == several).map(|row| cells(diagnosis, row)).collect();
             if !own.is_empty() {
-                blocks.push(Block::Table(Table { columns: columns(title), rows: own, folded: false }));
+                blocks.push(Block::Table(Table::new(columns(title), own)));
             }
         }
     }
@@ -37,15 +37,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
     }
-    Some(Section {
-        id: "smt".into(),
-        title: "Busy neighbours and SMT".into(),
-        about: "Each call alone, and how many times as long it takes in company. `pays` and `the same` rest on the whole \
-                95 % interval of pairs from the same pass, against 2 %; `undecided` says that more visits are needed."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new("smt", "Busy neighbours and SMT", blocks).about(
+        "Each call alone, and how many times as long it takes in company. `pays` and `the same` \
+                 rest on the whole 95 % interval of pairs from the same pass, against 2 %; `undecided` \
+                 says that more visits are needed.",
+    ))
 }
 
 /// Which calls pay, in sentences.

@@ -4,10 +4,9 @@
 mod switches;
 
 use self::switches::{curve_words, with_switches};
-use super::{column, number, right, text};
+use super::{column, columns, number, right, text};
 use crate::block::{
-    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section,
-    Table,
+    self, Block, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section, Table,
 };
 use diagnose::Diagnosis;
 use diagnose::swept::curve::curves as curves_with_regions;
@@ -16,7 +15,7 @@ use diagnose::words::{figure, percent};
 use model::sweep::Axis;
 use model::vocabulary::{MetricId, hackbench::metric as ids};
 use model::{Better, Sweep};
-use stats::sweep::{Kind, segments};
+use stats::sweep::{Kind, Segment, segments};
 
 /// Other metrics that have maps of their own, in this order.
 const BESIDE: [MetricId; 4] = [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS];
@@ -48,17 +47,19 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     }
     blocks.extend(without(swept).map(Block::Prose));
     let knobs = words::knobs(swept.sweep);
-    Some(Section {
-        id: "sweep".into(),
-        title: format!("What {knobs} {}", if swept.sweep.axes.len() == 1 { "does" } else { "do" }),
-        about: format!(
-            "Each cell against the setting that was there before ({}). Every pass visited all cells in a fresh random order and that setting \
-             before every eighth; what it did meanwhile is drift, and taken out.",
+    Some(
+        Section::new(
+            "sweep",
+            format!("What {knobs} {}", if swept.sweep.axes.len() == 1 { "does" } else { "do" }),
+            blocks,
+        )
+        .about(format!(
+            "Each cell against the setting that was there before ({}). Every pass visited all cells \
+                 in a fresh random order and that setting before every eighth; what it did meanwhile is \
+                 drift, and taken out.",
             words::before(swept.sweep)
-        ),
-        blocks,
-        long: false,
-    })
+        )),
+    )
 }
 
 /// What has no map, and why.
@@ -171,7 +172,7 @@ fn questions(sweep: &Sweep, charted: &Charted) -> Table {
         ]
     });
     let columns = vec![column("asked of all visits"), column("answer"), right("p over all")];
-    Table { columns, rows: rows.collect(), folded: false }
+    Table::new(columns, rows)
 }
 
 /// A side of the map.
@@ -229,14 +230,7 @@ fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Cha
         },
         default: default(sweep),
     };
-    Chart {
-        id,
-        title,
-        about: String::new(),
-        kind: ChartKind::Map(map),
-        summary: None,
-        data: cells(sweep, charted),
-    }
+    Chart::new(id, title, ChartKind::Map(map), cells(sweep, charted))
 }
 
 /// Every cell with its figures.
@@ -275,7 +269,7 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
         );
         row
     });
-    Table { columns, rows: rows.collect(), folded: true }
+    Table::new(columns, rows).folded()
 }
 
 /// A ratio as a signed change.
@@ -296,14 +290,8 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
             number(format!("{} to {}", signed(low), signed(high))),
         ]
     });
-    let columns = vec![
-        column("region"),
-        column("what it does"),
-        right("cells"),
-        column("where"),
-        right("beside the default"),
-    ];
-    Table { columns, rows: rows.collect(), folded: false }
+    let columns = columns("region | what it does | cells: | where | beside the default:");
+    Table::new(columns, rows)
 }
 
 /// Curves over each axis that has numbers, with the other one fixed: their regions need not
@@ -327,71 +315,58 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
     let ms = axis.name.ends_with("_ns");
     let scaled = |x: f64| if ms { x / 1e6 } else { x };
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    let step = fixed.div_ceil(LINES);
-    for across in (0..fixed).step_by(step) {
+    for across in (0..fixed).step_by(fixed.div_ceil(LINES)) {
         let own: Vec<usize> = (0..xs.len()).map(|along| cell(along, across)).collect();
-        let point = |along: usize| {
-            let cell = own[along];
-            let ratio = charted.ratio(cell)?;
-            let unit = charted.surface.control_level;
-            let low_high = charted.interval(cell).map(|ends| ends.map(|end| end * unit));
-            Some(LinePoint { x: scaled(xs[along]), y: ratio * unit, low_high, hollow: false })
-        };
         let name = other.map_or(String::new(), |other| {
             format!("{} {}", words::name(other), words::value(other, &other.values[across]))
         });
-        lines.push(Line {
-            name: name.clone(),
-            points: (0..xs.len()).filter_map(point).collect(),
-            joined: true,
-        });
-        let levels: Vec<_> = own.iter().map(|cell| charted.surface.levels[*cell]).collect();
-        for segment in segments(&levels) {
-            let end = |along: usize| words::value(axis, &axis.values[along]);
-            let what = match (segment.kind, segment.rises) {
-                (Kind::Flat, _) => "flat",
-                (Kind::Ragged, _) => "ragged",
-                (Kind::Fall, Some(true)) => "rises",
-                (Kind::Fall, _) => "falls",
-            };
-            rows.push(vec![
-                text(name.clone()),
-                text(format!("{} to {}", end(segment.from), end(segment.to))),
-                text(what),
-            ]);
-        }
+        let points = own.iter().zip(&xs).filter_map(|(cell, x)| point(charted, *cell, scaled(*x)));
+        lines.push(Line { name: name.clone(), points: points.collect(), joined: true });
+        rows.extend(segment_rows(charted, axis, &own, &name));
     }
     lines.retain(|line| !line.points.is_empty());
     let before = axis.before.as_deref().and_then(|before| before.parse::<f64>().ok()).map(scaled);
     let unit = if ms { ", ms" } else { "" };
-    Some(Chart {
-        id,
-        title: format!("{title} over {}", words::name(axis)),
-        about: match other {
-            Some(other) => format!(
-                "With {} fixed: the regions of one curve need not be those of the map.",
-                words::name(other)
-            ),
-            None => String::new(),
+    let about = other.map_or(String::new(), |other| {
+        format!("With {} fixed: the regions of one curve need not be those of the map.", words::name(other))
+    });
+    let kind = ChartKind::Lines {
+        x: block::Axis {
+            title: format!("{}{unit}", words::name(axis)),
+            scale: if log { Scale::Log } else { Scale::Linear },
         },
-        kind: ChartKind::Lines {
-            x: block::Axis {
-                title: format!("{}{unit}", words::name(axis)),
-                scale: if log { Scale::Log } else { Scale::Linear },
-            },
-            y: block::Axis { title: super::wide::titled(charted.metric), scale: Scale::Linear },
-            lines,
-            marks: before.map(|before| (before, "before".to_string())).into_iter().collect(),
-            callouts: Vec::<Callout>::new(),
-        },
-        summary: None,
-        data: Table {
-            columns: vec![column("fixed"), column("from, to"), column("what it does")],
-            rows,
-            folded: true,
-        },
-    })
-    .filter(|_| charted.surface.matters.yes)
+        y: block::Axis::linear(super::wide::titled(charted.metric)),
+        lines,
+        marks: before.map(|before| (before, "before".to_string())).into_iter().collect(),
+        callouts: Vec::new(),
+    };
+    let columns = ["fixed", "from, to", "what it does"].map(column).to_vec();
+    let title = format!("{title} over {}", words::name(axis));
+    let chart = Chart::new(id, title, kind, Table::new(columns, rows).folded()).about(about);
+    Some(chart).filter(|_| charted.surface.matters.yes)
+}
+
+/// A cell as a point of a curve; `None` where nothing was measured.
+fn point(charted: &Charted, cell: usize, x: f64) -> Option<LinePoint> {
+    let unit = charted.surface.control_level;
+    let low_high = charted.interval(cell).map(|ends| ends.map(|end| end * unit));
+    Some(LinePoint { x, y: charted.ratio(cell)? * unit, low_high, hollow: false })
+}
+
+/// What the metric does along these cells, a row for each stretch.
+fn segment_rows(charted: &Charted, axis: &Axis, cells: &[usize], name: &str) -> Vec<Vec<Cell>> {
+    let levels: Vec<_> = cells.iter().map(|cell| charted.surface.levels[*cell]).collect();
+    let end = |along: usize| words::value(axis, &axis.values[along]);
+    let row = |segment: Segment| {
+        let what = match (segment.kind, segment.rises) {
+            (Kind::Flat, _) => "flat",
+            (Kind::Ragged, _) => "ragged",
+            (Kind::Fall, Some(true)) => "rises",
+            (Kind::Fall, _) => "falls",
+        };
+        vec![text(name), text(format!("{} to {}", end(segment.from), end(segment.to))), text(what)]
+    };
+    segments(&levels).into_iter().map(row).collect()
 }
 
 /// A small map of another metric.
@@ -414,18 +389,16 @@ fn beside_chart(sweep: &Sweep, charted: &Charted, beside: &Beside, id: String) -
             best: Vec::new(),
             default: default(sweep),
         };
-        let data = Table {
-            columns: vec![column("setting"), right(&beside.metric.title)],
-            rows: (0..charted.cells)
-                .filter_map(|cell| {
-                    let value = figure(beside.medians[cell]?, &beside.metric.unit);
-                    Some(vec![text(words::setting(sweep, cell)), number(value)])
-                })
-                .collect(),
-            folded: true,
-        };
+        let data = Table::new(
+            vec![column("setting"), right(&beside.metric.title)],
+            (0..charted.cells).filter_map(|cell| {
+                let value = figure(beside.medians[cell]?, &beside.metric.unit);
+                Some(vec![text(words::setting(sweep, cell)), number(value)])
+            }),
+        )
+        .folded();
         let title = beside.metric.title.to_string();
-        Chart { id, title, about, kind: ChartKind::Map(map), summary: None, data }
+        Chart::new(id, title, ChartKind::Map(map), data).about(about)
     })
 }
 
@@ -450,5 +423,5 @@ fn front(sweep: &Sweep, facet: &Facet) -> Option<Table> {
         .collect();
     let titles = [&facet.target, response].map(|charted| right(&charted.metric.title));
     let [one, other] = titles;
-    (!rows.is_empty()).then(|| Table { columns: vec![column("setting"), one, other], rows, folded: false })
+    (!rows.is_empty()).then(|| Table::new(vec![column("setting"), one, other], rows))
 }

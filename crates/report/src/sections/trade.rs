@@ -6,7 +6,7 @@ use super::curves::split;
 use super::figures::{median_words, value_words};
 use super::names::{point_words, told_apart};
 use super::{column, number, right, text};
-use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::figure;
 use model::{Case, Title, VerdictKind};
@@ -69,13 +69,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, y: &str) -> Option
         chart(chart_id, format!("{}{suffix}", title.title), &cases).map(Block::from)
     });
     let blocks: Vec<Block> = charts.collect();
-    (!blocks.is_empty()).then(|| Section {
-        id,
-        title: title.title.to_string(),
-        about: title.reading.to_string(),
-        blocks,
-        long: true,
-    })
+    Section::new(id, &*title.title, blocks).about(&*title.reading).long().unless_empty()
 }
 
 fn both<'a>(x: &'a Judged, y: &'a Judged) -> Option<Both<'a>> {
@@ -125,24 +119,26 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
         column(""),
         column("verdict"),
     ];
-    let axis = |metric: &model::Metric| Axis { title: super::wide::titled(metric), scale: Scale::Linear };
+    let axis = |metric: &model::Metric| Axis::linear(super::wide::titled(metric));
     let knees = match knees.as_slice() {
         [] => "No line has a knee.".to_string(),
         some => {
             format!("Rings: the knees, farthest below a straight line between the ends: {}.", some.join(", "))
         }
     };
-    Some(Chart {
-        id,
-        title,
-        about: format!(
-            "Medians of {points} points: {} with its 95 % interval, over {}. Hollow: rejected. {knees}",
+    Some(
+        Chart::new(
+            id,
+            title,
+            ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts },
+            Table::new(columns, rows).folded(),
+        )
+        .about(format!(
+            "Medians of {points} points: {} with its 95 % interval, over {}. Hollow: rejected. \
+                 {knees}",
             y.title, x.title
-        ),
-        kind: ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts },
-        summary: None,
-        data: Table { columns, rows, folded: true },
-    })
+        )),
+    )
 }
 
 /// The verdict of the two that weighs more: a rejected one, else that of what is read.

@@ -33,18 +33,15 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         let own: Vec<Block> = own.into_iter().map(apart).collect();
         blocks.extend(own);
     }
-    (!blocks.is_empty()).then(|| Section {
-        id: "unixbench".into(),
-        title: "UnixBench".into(),
-        about: "The tests and the index of UnixBench, measured by Assay's own programs after the published \
-                descriptions. A score is the median of processes, with its interval; the index is the geometric mean of \
-                the scores over those of a SPARCstation 20-61 (10.0), its interval by the delta method. `UnixBench's own` \
-                is what the suite would print for the same passes: it drops the worst third of them and takes the \
-                geometric mean of the rest."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Section::new("unixbench", "UnixBench", blocks)
+        .about(
+            "The tests and the index of UnixBench, measured by Assay's own programs after the \
+                 published descriptions. A score is the median of processes, with its interval; the index \
+                 is the geometric mean of the scores over those of a SPARCstation 20-61 (10.0), its \
+                 interval by the delta method. `UnixBench's own` is what the suite would print for the \
+                 same passes: it drops the worst third of them and takes the geometric mean of the rest.",
+        )
+        .unless_empty()
 }
 
 /// The index in its forms, and what decides about the one row that placement decides.
@@ -81,7 +78,7 @@ fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
     }
     let rows = rows(scores);
     if !rows.is_empty() {
-        blocks.push(Block::Table(Table { columns: columns(scores.copies), rows, folded: false }));
+        blocks.push(Block::Table(Table::new(columns(scores.copies), rows)));
     }
     if scores.absent().is_empty() {
         blocks.push(Block::Table(indices(scores)));
@@ -253,7 +250,7 @@ fn indices(scores: &Scores) -> Table {
         copies => format!("index of {copies} copies, context switching"),
     };
     let columns = vec![column(&first), right("score"), right("95 %"), right("any one test left out")];
-    Table { columns, rows: forms.collect(), folded: false }
+    Table::new(columns, forms)
 }
 
 /// Placements whose scores lie closer together than this, or whose intervals meet, make no

@@ -11,13 +11,15 @@ use model::{Case, Metric, Params, Planned, Title, Verdict, VerdictKind, unit_wor
 use stats::analysis::Judged;
 
 pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
-    Some(Section {
-        id: title.id.replace('.', "-"),
-        title: title.title.to_string(),
-        about: title.reading.to_string(),
-        blocks: vec![Block::Table(Table { folded: true, ..table(diagnosis, title, &shown(title))? })],
-        long: true,
-    })
+    Some(
+        Section::new(
+            title.id.replace('.', "-"),
+            &*title.title,
+            vec![Block::Table(Table { folded: true, ..table(diagnosis, title, &shown(title))? })],
+        )
+        .about(&*title.reading)
+        .long(),
+    )
 }
 
 /// A row for each case and point, a column for each of these metrics.
@@ -53,7 +55,7 @@ pub fn table(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Optio
     }
     rows.sort_by_key(|(kind, at, _)| (*kind, *at));
     let rows: Vec<Vec<Cell>> = rows.into_iter().flat_map(|(_, _, rows)| rows).collect();
-    (!rows.is_empty()).then(|| Table { columns: columns(diagnosis, title, metrics), rows, folded: false })
+    (!rows.is_empty()).then(|| Table::new(columns(diagnosis, title, metrics), rows))
 }
 
 /// What a wide table has a column for.

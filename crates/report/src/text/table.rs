@@ -356,9 +356,9 @@ mod tests {
     #[test]
     fn tables_align_and_stay_inside_the_line() {
         let column = |title: &str, right| Column { title: title.into(), right };
-        let table = Table {
-            columns: vec![column("test", false), column("median", true), column("verdict", false)],
-            rows: vec![
+        let table = Table::new(
+            vec![column("test", false), column("median", true), column("verdict", false)],
+            vec![
                 vec![
                     Cell::Text("pipe".into()),
                     Cell::Number("1.5 us".into()),
@@ -370,8 +370,7 @@ mod tests {
                     Cell::Verdict(Verdict::new(VerdictKind::Rejected, "x".repeat(80))),
                 ],
             ],
-            folded: false,
-        };
+        );
         let text = super::render(&table, PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         assert!(!text.contains('\x1b') && text.contains("\\x1b[31m"), "{text}");
@@ -381,14 +380,14 @@ mod tests {
     #[test]
     fn wide_tables_break_their_titles_and_then_their_rows() {
         let column = |title: &str, right| Column { title: title.into(), right };
-        let table = Table {
-            columns: vec![
+        let table = Table::new(
+            vec![
                 column("policy", false),
                 column("late, 99th percentile, us", true),
                 column("late, worst of a visit, us", true),
                 column("verdict", false),
             ],
-            rows: vec![
+            vec![
                 vec![
                     Cell::Text("fifo".into()),
                     Cell::Number("83.6".into()),
@@ -397,8 +396,7 @@ mod tests {
                 ],
                 vec![Cell::Text("idle".into()), Cell::Text("not on this machine".into())],
             ],
-            folded: false,
-        };
+        );
         let at = |width| super::render(&table, Style { width, ..PLAIN });
         assert!(at(80).starts_with("  policy  late, 99th percentile, us  late, worst of"), "{}", at(80));
         assert_eq!(
@@ -434,10 +432,11 @@ mod tests {
                 Cell::Text(text.into()),
             ]
         };
-        let table = |rows| Table {
-            columns: vec![column("component", false), column("rate", true), column("bound by", false)],
-            rows,
-            folded: false,
+        let table = |rows| {
+            Table::new(
+                vec![column("component", false), column("rate", true), column("bound by", false)],
+                rows,
+            )
         };
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for width in [40, 60, 80, 100, 120, 200] {

@@ -3,7 +3,7 @@
 //! (of neither CPUs nor modules enough is known).
 
 use super::{facts, network};
-use crate::block::{Block, Cell, Column, Table};
+use crate::block::{Block, Cell, Table, column};
 use crate::plain::plain;
 use crate::screen::{HostPart, Screen, Tone};
 use crate::sections::screen::about;
@@ -120,15 +120,13 @@ fn table(machine: &Machine) -> Table {
         let fact = fitting(&fact?)?;
         Some(vec![Cell::Text(name.to_string()), Cell::Text(fact)])
     };
-    let column = |title: &str| Column { title: title.to_string(), right: false };
-    Table {
-        columns: match machine.archive.is_some() {
+    Table::new(
+        match machine.archive.is_some() {
             true => vec![column("that host"), column("as it was collected")],
             false => vec![column("this host"), column("as the kernel and the firmware report it")],
         },
-        rows: facts.into_iter().filter_map(row).collect(),
-        folded: false,
-    }
+        facts.into_iter().filter_map(row),
+    )
 }
 
 /// `sosreport: dmidecode, lscpu`: the tools whose words were understood.

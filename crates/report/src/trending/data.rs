@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{Names, confirm, rows, screen};
 use crate::csv::harmless;
 use crate::json::bottom_line::OutputVerdict;
+use crate::json::{LeftOutFile, left_out_files};
 use compare::trend::{Changed, Figure, Last, Step, Trend, fact};
 use model::SCHEMA;
 
@@ -31,7 +32,7 @@ pub struct Output {
     pub figures: Vec<OutputFigure>,
     /// What measures again what only the last runs show; empty where that is nothing.
     pub confirm: String,
-    pub left_out: Vec<OutputLeftOut>,
+    pub left_out: Vec<LeftOutFile>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -75,15 +76,7 @@ pub struct OutputStep {
     /// A later step took it back.
     pub undone: bool,
     /// What differs between the runs there; that it is the cause is more than is known.
-    pub changed: Vec<OutputChanged>,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputChanged {
-    /// As in a summary: `kernel`, `bios`; `boot` of a restart.
-    pub label: String,
-    pub before: String,
-    pub after: String,
+    pub changed: Vec<Changed>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -92,12 +85,6 @@ pub struct OutputLast {
     pub runs: usize,
     pub change: f64,
     pub worse: Option<bool>,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputLeftOut {
-    pub file: String,
-    pub why: String,
 }
 
 pub fn output(trend: &Trend, left_out: &[(String, String)], names: Names) -> Output {
@@ -125,10 +112,7 @@ pub fn output(trend: &Trend, left_out: &[(String, String)], names: Names) -> Out
             .map(|own| figure(trend, own, known.get(own.key.as_str()).copied()))
             .collect(),
         confirm: if is_off { confirm(trend) } else { String::new() },
-        left_out: left_out
-            .iter()
-            .map(|(file, why)| OutputLeftOut { file: file.clone(), why: why.clone() })
-            .collect(),
+        left_out: left_out_files(left_out),
     }
 }
 
@@ -145,7 +129,7 @@ fn figure(trend: &Trend, own: &Figure, name: Option<&str>) -> OutputFigure {
         change: step.relative(),
         worse: step.worse,
         undone: step.undone,
-        changed: trend.changed(step.between).into_iter().map(changed).collect(),
+        changed: trend.changed(step.between),
     };
     let last = |last: Last| OutputLast { runs: last.runs, change: last.relative(), worse: last.worse };
     OutputFigure {
@@ -158,10 +142,6 @@ fn figure(trend: &Trend, own: &Figure, name: Option<&str>) -> OutputFigure {
         steps: own.steps.iter().map(step).collect(),
         last: own.last.map(last),
     }
-}
-
-fn changed(own: Changed) -> OutputChanged {
-    OutputChanged { label: own.label, before: own.before, after: own.after }
 }
 
 /// Columns before the figures.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::objects::Keep;
 use crate::plan::{self, Profile, Until};
 use bench::{Depth, Order, Secret, narrowed};
-use knobs::Hand;
+use knobs::KnobSetter;
 use model::run_file::Writer;
 use model::{Conditions, Earlier, Event, Header, Params, Planned, Reason, Record, Run, Visit, fingerprint};
 use stats::sweep::Ending;
@@ -36,7 +36,7 @@ pub struct Session<'a> {
     /// Kernel counters are read under this root.
     pub root: PathBuf,
     /// Turns the knobs that cases name, and turns them back.
-    pub knobs: &'a Hand,
+    pub knobs: &'a KnobSetter,
     /// Lends visits what would outlive them.
     pub keep: &'a Keep,
     /// Our cgroup and its ancestors.

@@ -1,7 +1,7 @@
 //! Flink's three charts: CPU% over events a second, events a second over CPU%, and attainment.
 
 use super::{Place, Step};
-use crate::block::{Axis, Chart, ChartKind, Line, LinePoint, Scale, Table};
+use crate::block::{Axis, Chart, ChartKind, Line, LinePoint, Table};
 use crate::sections::figures::value_words;
 use crate::sections::{column, number, right, text};
 use model::VerdictKind;
@@ -74,23 +74,11 @@ fn chart(places: &[Place], id: &str, kind: &Kind) -> Chart {
         Line { name: name.to_string(), points: steps.iter().filter_map(point).collect(), joined: true }
     });
     let lines = lines.collect();
-    let axis = |title: &str| Axis { title: title.into(), scale: Scale::Linear };
-    Chart {
-        id: format!("chart-{id}-{}", kind.id),
-        title: kind.title.into(),
-        about: kind.about.into(),
-        kind: ChartKind::Lines {
-            x: axis(kind.x.1),
-            y: axis(kind.y.1),
-            lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data: Table {
-            columns: vec![column("placement"), right("load"), right(kind.x.1), right(kind.y.1)],
-            rows,
-            folded: true,
-        },
-    }
+    Chart::new(
+        format!("chart-{id}-{}", kind.id),
+        kind.title,
+        ChartKind::lines(Axis::linear(kind.x.1), Axis::linear(kind.y.1), lines),
+        Table::new(vec![column("placement"), right("load"), right(kind.x.1), right(kind.y.1)], rows).folded(),
+    )
+    .about(kind.about)
 }

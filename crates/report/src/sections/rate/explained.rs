@@ -1,9 +1,9 @@
 //! What a rate study came to: its conclusion, whether runs follow where memory lay, at which
 //! footprint memory decides.
 
-use super::super::{column, number, right, text};
-use super::{axis, is_own};
-use crate::block::{Block, Chart, ChartKind, Line, LinePoint, Table};
+use super::super::{column, columns, number, right, text};
+use super::is_own;
+use crate::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Table};
 use diagnose::Diagnosis;
 use diagnose::bound::Bound;
 use diagnose::escalation::{Escalated, escalated};
@@ -188,19 +188,14 @@ fn bounds(diagnosis: &Diagnosis, suite: &Suite) -> Table {
         vec![text(part.name()), text(bound.words())]
     });
     let columns = vec![column("component whose data fill memory"), column("bound by")];
-    Table { columns, rows: rows.collect(), folded: false }
+    Table::new(columns, rows)
 }
 
 fn lay(found: &[Placed]) -> Vec<Block> {
-    let columns = vec![
-        column("component"),
-        right("slow memory of each run, %"),
-        right("measured"),
-        right("predicted"),
-        right("what remains"),
-        right("correlation"),
-        column("which means"),
-    ];
+    let columns = columns(
+        "component | slow memory of each run, %: | measured: | predicted: | what remains: | \
+         correlation: | which means",
+    );
     let plus_minus = |swing: f64| format!("±{:.1} %", 100.0 * swing);
     let row = |one: &Placed| {
         let means = |joined: &Joined| match joined.follows {
@@ -226,8 +221,8 @@ fn lay(found: &[Placed]) -> Vec<Block> {
             }
         }
     };
-    let rows = found.iter().map(row).collect();
-    let mut blocks = vec![Block::Table(Table { columns, rows, folded: false })];
+    let rows = found.iter().map(row);
+    let mut blocks = vec![Block::Table(Table::new(columns, rows))];
     let known: Vec<(&str, &Joined)> =
         found.iter().filter_map(|one| Some((one.part.name(), one.joined.as_ref().ok()?))).collect();
     if !known.is_empty() {
@@ -243,7 +238,7 @@ fn of_mean(rates: &[f64], mean_of: &[f64]) -> Vec<f64> {
 }
 
 fn point(x: f64, y: f64) -> LinePoint {
-    LinePoint { x, y, low_high: None, hollow: false }
+    LinePoint::at(x, y)
 }
 
 fn data(known: &[(&str, &Joined)]) -> Table {
@@ -256,11 +251,11 @@ fn data(known: &[(&str, &Joined)]) -> Table {
         ]
     };
     let columns = ["component", "measured, % of the mean", "predicted"].map(column).to_vec();
-    Table { columns, rows: known.iter().map(row).collect(), folded: true }
+    Table::new(columns, known.iter().map(row)).folded()
 }
 
 fn lines(x: &str, y: &str, lines: Vec<Line>) -> ChartKind {
-    ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts: Vec::new() }
+    ChartKind::lines(Axis::linear(x), Axis::linear(y), lines)
 }
 
 fn over_measured(known: &[(&str, &Joined)]) -> Chart {
@@ -270,14 +265,13 @@ fn over_measured(known: &[(&str, &Joined)]) -> Chart {
         let points = measured.iter().zip(&predicted).map(|(x, y)| point(*x, *y)).collect();
         Line { name: name.to_string(), points, joined: false }
     };
-    Chart {
-        id: "chart-rate-predicted".into(),
-        title: "Predicted from slow memory over measured".into(),
-        about: "A point a run. On the diagonal where memory lay explains the run.".into(),
-        kind: lines("measured, % of the mean", "predicted, % of the mean", known.iter().map(line).collect()),
-        summary: None,
-        data: data(known),
-    }
+    Chart::new(
+        "chart-rate-predicted",
+        "Predicted from slow memory over measured",
+        lines("measured, % of the mean", "predicted, % of the mean", known.iter().map(line).collect()),
+        data(known),
+    )
+    .about("A point a run. On the diagonal where memory lay explains the run.")
 }
 
 fn in_turn(known: &[(&str, &Joined)]) -> Chart {
@@ -291,14 +285,13 @@ fn in_turn(known: &[(&str, &Joined)]) -> Chart {
             joined: true,
         })
     };
-    Chart {
-        id: "chart-rate-in-turn".into(),
-        title: "Runs in their order, measured and predicted".into(),
-        about: "Each as percent of the measured mean.".into(),
-        kind: lines("run", "% of the mean", known.iter().take(SHOWN).flat_map(both).collect()),
-        summary: None,
-        data: remains(known),
-    }
+    Chart::new(
+        "chart-rate-in-turn",
+        "Runs in their order, measured and predicted",
+        lines("run", "% of the mean", known.iter().take(SHOWN).flat_map(both).collect()),
+        remains(known),
+    )
+    .about("Each as percent of the measured mean.")
 }
 
 /// What the predictions leave.
@@ -311,18 +304,11 @@ fn remains(known: &[(&str, &Joined)]) -> Table {
         vec![text(*name), text(words.join(" "))]
     };
     let columns = vec![column("component"), column("measured over predicted, %")];
-    Table { columns, rows: known.iter().map(row).collect(), folded: true }
+    Table::new(columns, known.iter().map(row)).folded()
 }
 
 fn footprints(steps: &[Escalated]) -> Table {
-    let columns = vec![
-        column("component"),
-        right("footprint of a node"),
-        right("CV"),
-        right("runs apart"),
-        column("in order"),
-        column("memory decides"),
-    ];
+    let columns = columns("component | footprint of a node: | CV: | runs apart: | in order | memory decides");
     let rows = steps.iter().flat_map(|one| {
         one.steps.iter().enumerate().map(|(at, step)| {
             let shows = one.shows.as_ref().filter(|shows| shows.step == at);
@@ -336,7 +322,7 @@ fn footprints(steps: &[Escalated]) -> Table {
             ]
         })
     });
-    Table { columns, rows: rows.collect(), folded: false }
+    Table::new(columns, rows)
 }
 
 /// The copies' own progress, run behind run, of those whose data fill memory.
@@ -376,19 +362,21 @@ fn over_time(diagnosis: &Diagnosis, suite: &Suite) -> Option<Chart> {
         ]);
         drawn.push(Line { name: part.name().into(), points, joined: true });
     }
-    (!drawn.is_empty()).then(|| Chart {
-        id: "chart-rate-progress".into(),
-        title: "Bandwidth over time, from the copies' own progress".into(),
-        about: "Work of all copies in each span of a run, runs behind each other, as percent of the component's mean: what a \
-                component moves through memory goes with its work."
-            .into(),
-        kind: lines("s of measured work", "% of the mean", drawn),
-        summary: None,
-        data: Table {
-            columns: vec![column("component"), right("spans"), right("lowest–highest, % of the mean")],
-            rows,
-            folded: true,
-        },
+    (!drawn.is_empty()).then(|| {
+        Chart::new(
+            "chart-rate-progress",
+            "Bandwidth over time, from the copies' own progress",
+            lines("s of measured work", "% of the mean", drawn),
+            Table::new(
+                vec![column("component"), right("spans"), right("lowest–highest, % of the mean")],
+                rows,
+            )
+            .folded(),
+        )
+        .about(
+            "Work of all copies in each span of a run, runs behind each other, as percent of the \
+                 component's mean: what a component moves through memory goes with its work.",
+        )
     })
 }
 

@@ -32,14 +32,10 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
     }
-    Some(Section {
-        id: ID.into(),
-        title: "What CPU% hides".into(),
-        about: "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% is the kernel's: what its idle time leaves."
-            .into(),
-        blocks,
-        long: false,
-    })
+    Some(Section::new(ID, "What CPU% hides", blocks).about(
+        "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% \
+                 is the kernel's: what its idle time leaves.",
+    ))
 }
 
 /// Capacity, and what half of CPU% means.
@@ -110,7 +106,7 @@ fn truths(study: &Study) -> Option<Table> {
         right("CPU% promises"),
         right("used, loop, all CPUs alike"),
     ]);
-    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
 
 /// From the least to the most that is used by the yields of all kinds of work and by the measured
@@ -162,7 +158,7 @@ fn kinds(study: &Study) -> Table {
             verdict.cloned().map_or(Cell::Empty, Cell::Verdict),
         ]
     };
-    Table { columns, rows: study.seconds.iter().map(row).collect(), folded: false }
+    Table::new(columns, study.seconds.iter().map(row))
 }
 
 /// What could not be measured and why.

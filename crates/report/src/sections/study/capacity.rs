@@ -95,7 +95,7 @@ fn kinds(study: &Study) -> Table {
             if study.smt { number(format!("{} full", percent(used))) } else { Cell::Empty },
         ]
     };
-    let mut table = Table { columns, rows: study.seconds.iter().map(row).collect(), folded: false };
+    let mut table = Table::new(columns, study.seconds.iter().map(row));
     if !study.smt {
         table.columns.pop();
         for row in &mut table.rows {

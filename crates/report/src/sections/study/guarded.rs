@@ -3,7 +3,7 @@
 //! TELL`.
 
 use super::super::figures::{cv_in_words, median_words, spread_words};
-use super::super::{column, guard, number, right, text};
+use super::super::{columns, guard, number, text};
 use super::{Answer, sentence};
 use crate::block::Table;
 use crate::screen::Tone;
@@ -71,13 +71,6 @@ fn table(results: &[&Judged]) -> Table {
             number(estimate.map_or("0".to_string(), |own| own.n.to_string())),
         ]
     };
-    let columns = vec![
-        column("command"),
-        column("placement"),
-        right("result"),
-        right("95 %"),
-        right("runs scatter"),
-        right("runs"),
-    ];
-    Table { columns, rows: results.iter().map(row).collect(), folded: false }
+    let columns = columns("command | placement | result: | 95 %: | runs scatter: | runs:");
+    Table::new(columns, results.iter().map(row))
 }

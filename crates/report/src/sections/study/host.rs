@@ -23,7 +23,7 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
         vec![text(row.what), grade, text(row.reading.clone())]
     };
     let columns = vec![column(""), column("grade"), column("reading")];
-    let table = Table { columns, rows: rows.iter().map(row).collect(), folded: false };
+    let table = Table::new(columns, rows.iter().map(row));
     let answer = Answer::new(word, tone).sentences(sentences(&pauses)).table(table);
     Some(Answer { regardless: true, ..answer })
 }

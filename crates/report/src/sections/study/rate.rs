@@ -2,7 +2,7 @@
 //! REPEAT WITHIN 2 %`, `ALL 18 COMPONENTS REPEAT WITHIN 3 %`, `ONE RUN OF EACH COMPONENT`.
 
 use super::super::figures::{median_words, width_words};
-use super::super::{column, number, rate, right, text};
+use super::super::{columns, number, rate, text};
 use super::{Answer, ROWS};
 use crate::block::{Cell, Table};
 use crate::screen::Tone;
@@ -83,13 +83,6 @@ fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
         rows.truncate(ROWS - 1);
         rows.push(vec![text(format!("{more} more{}", if swing { "" } else { " that repeat" }))]);
     }
-    let columns = vec![
-        column("component"),
-        right("score"),
-        right("95 %"),
-        right("runs apart"),
-        column("bound by"),
-        column("score, reference = 1"),
-    ];
-    Table { columns, rows, folded: false }
+    let columns = columns("component | score: | 95 %: | runs apart: | bound by | score, reference = 1");
+    Table::new(columns, rows)
 }

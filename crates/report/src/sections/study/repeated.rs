@@ -64,5 +64,5 @@ fn table(all: &[&Judged]) -> Table {
         ]
     };
     let columns = vec![column("of each run"), right("median"), right("95 %"), right("least"), right("most")];
-    Table { columns, rows: all.iter().map(row).collect(), folded: false }
+    Table::new(columns, all.iter().map(row))
 }

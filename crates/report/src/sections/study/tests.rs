@@ -66,9 +66,9 @@ fn what_noise_could_hide_is_said_and_not_cut() {
 
 #[test]
 fn tables_keep_sixteen_rows_and_lose_columns_on_the_right() {
-    let rows = (0..20).map(|row| (0..9).map(|at| Cell::Text(format!("cell {row}.{at}"))).collect()).collect();
+    let rows = (0..20).map(|row| (0..9).map(|at| Cell::Text(format!("cell {row}.{at}"))).collect::<Vec<_>>());
     let columns = (0..9).map(|at| crate::sections::column(&format!("column {at}"))).collect();
-    let answer = Answer::new("WORD", Tone::Plain).table(Table { columns, rows, folded: false });
+    let answer = Answer::new("WORD", Tone::Plain).table(Table::new(columns, rows));
     let text = printed(&Screen { blocks: answer.blocks, ..Screen::default() }, 60);
     assert!(text.contains("cell 14.0") && !text.contains("cell 15.0") && text.contains("5 more"), "{text}");
     assert!(text.contains("cell 3.4") && !text.contains("cell 3.8"), "{text}");

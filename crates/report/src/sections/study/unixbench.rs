@@ -66,5 +66,5 @@ fn tests(all: &[&Scores]) -> Table {
         row.extend(with_scores.then(score));
         row
     };
-    Table { columns, rows: titles.iter().map(row).collect(), folded: false }
+    Table::new(columns, titles.iter().map(row))
 }

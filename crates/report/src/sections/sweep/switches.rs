@@ -37,7 +37,7 @@ pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String
         let highest = own.iter().flatten().copied().fold(0.0, f64::max);
         let point = |(x, value): (&f64, &Option<f64>)| {
             let y = (*value)? / highest * 100.0;
-            y.is_finite().then_some(LinePoint { x: scaled(*x), y, low_high: None, hollow: false })
+            y.is_finite().then_some(LinePoint::at(scaled(*x), y))
         };
         let points = xs.iter().zip(&own).filter_map(point).collect();
         Line { name: title.to_string(), points, joined: true }
@@ -57,25 +57,26 @@ pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String
     let mut columns = vec![right(words::name(axis))];
     columns.extend(all.iter().map(|(title, ..)| right(title)));
     columns.push(column("region"));
-    Some(Chart {
-        id,
-        title: format!("{} and switches. {}", charted.title, curve_words(sweep, curve)),
-        about: "Each as a share of its highest. A letter stands where a region begins.".into(),
-        kind: ChartKind::Lines {
-            x: Axis {
-                title: format!("{}{}", words::name(axis), if ms { ", ms" } else { "" }),
-                scale: if log { Scale::Log } else { Scale::Linear },
+    Some(
+        Chart::new(
+            id,
+            format!("{} and switches. {}", charted.title, curve_words(sweep, curve)),
+            ChartKind::Lines {
+                x: Axis {
+                    title: format!("{}{}", words::name(axis), if ms { ", ms" } else { "" }),
+                    scale: if log { Scale::Log } else { Scale::Linear },
+                },
+                y: Axis::linear("% of its highest"),
+                lines: all.iter().map(line).collect(),
+                marks: curve
+                    .pieces
+                    .iter()
+                    .map(|piece| (scaled(xs[piece.segment.from]), piece.number.to_string()))
+                    .collect(),
+                callouts: Vec::<Callout>::new(),
             },
-            y: Axis { title: "% of its highest".into(), scale: Scale::Linear },
-            lines: all.iter().map(line).collect(),
-            marks: curve
-                .pieces
-                .iter()
-                .map(|piece| (scaled(xs[piece.segment.from]), piece.number.to_string()))
-                .collect(),
-            callouts: Vec::<Callout>::new(),
-        },
-        summary: None,
-        data: Table { columns, rows: rows.collect(), folded: true },
-    })
+            Table::new(columns, rows).folded(),
+        )
+        .about("Each as a share of its highest. A letter stands where a region begins."),
+    )
 }

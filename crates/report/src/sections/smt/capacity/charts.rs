@@ -2,7 +2,7 @@
 //! the gap.
 
 use super::ratio_words;
-use crate::block::{Axis, Cell, Chart, ChartKind, Column, Line, LinePoint, Scale, Table};
+use crate::block::{Axis, Cell, Chart, ChartKind, Column, Line, LinePoint, Table};
 use crate::sections::figures::value_words;
 use crate::sections::{column, number, right, text};
 use diagnose::capacity::{Arm, Level, Study};
@@ -14,10 +14,6 @@ use model::{VerdictKind, percent};
 pub fn all(study: &Study) -> Vec<Chart> {
     let charts = [performance(study), ratios(study), cpu_of_levels(study), attainment(study), gap(study)];
     charts.into_iter().flatten().collect()
-}
-
-fn axis(title: &str) -> Axis {
-    Axis { title: title.into(), scale: Scale::Linear }
 }
 
 fn hollow(level: &Level, metric: MetricId) -> bool {
@@ -107,7 +103,7 @@ fn data(study: &Study) -> Table {
             rows.push(row);
         }
     }
-    Table { columns, rows, folded: true }
+    Table::new(columns, rows).folded()
 }
 
 fn chart(
@@ -118,13 +114,14 @@ fn chart(
     lines: Vec<Line>,
     data: Table,
 ) -> Option<Chart> {
-    (!lines.is_empty()).then(|| Chart {
-        id: format!("chart-capacity-{id}"),
-        title: title.into(),
-        about,
-        kind: ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts: Vec::new() },
-        summary: None,
-        data,
+    (!lines.is_empty()).then(|| {
+        Chart::new(
+            format!("chart-capacity-{id}"),
+            title,
+            ChartKind::lines(Axis::linear(x), Axis::linear(y), lines),
+            data,
+        )
+        .about(about)
     })
 }
 
@@ -182,7 +179,7 @@ fn ratios(study: &Study) -> Option<Chart> {
             .into(),
         ["level of load", "two over one"],
         lines,
-        Table { columns, rows, folded: true },
+        Table::new(columns, rows).folded(),
     )
 }
 
@@ -221,11 +218,7 @@ fn cpu_of_levels(study: &Study) -> Option<Chart> {
             .into(),
         ["level of load", "CPU% of the placement's CPUs"],
         lines,
-        Table {
-            columns: vec![column("placement"), right("level"), right("CPU%, together")],
-            rows,
-            folded: true,
-        },
+        Table::new(vec![column("placement"), right("level"), right("CPU%, together")], rows).folded(),
     )
 }
 
@@ -244,7 +237,7 @@ fn attainment(study: &Study) -> Option<Chart> {
         "Flat where CPU% tells the truth. Falling: each further percent of CPU buys less work.".into(),
         ["CPU% of the placement's CPUs", "work for each % of CPU"],
         over_cpu(study, ids::metric::ATTAINMENT),
-        Table { columns, rows: rows.collect(), folded: true },
+        Table::new(columns, rows).folded(),
     )
 }
 
@@ -252,22 +245,14 @@ fn attainment(study: &Study) -> Option<Chart> {
 fn gap(study: &Study) -> Option<Chart> {
     let core = study.first()?;
     let points = core.attainment();
-    let rows = points
-        .iter()
-        .map(|(share, attained)| {
-            vec![number(percent(*share)), number(percent(*attained)), number(percent(attained - share))]
-        })
-        .collect();
+    let rows = points.iter().map(|(share, attained)| {
+        vec![number(percent(*share)), number(percent(*attained)), number(percent(attained - share))]
+    });
     let line = Line {
         name: "work done less CPU%".into(),
         points: points
             .iter()
-            .map(|(share, attained)| LinePoint {
-                x: share * 100.0,
-                y: (attained - share) * 100.0,
-                low_high: None,
-                hollow: false,
-            })
+            .map(|(share, attained)| LinePoint::at(share * 100.0, (attained - share) * 100.0))
             .collect(),
         joined: true,
     };
@@ -291,6 +276,6 @@ fn gap(study: &Study) -> Option<Chart> {
         ),
         ["CPU%", "ahead, % of the capacity"],
         vec![line],
-        Table { columns, rows, folded: true },
+        Table::new(columns, rows).folded(),
     )
 }
