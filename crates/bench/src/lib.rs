@@ -7,6 +7,8 @@
 //! Invariant: measures and never judges: statistics are not among what it may use.
 
 #![forbid(unsafe_code)]
+// Tests may be long tables.
+#![cfg_attr(test, allow(clippy::too_many_lines))]
 
 use crate::placement::Floor;
 use crate::row::{latency_ns, latency_us};

@@ -5,20 +5,33 @@ use std::collections::BTreeSet;
 
 use super::topics::TOPICS;
 use diagnose::rules;
+use model::vocabulary::host::rule;
+use model::vocabulary::kernel::VM_PAGE_FAULT;
+use model::vocabulary::smt::LOAD;
 
 /// What people call a thing that has another name here, and the names that explain it.
 const SYMPTOMS: &[(&[&str], &[&str])] = &[
     (
         &["hyperthreading", "hyper-threading", "hyperthreads", "ht"],
-        &["smt.load", "utilization", "shared-core"],
+        &[LOAD.as_str(), "utilization", rule::SHARED_CORE.as_str()],
     ),
     (
         &["jitter", "noise", "noisy", "variance", "scatter", "unrepeatable", "fluctuates"],
-        &["background-load", "steal", "moving-clock", "free-placement", "drift", "interval"],
+        &[
+            rule::BACKGROUND_LOAD.as_str(),
+            rule::STEAL.as_str(),
+            rule::MOVING_CLOCK.as_str(),
+            rule::FREE_PLACEMENT.as_str(),
+            rule::DRIFT.as_str(),
+            "interval",
+        ],
     ),
-    (&["hugepages", "thp"], &["no-huge-pages", "vm.page-fault"]),
-    (&["neighbour", "neighbours", "neighbor", "neighbors"], &["steal", "preempted-cpus", "background-load"]),
-    (&["throttling", "thermal", "overheating"], &["slow-clock", "moving-clock"]),
+    (&["hugepages", "thp"], &[rule::NO_HUGE_PAGES.as_str(), VM_PAGE_FAULT.as_str()]),
+    (
+        &["neighbour", "neighbours", "neighbor", "neighbors"],
+        &[rule::STEAL.as_str(), rule::PREEMPTED_CPUS.as_str(), rule::BACKGROUND_LOAD.as_str()],
+    ),
+    (&["throttling", "thermal", "overheating"], &[rule::SLOW_CLOCK.as_str(), rule::MOVING_CLOCK.as_str()]),
 ];
 
 /// Words of a question that say nothing of its subject.

@@ -1,6 +1,9 @@
 //! Assay from the outside: the real program, driven as a user does, and its report in a real
 //! browser.
 
+// Tests may be long tables.
+#![allow(clippy::too_many_lines)]
+
 mod accepted;
 mod archive;
 mod book;

@@ -172,6 +172,7 @@ impl Board {
 
     /// All moves but for whether they leave the king attacked; returns how many.
     #[inline(always)]
+    #[expect(clippy::too_many_lines, reason = "one kind of piece after the other")]
     pub fn moves(&self, into: &mut [Move; 256]) -> usize {
         let mut count = 0;
         let mut push = |step: Move| {

@@ -126,6 +126,7 @@ impl Search {
 
     /// The minimax score of `board` at `depth` for its side to move.
     #[inline(always)]
+    #[expect(clippy::too_many_lines, reason = "timed: in parts it is 3 % slower")]
     pub fn best(&mut self, mut board: Board, depth: usize) -> i32 {
         let depth = depth.clamp(1, DEEPEST);
         self.slots.fill(Slot::default());

@@ -50,6 +50,7 @@ const fn ray(mut file: i32, mut rank: i32, right: i32, up: i32) -> u64 {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 const fn tables() -> Tables {
     let mut t = Tables {
         knight: [0; 64],

@@ -62,6 +62,7 @@ impl Machine {
     /// What the program returns for `argument`, and how many bytecodes it took. Any program runs
     /// within the arrays: places wrap around.
     #[inline(always)]
+    #[expect(clippy::too_many_lines, reason = "an arm for each bytecode")]
     pub fn run(&mut self, code: &[Op], argument: i64) -> (i64, u64) {
         let Machine { stack, memory, frames } = self;
         memory.fill(0);
