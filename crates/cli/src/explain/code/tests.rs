@@ -72,7 +72,7 @@ fn known_benchmarks_show_the_instructions_that_they_time() {
     let instructions: &[(&str, &[&str])] = match cfg!(target_arch = "x86_64") {
         true => &[
             ("cpu.clock", &["\"add {sum}, {step}\"", "\"imul {product}, {factor}\""]),
-            ("cpu.arithmetic", &["fn divide_64", "asm!("]),
+            ("cpu.arithmetic", &["int_divide!(divide_64", "\"div {divisor\""]),
             ("syscall.getpid", &["\"syscall\""]),
             ("memory.latency", &["\"mov {at}, [{at}]\""]),
             ("memory.bandwidth", &["macro_rules! stream_loop", "vpaddq zmm"]),
