@@ -194,7 +194,7 @@ mod tests {
         (name, own)
     }
 
-    /// A run that began so many seconds ago. `+` is a latency that meets its limit, `-` one that
+    /// A run that began `ago_s` before now. `+` is a latency that meets its limit, `-` one that
     /// misses it, `?` one whose interval lies on both sides; C is a clock that misses its limit, F
     /// a fact that does.
     fn run(ago_s: i64, kind: &str) -> Outcome {

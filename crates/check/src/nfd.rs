@@ -45,7 +45,7 @@ fn value(text: &str) -> String {
     all[..all.len().min(LONGEST)].trim_end_matches(end).to_string()
 }
 
-/// A time of so many seconds after 1970.
+/// The time `seconds` after the start of 1970.
 pub(super) fn time(seconds: f64) -> Timestamp {
     Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }

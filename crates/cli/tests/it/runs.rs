@@ -260,7 +260,7 @@ pub fn unsealed(file: &Path) -> String {
     text.lines().map(unsealed).collect()
 }
 
-/// Writes a run as one that began so many seconds earlier, for tests that cannot wait so long.
+/// Writes a run with an earlier start, in seconds, for tests that cannot wait.
 /// Nothing else differs.
 #[track_caller]
 pub fn write_earlier(run: &Path, seconds: i64, to: &Path) {
