@@ -63,6 +63,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               not, the scheduler's choice is what moves it; `occupancy` says how often tasks shared a CPU. What others did \
               meanwhile, the clock and stolen time stand beside it as for every other row. `watch_cpu` is what the watching \
               itself took of one CPU, reading the program's output included.",
+    method: "",
     source: file!(),
     metrics: &[
         value(ids::metric::RESULT, "wall time", "s", Better::Lower),

@@ -19,6 +19,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               with an exit: 5 to 60 µs. As quick after 20 µs as bare metal, and slower after 2 ms: the host polls for \
               a while before it lets the CPU go (halt_poll_ns, usually 0.2 ms), or the guest does (haltpoll). As quick after 2 ms, \
               too: halting takes no exit (the CPU is the guest's own), or idle=poll.",
+    method: "",
     source: file!(),
     metrics: &[
         quantile_us(ids::metric::WAKE_P50, "until it runs, median", 0.5),

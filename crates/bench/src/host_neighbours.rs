@@ -28,6 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               this guest a part of it (CAT), or other guests fill it. A share that moves within the minute: others come and \
               go. Near the largest working set: it may be any amount more. `latency` that rises now and then while we are \
               at rest: others use the memory; the report says for how much of the time. Caches nearer than the last level count as well.",
+    method: "",
     source: file!(),
     metrics: &[
         Metric::new(ids::metric::CACHE, "cache that one CPU gets", "MiB", Better::Higher, Form::Value),

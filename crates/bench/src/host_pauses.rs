@@ -39,6 +39,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               in a guest: the host ran somebody else on this CPU's core. CPUs that never run at once share one; CPUs that stop \
               and go on together are stopped as a guest: by a quota, a migration, a snapshot. `by_tasks`: what else runs on \
               this system.",
+    method: "",
     source: file!(),
     metrics: &[
         share(ids::metric::WITHHELD, "withheld by the host"),

@@ -59,6 +59,7 @@ const MAP: Benchmark = Benchmark {
               guest's memory by pages of two sizes or from two nodes; latencies of the regions tell which, and a process is \
               as fast as the region that it happened to get. The report says which second speed would have been seen in \
               the noise that was met.",
+    method: "",
     source: file!(),
     metrics: &[
         gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a chunk").aside(),

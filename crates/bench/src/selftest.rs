@@ -117,6 +117,7 @@ const fn row(
                 It says nothing about the machine.",
         reading: "Only ever run by name. A number from here means nothing; the verdict and the findings beside it are \
                   what the tests look at.",
+        method: "",
         source: file!(),
         metrics: METRICS,
         params: &[],

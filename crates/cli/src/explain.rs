@@ -218,16 +218,24 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
         }
     }
     text.push_str(&format!(
-        "\nMeasure it: assay run --only {0}\nIts code: assay explain {0} --code\nSource: {1}\n",
-        bench.id, bench.source
+        "\nMeasure it: assay run --only {0}\nIts code: assay explain {0} --code\n\n",
+        bench.id
     ));
+    if !bench.method.is_empty() {
+        text.push_str(&section("How it is measured", bench.method, width));
+    }
+    text.push_str(&format!("Source: {}\n", bench.source));
     text
 }
 
 fn rule(rule: &Rule, width: usize) -> String {
     let mut text = format!("{}: {}\n\n", rule.id, rule.title);
-    text.push_str(&section("What it finds, and why it matters", rule.about, width));
-    text.push_str(&section("When it fires", rule.method, width));
+    text.push_str(&section("What it means", rule.meaning, width));
+    text.push_str(&section("What to do", rule.action, width));
+    text.push_str(&section("When it appears", rule.when, width));
+    if !rule.how.is_empty() {
+        text.push_str(&section("How it is computed", rule.how, width));
+    }
     text.push_str(&format!("Source: {}\n", rule.source));
     text
 }

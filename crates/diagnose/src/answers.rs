@@ -13,10 +13,12 @@ const WRONG_ANSWER: Rule = Rule {
     id: ids::rule::WRONG_ANSWER,
     title: "A benchmark computed a wrong answer",
     topic: "answers",
-    about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
+    meaning: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
             answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
             cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
-    method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    action: "",
+    when: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    how: "",
     calm: "every result checked and right",
     looked_at: "each result",
     source: file!(),
@@ -75,10 +77,12 @@ const FAILED: Rule = Rule {
     id: ids::rule::FAILED_CASE,
     title: "A case could not be measured",
     topic: "failures",
-    about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
+    meaning: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
             that: each visit has a process of its own.",
-    method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
+    action: "",
+    when: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
              verdict; one without any has no number.",
+    how: "",
     calm: "every pass completed",
     looked_at: "exit of each pass",
     source: file!(),

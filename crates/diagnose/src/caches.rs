@@ -14,13 +14,15 @@ const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
     title: "A block that was to show memory fits a cache",
     topic: "L3 cache",
-    about: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
+    meaning: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
             megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
             partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
-    method: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
+    action: "",
+    when: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
              below 1.9 times that cache (twice, less rounding). The cache's size is the one that llc-differs goes by: as \
              read off the latency ladder where that contradicts the kernel's claim, whether it is larger or smaller; else \
              the claim. Such series carry the cause.",
+    how: "",
     calm: "memory blocks exceed the L3",
     looked_at: "block sizes",
     source: file!(),
@@ -124,14 +126,16 @@ const DIFFERS: Rule = Rule {
     id: ids::host::rule::LLC_DIFFERS,
     title: "The last-level cache is not what the kernel claims",
     topic: "L3 cache",
-    about: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
+    meaning: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
             be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
             a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
             word are wrong by that factor, and so are figures called L3 or memory by it.",
-    method: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
+    action: "",
+    when: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
              (docs/method/cache-ladder.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
              times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
              largest block answers within 55 ns, faster than any memory. A warning from twice on.",
+    how: "",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),

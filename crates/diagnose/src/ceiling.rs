@@ -16,9 +16,10 @@ const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
     title: "A number lies above what physics allows",
     topic: "limits",
-    about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
+    meaning: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
             a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
-    method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
+    action: "",
+    when: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
              modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
              not judged); a disk row past the page cache, in bytes or in operations times their size, above what its disk's link \
@@ -28,6 +29,7 @@ const CEILING: Rule = Rule {
              says that it could not look); a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
              clock's step or longer than its visit. The core cycle is the measured one.",
+    how: "",
     calm: "no figure above a physical limit",
     looked_at: "all figures",
     source: file!(),

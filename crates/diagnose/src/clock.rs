@@ -16,11 +16,13 @@ const CLOCKSOURCE: Rule = Rule {
     id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
     title: "The kernel does not trust the CPU's counter",
     topic: "clock source",
-    about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
+    meaning: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
             hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
             times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
-    method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
+    action: "",
+    when: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
              (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
+    how: "",
     calm: "clock source is the CPU counter",
     looked_at: "sysfs clocksource",
     source: file!(),
@@ -59,12 +61,14 @@ const GOVERNOR: Rule = Rule {
     id: ids::host::rule::SLOW_GOVERNOR,
     title: "A frequency governor keeps cores slow",
     topic: "governor",
-    about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
+    meaning: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
             work slow: numbers then measure the governor.",
-    method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
+    action: "",
+    when: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
              literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
              dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
              conservative or schedutil kept the measured clock below 95 % of the highest.",
+    how: "",
     calm: "governor allows the full clock",
     looked_at: "cpufreq",
     source: file!(),
@@ -132,9 +136,11 @@ const TURBO: Rule = Rule {
     id: ids::host::rule::TURBO_OFF,
     title: "Turbo is switched off",
     topic: "turbo",
-    about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
+    meaning: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
             sold. Some switch it off on purpose; whoever compares machines must know.",
-    method: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    action: "",
+    when: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    how: "",
     calm: "turbo is allowed",
     looked_at: "no_turbo, boost",
     source: file!(),
@@ -170,16 +176,18 @@ const MOVING: Rule = Rule {
     id: ids::host::rule::MOVING_CLOCK,
     title: "The core clock moved while measuring",
     topic: "clock",
-    about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
+    meaning: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
             runs in the core moves with it.",
-    method: "A clock that moves between visits is a fact of the run, and core-bound figures are given at one clock. This fires \
+    action: "",
+    when: "A clock that moves between visits is a fact of the run, and core-bound figures are given at one clock. This fires \
              where that does not settle it: the clock moved by more than 5 % (5th to 95th percentile over at least 60 \
              windows), and a headline figure that is not trusted goes with it (Spearman, p < 0.01 after adjustment), or \
              times do not go with the clock that was read, so that nothing is given at one clock; or it moved by more than \
              10 % inside a quarter of the visits, so that a reading beside a window is not that window's clock; or it stepped by \
              more than 5 % from one visit to the next after somebody had changed the governor. Series that go with the clock \
              carry it as their cause.",
+    how: "",
     calm: "core clock steady while measured",
     looked_at: "clock by sample",
     source: file!(),
@@ -282,13 +290,15 @@ const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
     title: "The core clock contradicts itself",
     topic: "clock",
-    about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
+    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
             multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
             take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
             add in one cycle break them.",
-    method: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
+    action: "",
+    when: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
              cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
              2 % away from both. Wide intervals allow no statement and do not fire.",
+    how: "",
     calm: "two clock measures agree",
     looked_at: "timed chains",
     source: file!(),

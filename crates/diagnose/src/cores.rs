@@ -16,14 +16,16 @@ const ODD: Rule = Rule {
     id: ids::host::rule::ODD_CORE,
     title: "A core is slower than its equals",
     topic: "cores",
-    about: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
+    meaning: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
             decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
             or a defect; jobs that wait for their slowest part run at its speed.",
-    method: "Cores of one kind with one highest frequency are compared by memory.cores. Fires where a core is slower than \
+    action: "",
+    when: "Cores of one kind with one highest frequency are compared by memory.cores. Fires where a core is slower than \
              the median of its group by more than 3 %, its 95 % interval excludes that median by as much, and its \
              distance in robust standard deviations exceeds what the slowest of so many healthy ones reaches once in ten \
              thousand (12.7 of 10 cores, 6.3 of 20, 4.8 of 50, 4.1 of 200, 3.9 of 1000). Of three to nine cores its \
              interval must lie below all others instead. Of two, only that they differ can be said.",
+    how: "",
     calm: "no core slower than the others",
     looked_at: "L1 of each core",
     source: file!(),

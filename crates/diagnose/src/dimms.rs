@@ -12,16 +12,18 @@ const POPULATION: Rule = Rule {
     id: ids::rule::DIMM_POPULATION,
     title: "Memory modules in the wrong slots",
     topic: "modules",
-    about: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
+    meaning: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
             on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \
             run to run: a benchmark of memory then swings, and nothing in the kernel says why. Slots are numbered by the \
             board, so that the first free ones are often the wrong ones.",
-    method: "Reads SMBIOS types 4 and 17 (root only). Slots are placed by a rule for each family of boards, channels and what one \
+    action: "",
+    when: "Reads SMBIOS types 4 and 17 (root only). Slots are placed by a rule for each family of boards, channels and what one \
              interleave set covers by a table of processors, both with their sources (`assay machine --json`). Fires where \
              channels, controllers or sockets hold different amounts, a socket has a processor and no memory, or channels are \
              empty; two modules against three on a socket's controllers are a remark only. Also where modules run below \
              their rated speed and neither the processor nor the number of modules a channel explains it. Guests see \
              modules that their hypervisor invents: there it does not apply.",
+    how: "",
     calm: "memory modules placed evenly",
     looked_at: "SMBIOS type 17",
     source: file!(),

@@ -13,15 +13,17 @@ const BACKGROUND: Rule = Rule {
     id: ids::rule::BACKGROUND_LOAD,
     title: "Other processes used the CPUs",
     topic: "other work",
-    about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
+    meaning: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
             is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
             at between visits while others are busy; the busiest of them are named.",
-    method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
+    action: "",
+    when: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
              10 ms: below four standard errors of what ticks at both ends of visits may err by nothing is told, and a case \
              that ran for less than 0.3 s altogether is not judged alone; neither are disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
              limits lie 0.1 CPU higher, for a tick in each of its periods.",
+    how: "",
     calm: "other work: none seen",
     looked_at: "/proc/stat",
     source: file!(),
@@ -186,11 +188,13 @@ const STEAL: Rule = Rule {
     id: ids::rule::STEAL,
     title: "The hypervisor took CPU time",
     topic: "steal",
-    about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
+    meaning: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
             from such moments measure the host's other guests.",
-    method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
+    action: "",
+    when: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
              more than 10 % is rejected. Does not apply where none was ever counted since the guest's start: a host that hides \
              stolen time looks the same, and then only the spread shows it.",
+    how: "",
     calm: "steal: at most 0.5 %",
     looked_at: "/proc/stat",
     source: file!(),
@@ -227,15 +231,17 @@ const QUOTA: Rule = Rule {
     id: ids::rule::CPU_QUOTA,
     title: "A cgroup's CPU quota throttled the measurement",
     topic: "CPU quota",
-    about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
+    meaning: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
             until the next one: throughput shows the quota, and latencies show the pause.",
-    method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
+    action: "",
+    when: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
              the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected. Groups above a \
              control-group namespace or a mounted part of the hierarchy are not seen, nor are their quotas: there it does not apply, \
              unless tasks stood still. They did where in windows in which the measuring task never slept, with a CPU that no other task \
              of the case shares, wall time less its CPU time, run-queue delay, interrupts and stolen time is 5 % of the wall time or \
              more, in 0.3 s at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of others \
              there tell as well. Such a case is rejected.",
+    how: "",
     calm: "CPU quota: none in the way",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
@@ -342,10 +348,12 @@ const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
     title: "Memory was swapped while measuring",
     topic: "swapping",
-    about: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
+    meaning: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
             times as much. Whatever is measured meanwhile is not memory.",
-    method: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
+    action: "",
+    when: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
              more than one page a second carry the cause.",
+    how: "",
     calm: "swapping: 0 pages",
     looked_at: "/proc/vmstat",
     source: file!(),

@@ -15,15 +15,17 @@ const AFTER_IDLE: Rule = Rule {
     id: ids::rule::CLOCK_AFTER_IDLE,
     title: "The clock of a core that wakes from idling",
     topic: "clock",
-    about: "A core that idled may wake at a low clock and take milliseconds to reach the clock that it keeps under load, or run \
+    meaning: "A core that idled may wake at a low clock and take milliseconds to reach the clock that it keeps under load, or run \
             above that for a while (turbo). A benchmark under steady load shows neither; a server that answers a request \
             and sleeps again lives in those first milliseconds.",
-    method: "cpu.frequency-ramp measures the clock at steps of 0.05 to 100 ms after a wake-up, by a timed loop alone. A step \
+    action: "",
+    when: "cpu.frequency-ramp measures the clock at steps of 0.05 to 100 ms after a wake-up, by a timed loop alone. A step \
              differs if the 95 % interval of its clock lies more than 2 % below (or above) that of the last step, or of \
              cpu.clock where the last step lies a tenth below that (then the clock was never reached). Fires where \
              the first step differs: named are the steps from the first on that do so without a gap, and the mean clock over \
              them, weighted by their lengths. Of several lengths of idling the one that loses most time is named. A warning \
              where the clock is at least a tenth lower for 1 ms or more, else a note.",
+    how: "",
     calm: "full clock at once after idling",
     looked_at: "timed loops",
     source: file!(),

@@ -23,14 +23,16 @@ const SWINGS: Rule = Rule {
     id: ids::rule::SWINGING_COMMAND,
     title: "A command's result swings from run to run",
     topic: "guard",
-    about: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
+    meaning: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
             with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
             with the result need not be its cause, but it is where to look first.",
-    method: "Fires from 6 runs on where the coefficient of variation over runs exceeds 3 % or the runs have several \
+    action: "",
+    when: "Fires from 6 runs on where the coefficient of variation over runs exceeds 3 % or the runs have several \
              values. A companion is told where Spearman's rank correlation over the runs is 0.6 or more with p < 0.05 after \
              Holm's correction for all that was compared; with 6 runs only a nearly perfect order reaches that. Switches, \
              faults and waiting must go with it as counts, per second and (of a rate) for each piece of work, since a longer run has \
              more of each and a faster one more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
+    how: "",
     calm: "the command's result is steady",
     looked_at: "its runs",
     source: file!(),
@@ -278,11 +280,12 @@ const PLACED: Rule = Rule {
     id: ids::rule::COMMAND_PLACEMENT,
     title: "A command's result depends on where its tasks are",
     topic: "placement",
-    about: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
+    meaning: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
             which is no fault, or its tasks wait for each other, and it matters where they are. Where the free result lies \
             away from the better pinned one, the scheduler's choice decides: such a result says more of placement than of \
             the CPU's speed, and changes with the kernel, the topology that a guest is shown and the load of the moment.",
-    method: "Fires where the medians of same-cpu and spread, 6 runs each or more, differ by 1.5 times or more. Where same-cpu is \
+    action: "",
+    when: "Fires where the medians of same-cpu and spread, 6 runs each or more, differ by 1.5 times or more. Where same-cpu is \
              the worse one and its CPU time was 0.9 of its wall time or more (median over runs), the program needs more than \
              one CPU. Of the scheduler it speaks where the free median lies more than 10 % away from the better pinned one; \
              without that it is a note. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
@@ -290,6 +293,7 @@ const PLACED: Rule = Rule {
              tasks were together. Looks are evenly spread over time, so rates mix: expected = p rate(same-cpu) + (1 - p) \
              rate(spread), of means over runs; a time is the reciprocal of a rate. Within 10 % the free result is called \
              explained, else the rest is said. Needs x to differ by 0.5 between the pinned placements.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

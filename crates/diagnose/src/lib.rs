@@ -109,10 +109,14 @@ pub struct Rule {
     /// What its findings are about, in one or two words of at most 12 columns; several may share
     /// one.
     pub topic: &'static str,
-    /// What it finds and why that matters.
-    pub about: &'static str,
-    /// Its thresholds, with their reasons or sources.
-    pub method: &'static str,
+    /// What its findings mean for the reader: present tense, one idea a sentence.
+    pub meaning: &'static str,
+    /// What the reader should do: imperatives, a command where there is one.
+    pub action: &'static str,
+    /// The condition under which it appears, with the thresholds.
+    pub when: &'static str,
+    /// How the condition is computed, and the reasons or sources of its thresholds; may be empty.
+    pub how: &'static str,
     /// What was in order where it looked and found nothing, in three to six words with their scope;
     /// empty: nothing is said.
     pub calm: &'static str,

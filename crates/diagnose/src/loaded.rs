@@ -14,12 +14,14 @@ const KNEE: Rule = Rule {
     id: ids::host::rule::LATENCY_KNEE,
     title: "Where memory begins to keep its users waiting",
     topic: "memory load",
-    about: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
+    meaning: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
             to queue. A server that is run beyond this knee feels slow although no CPU is fully busy; one that is run \
             far below it has bandwidth to spare. An idle figure alone says nothing of either.",
-    method: "For each mix of reads and writes of memory.loaded-latency the knee is the point farthest below the chord from \
+    action: "",
+    when: "For each mix of reads and writes of memory.loaded-latency the knee is the point farthest below the chord from \
              the idle to the fully loaded end, and counts from a quarter of the whole rise; flat and straight curves have \
              none. The share is of the best read bandwidth that memory.bandwidth found with its largest blocks.",
+    how: "",
     calm: "memory latency flat under load",
     looked_at: "loaded latency",
     source: file!(),

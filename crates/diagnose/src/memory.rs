@@ -12,11 +12,13 @@ const HUGE_PAGES: Rule = Rule {
     id: ids::rule::NO_HUGE_PAGES,
     title: "Huge pages were asked for and not given",
     topic: "huge pages",
-    about: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
+    meaning: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
             hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \
             longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
-    method: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
+    action: "",
+    when: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
              mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
+    how: "",
     calm: "huge pages for every block",
     looked_at: "smaps",
     source: file!(),

@@ -16,17 +16,19 @@ const DIFFER: Rule = Rule {
     id: ids::rule::MEMORY_REGIONS_DIFFER,
     title: "Regions of memory that cost more than others",
     topic: "memory parts",
-    about: "Some memory of a machine is slower than the rest for good, and a process is as fast as the regions that it got. Three \
+    meaning: "Some memory of a machine is slower than the rest for good, and a process is as fast as the regions that it got. Three \
             causes are told apart: translations that cost more (smaller pages, in a guest also the host's behind huge ones), loads \
             that take longer (another node, in a guest the host's), and loads that take as long of which less comes through at once \
             (fewer channels).",
-    method: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
+    action: "",
+    when: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
              that come back to pages as far apart (translation), loads on few pages (distance), bandwidth of all CPUs (transfer). What \
              a round has in common is taken out. The slow set is learnt from every other pair of rounds and tried in the others, both ways \
              round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
              interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
              that goes with translation or distance is theirs. Smaller differences have no cause. Huge pages are also compared one by one: 5 % that \
              take 1.2 times as long lie farther, wherever they are. docs/method/slow-memory.md has the error rates.",
+    how: "",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -109,12 +111,14 @@ const NEIGHBOUR: Rule = Rule {
     id: ids::rule::MEMORY_NEIGHBOUR,
     title: "Memory that is slower now and then",
     topic: "neighbour",
-    about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
+    meaning: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
             then, moments do.",
-    method: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
+    action: "",
+    when: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
              sixteen half seconds or more. A look is slow where the median of five (with those next to it) lies above the quietest \
              15 % of half seconds by three standard errors and by 12 %. Named where 20 % of the time or more is slow and loads take \
              1.2 times as long or more in it; below 10 % nobody is there. docs/method/slow-memory.md has the error rates.",
+    how: "",
     calm: "no neighbour slowed memory",
     looked_at: "memory regions",
     source: file!(),

@@ -15,15 +15,17 @@ const SPEEDS: Rule = Rule {
     id: ids::rule::MEMORY_TWO_SPEEDS,
     title: "Memory has several speeds",
     topic: "memory speed",
-    about: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
+    meaning: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
             bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
             high, and in between, and nothing but the memory explains it.",
-    method: "assay memmap: bandwidth of every chunk of a node's free memory, all cores on one chunk, rounds in random order, what a \
+    action: "",
+    when: "assay memmap: bandwidth of every chunk of a node's free memory, all cores on one chunk, rounds in random order, what a \
              round has in common taken out. The mode rule on the medians of at least 32 chunks: separation D > 3, BIC gain against one \
              Gaussian and one skewed distribution, a valley, ratio above 1.05, 5 % and two chunks on each side; and three \
              quarters of the chunks of each side on it again in the odd and in the even rounds. Uniform is called only what is at most as blind as was \
              asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
              sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. docs/method/memory-maps.md has the measured error rates.",
+    how: "",
     calm: "memory has one speed",
     looked_at: "memory map",
     source: file!(),
@@ -111,11 +113,13 @@ const NODES: Rule = Rule {
     id: ids::rule::MEMORY_NODES_UNEVEN,
     title: "Nodes whose memory is not equally fast",
     topic: "memory speed",
-    about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
+    meaning: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
             slower modules, or lost one.",
-    method: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
+    action: "",
+    when: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
              with equally many cores, of maps that are not inconclusive. Nodes without CPUs (CXL, HBM) are another kind of memory and \
              left out.",
+    how: "",
     calm: "nodes have equally fast memory",
     looked_at: "memory map",
     source: file!(),

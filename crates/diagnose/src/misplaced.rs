@@ -12,14 +12,16 @@ const MISPLACED: Rule = Rule {
     id: ids::rule::MISPLACED_TASK,
     title: "A task was not where it had been put",
     topic: "placement",
-    about: "A placement says on which CPU each task is, and its figures mean nothing anywhere else: two tasks on one CPU take a \
+    meaning: "A placement says on which CPU each task is, and its figures mean nothing anywhere else: two tasks on one CPU take a \
             twentieth or twenty times of what two CPUs take. Sandboxes (WSL 1, gVisor) accept affinity and do not apply it, CPUs \
             that are switched off lose their tasks to others, and other programs (numad, taskset, container managers) move \
             what is not theirs.",
-    method: "The measuring task notes its CPU at both ends of every window. Fires where it was on a CPU that is not among those of its seat \
+    action: "",
+    when: "The measuring task notes its CPU at both ends of every window. Fires where it was on a CPU that is not among those of its seat \
              in any counted window; figures with more than 5 % of such windows do not count. Before that, each task that is put on \
              CPUs reads back its mask and its CPU, and a visit in which one of them is another fails. The partners of the measuring task \
              are looked at in this second way only.",
+    how: "",
     calm: "tasks where they were put",
     looked_at: "getcpu",
     source: file!(),

@@ -15,16 +15,18 @@ const DRIFT: Rule = Rule {
     id: ids::rule::DRIFT,
     title: "Values were still moving",
     topic: "drift",
-    about: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
+    meaning: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
             measuring began and ended. Temperatures, power budgets, growing files, other guests and caches that fill \
             do that.",
-    method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
+    action: "",
+    when: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
              only if the change exceeds 1 % and the interval's half-width. A run has hundreds of series, so some that move a \
              little are expected by chance: the finding needs a change of 5 % with a p that holds for all headline series of \
              the run (Bonferroni), or more headline series (two at least) than \
              chance gives once in a hundred runs where it moves one series in fifty. \
              docs/method/verdicts.md has the measured error rates.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -42,13 +44,15 @@ const MODES: Rule = Rule {
     id: ids::rule::MODES,
     title: "Several values instead of one",
     topic: "two values",
-    about: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
+    meaning: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
             keeps (physical pages, a CPU, an address layout) shows as levels between processes; what comes and goes \
             (a clock, a neighbour) as levels inside them.",
-    method: "Six conditions together on the logarithms of the process medians: separation D > 3, BIC gain against one \
+    action: "",
+    when: "Six conditions together on the logarithms of the process medians: separation D > 3, BIC gain against one \
              Gaussian and against one skewed distribution, ratio above 1.03, at least 10 % and three values on each \
              side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
              unless a cause goes with them. docs/method/verdicts.md has the measured error rates.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -12,10 +12,12 @@ const BALANCING: Rule = Rule {
     id: ids::rule::NUMA_BALANCING,
     title: "The kernel moved pages between NUMA nodes",
     topic: "NUMA",
-    about: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
+    meaning: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
             and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
-    method: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
+    action: "",
+    when: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
              256 pages (1 MiB) a second carry the cause.",
+    how: "",
     calm: "NUMA balancing: 0 pages moved",
     looked_at: "/proc/vmstat",
     source: file!(),
@@ -53,13 +55,15 @@ const REMOTE: Rule = Rule {
     id: ids::rule::REMOTE_MEMORY,
     title: "Memory lies on another node than it was meant for",
     topic: "NUMA",
-    about: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
+    meaning: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
             The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \
             only, or when balancing moves pages after their tasks.",
-    method: "Fires when the median share of measured pages on another node than the placement asked for (where it asks \
+    action: "",
+    when: "Fires when the median share of measured pages on another node than the placement asked for (where it asks \
              for none: the node of the task's CPU) is above 5 % over a case's visits, by the kernel's own word for up to \
              512 pages of each block (move_pages without moving). Placements that ask for remote memory are held \
              against what they asked for.",
+    how: "",
     calm: "memory on the intended nodes",
     looked_at: "move_pages",
     source: file!(),

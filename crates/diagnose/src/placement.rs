@@ -15,18 +15,20 @@ const FREE: Rule = Rule {
     id: ids::host::rule::FREE_PLACEMENT,
     title: "A free score is a mix of placements",
     topic: "placement",
-    about: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
+    meaning: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
             choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
             moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
             small guest whose host hides its shared cache can beat its own host. And the higher score may be the worse \
             system's: who keeps both tasks on one CPU delays whoever is woken.",
-    method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
+    action: "",
+    when: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
              figures of the first). Where the tasks were is looked at every few rounds and counted window by window; the sum \
              of each distance's share times the time pinned tasks take there is compared with the mean time of the free \
              windows themselves. Within 10 % the score is called explained. Else the rest is looked for in the windows \
              that lay at one distance alone (95 % of their rounds, three windows or more): what free tasks take there \
              and pinned ones do not is one part, what the changing costs the other. Beside each placement stands the \
              wake-up latency of the woken task. The largest difference speaks as a warning, the others as notes.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

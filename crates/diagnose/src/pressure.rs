@@ -13,15 +13,17 @@ const PRESSURE: Rule = Rule {
     id: ids::rule::MEMORY_PRESSURE,
     title: "Memory ran short while measuring",
     topic: "memory short",
-    about: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
+    meaning: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
             microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \
             processes are killed. It happens on the whole machine or inside one control group with a limit.",
-    method: "Fires for a case during which tasks stalled for memory for 1 % of the time (the kernel's pressure totals, some), or \
+    action: "",
+    when: "Fires for a case during which tasks stalled for memory for 1 % of the time (the kernel's pressure totals, some), or \
              more than once a second a task had to free memory itself (direct reclaim) or met a memory limit of our \
              control group, or a process was killed for want of memory. On a quiet machine all of these stand still, so the \
              bounds need only be above what a single event makes. Such a case carries the cause. It is rejected where our \
              own group was short: its own pressure was 10 % of the time, or the machine's was and a limit on our group \
              was met; pressure elsewhere need not have touched us.",
+    how: "",
     calm: "memory pressure: none seen",
     looked_at: "/proc/pressure",
     source: file!(),

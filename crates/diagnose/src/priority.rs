@@ -13,17 +13,19 @@ const HIGHER_PRIORITY: Rule = Rule {
     id: ids::rule::HIGHER_PRIORITY,
     title: "A task of higher priority held the measured CPU",
     topic: "priority",
-    about: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
+    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
             value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \
             in turns of a few milliseconds; this one takes what it wants in one piece, so that latencies show its bursts \
             and not this machine.",
-    method: "Fires for a case on whose CPUs a process of such a policy or priority was seen, where it and the kernel's count \
+    action: "",
+    when: "Fires for a case on whose CPUs a process of such a policy or priority was seen, where it and the kernel's count \
              of others' time on these CPUs agree on 5 % of the case's time at least: the smaller of the two counts. From \
              20 % on the case is rejected; both bounds are those of background-load. Processes are looked at between visits \
              where others used a notable part of a CPU, at most four times a second, and matched by the CPU that they \
              were last on. Where none can be seen (a container), a case is rejected of whose windows more than half was \
              waiting for a CPU that others used, in stretches of 20 ms and more: fair turns last 3 to 4 ms a neighbour, so \
              that it would take five of them, all on this CPU. A case held by its cgroup's quota is left to cpu-quota.",
+    how: "",
     calm: "",
     looked_at: "/proc",
     source: file!(),

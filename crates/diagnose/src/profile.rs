@@ -13,12 +13,14 @@ const SHARES: Rule = Rule {
     id: ids::rule::PROFILE_SHARES,
     title: "Which knobs of a profile are responsible",
     topic: "profile",
-    about: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
+    meaning: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
             strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \
             interactions, with intervals. Often one or two do it all, and the rest may be left alone.",
-    method: "On logarithms: an effect is a knob turned alone over none turned; an interaction is what a pair gives beyond both alone; the \
+    action: "",
+    when: "On logarithms: an effect is a knob turned alone over none turned; an interaction is what a pair gives beyond both alone; the \
              remainder is the total without all of these. Intervals are at 95 % from one fit with passes and drift taken out (docs/method/sweeps.md). A knob is called responsible where its effect is told from none after Holm's correction over the knobs, and is above 2 % or a twentieth \
              of the total.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

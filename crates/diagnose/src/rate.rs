@@ -15,13 +15,15 @@ const RUNS_APART: Rule = Rule {
     id: ids::rule::RATE_RUNS_APART,
     title: "Two runs of a component lie more than 5 % apart",
     topic: "rate runs",
-    about: "A suite of real programs is trusted because it repeats: a component whose runs lie more than 5 % apart has met \
+    meaning: "A suite of real programs is trusted because it repeats: a component whose runs lie more than 5 % apart has met \
             something, and its mean says little. Runs are the processes of one session, each with memory of its own; and the \
             medians of earlier sessions on this host, boots included, that lie in the same folder.",
-    method: "Highest over lowest process median above 1.05, and the same over the medians of earlier runs at the same footprint. Where \
+    action: "",
+    when: "Highest over lowest process median above 1.05, and the same over the medians of earlier runs at the same footprint. Where \
              pieces of work inside one process lie a third as far apart or more, it is a note (the machine is noisy), else a warning. The order of the runs is read: low and \
              high are within a quarter of the range from the ends; both extremes in one stretch each and the middle only after both is the order of memory of two speeds after a boot: it is called so where noise gives it to at most 2 % of as many runs, and no component whose data stay small moves. \
              The coefficient of variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 %, after the move 0.23 %).",
+    how: "",
     calm: "components repeat within 5 %",
     looked_at: "runs of the suite",
     source: file!(),
@@ -111,12 +113,14 @@ const SETTLED: Rule = Rule {
     id: ids::rule::RATE_SETTLED_AT_START,
     title: "A run keeps the speed that it was given when it began",
     topic: "rate runs",
-    about: "Where pieces of work inside one process agree and processes differ, the value is settled when the process begins: by \
+    meaning: "Where pieces of work inside one process agree and processes differ, the value is settled when the process begins: by \
             the physical pages that it gets, by the layout of its addresses, by its CPU. That is no noise, and more pieces do not help. \
             On a machine with memory of two speeds this is what its runs look like, and which run gets which is decided by how memory fills up after a boot.",
-    method: "Variance components by means of means (Kalibera & Jones 2013), iteration in allocation in process: fires where more than half \
+    action: "",
+    when: "Variance components by means of means (Kalibera & Jones 2013), iteration in allocation in process: fires where more than half \
              of the variance lies between allocations or processes and two runs lie more than 5 % apart, from five processes on. The share of slow memory of each run is the inversion of \
              1/B = f/B_slow + (1 - f)/B_fast with the slowest and the fastest run as ends: an illustration, no proof (the published figures fit no single model).",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -197,11 +201,13 @@ const MEMORY_MOVES: Rule = Rule {
     id: ids::rule::RATE_MEMORY_MOVES,
     title: "Components on memory move, those in caches hold still",
     topic: "memory",
-    about: "Components whose data fill memory and components whose data fit into caches run in turns in the same session. Clock, stolen \
+    meaning: "Components whose data fill memory and components whose data fit into caches run in turns in the same session. Clock, stolen \
             time, temperature and other tenants move both; what moves only the former is memory: its population, its \
             pages, its controllers, or somebody else's traffic.",
-    method: "Fires with two components on memory and three in caches, five processes each: a component on memory lies more than 5 % apart, none in caches more \
+    action: "",
+    when: "Fires with two components on memory and three in caches, five processes each: a component on memory lies more than 5 % apart, none in caches more \
              than 2.5 %, and the median CV of the former is above three times that of the latter.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -258,10 +264,12 @@ const IN_CACHE: Rule = Rule {
     id: ids::rule::RATE_FOOTPRINT_IN_CACHE,
     title: "The copies' data may lie in caches",
     topic: "footprint",
-    about: "Components on memory measure memory only where their data are much larger than the last-level caches of their CPUs. In \
+    meaning: "Components on memory measure memory only where their data are much larger than the last-level caches of their CPUs. In \
             a guest the kernel shows the host's whole cache, of which others use parts: how much is ours changes.",
-    method: "Fires where the memory of all copies together is below twice the last-level caches that their CPUs have, by the \
+    action: "",
+    when: "Fires where the memory of all copies together is below twice the last-level caches that their CPUs have, by the \
              kernel's sizes.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -13,13 +13,15 @@ const SANDBOXED: Rule = Rule {
     id: ids::rule::SANDBOXED,
     title: "A sandbox stands between the figures and the machine",
     topic: "sandbox",
-    about: "gVisor, WSL 1 and User-Mode Linux answer system calls themselves, lxcfs writes files of /proc, and a nested guest \
+    meaning: "gVisor, WSL 1 and User-Mode Linux answer system calls themselves, lxcfs writes files of /proc, and a nested guest \
             has two hypervisors below it. Figures then say what the sandbox costs, not what this kernel or this hardware \
             can do, and what other work does may not be seen at all.",
-    method: "Fires where a sign that only such a sandbox leaves was read when the run began: gVisor's fixed /proc/version, the \
+    action: "",
+    when: "Fires where a sign that only such a sandbox leaves was read when the run began: gVisor's fixed /proc/version, the \
              kernel release of WSL, the vendor in /proc/cpuinfo, mounts of fuse.lxcfs below /proc, several control \
              programs in /proc/sysinfo, or Xen above another hypervisor. No verdict changes: the figures are true of the \
              sandbox. Containers, microVMs and WSL 2 are only shown by `assay machine`: they run on the kernel itself.",
+    how: "",
     calm: "no sandbox in the kernel's place",
     looked_at: "kernel and mounts",
     source: file!(),
@@ -46,13 +48,15 @@ const RESTRICTED: Rule = Rule {
     id: ids::rule::RESTRICTED_CONTAINER,
     title: "A container refuses a part of what figures need",
     topic: "container",
-    about: "A restricted pod has no capabilities, and a seccomp filter refuses system calls. Figures that need io_uring, \
+    meaning: "A restricted pod has no capabilities, and a seccomp filter refuses system calls. Figures that need io_uring, \
             real-time priorities, memory policies, counters or SMBIOS are then missing or made another way. What is measured \
             is as good as outside. Compare it with runs in containers of the same kind: `container` is a setting of the run.",
-    method: "Fires inside of a container (by the signs of `assay machine`) where /proc/self/status shows a seccomp filter, where \
+    action: "",
+    when: "Fires inside of a container (by the signs of `assay machine`) where /proc/self/status shows a seccomp filter, where \
              CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_PERFMON or CAP_DAC_READ_SEARCH is missing from CapEff (a capability that includes \
              it counts), or where the user namespace is not the first one. What a filter refuses cannot be read: the facts \
              name what the default profile of containerd and Docker refuses. No verdict changes.",
+    how: "",
     calm: "no container that refuses calls",
     looked_at: "CapEff, Seccomp",
     source: file!(),

@@ -15,14 +15,16 @@ const SHARED_CORE: Rule = Rule {
     id: ids::host::rule::SHARED_CORE,
     title: "Another thread shared the core",
     topic: "shared core",
-    about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
+    meaning: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
             nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
             time: it has its CPU all the while, and less of it. Figures of core-bound rows at the clock count only windows without it.",
-    method: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
+    action: "",
+    when: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
              about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
              from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
              the lowest are above 1.6 cycles: then the core was never alone, or fetches otherwise. The price is that of series with \
              five windows of either kind: their median beside another thread over that alone.",
+    how: "",
     calm: "core not shared while measured",
     looked_at: "a loop of branches",
     source: file!(),

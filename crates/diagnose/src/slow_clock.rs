@@ -15,15 +15,17 @@ const SLOW: Rule = Rule {
     id: ids::rule::SLOW_CLOCK,
     title: "The core clock is below what the machine claims",
     topic: "clock",
-    about: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
+    meaning: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
             are made for; light loads run above it. A measured clock below it means that somebody or something holds the \
             core back: a governor, a cap, heat, a power limit, a firmware's setting. All that runs in the core is slower \
             by as much. Load raises the clock: what the kernel shows for an idle core says nothing.",
-    method: "The clock of a visit is the median of those beside its windows. Fires when the 95 % interval of the median \
+    action: "",
+    when: "The clock of a visit is the median of those beside its windows. Fires when the 95 % interval of the median \
              over all visits (six at least) lies below 95 % of the base clock, or, where scaling_max_freq is below \
              cpuinfo_max_freq, below 95 % of the latter. The base clock is base_frequency, what cpuid's leaf 16h or the \
              model's name says, or acpi-cpufreq's highest (which has no turbo in it). A guest without cpufreq is told \
              in a note: the claim is its host's, and the host may have meant it.",
+    how: "",
     calm: "core clock at or above base",
     looked_at: "timed additions",
     source: file!(),

@@ -17,15 +17,17 @@ const COST: Rule = Rule {
     id: ids::rule::SMT_COST,
     title: "What a busy neighbour costs",
     topic: "SMT",
-    about: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
+    meaning: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
             than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
             when it is merely on. On a machine without SMT the neighbour is another core, which shares memory, \
             last-level cache and turbo, and the kernel's locks.",
-    method: "Each pinned case of assay smt table is measured alone, beside the same work, beside a spinner and with SMT off, \
+    action: "",
+    when: "Each pinned case of assay smt table is measured alone, beside the same work, beside a spinner and with SMT off, \
              in turns. Costs are ratios of pairs of the same pass; one counts as paying (or the same) where its whole \
              95 % interval lies beyond (within) 2 %. Calls of several processes are those with several seats and those \
              that make children. Published expectation (lmbench tables with hyper-threading on and off): single-process \
              calls unaffected, pipe and fork+exit pay a little.",
+    how: "",
     calm: "a busy sibling costs nothing",
     looked_at: "each call twice",
     source: file!(),
@@ -100,10 +102,11 @@ const CAPACITY: Rule = Rule {
     id: ids::rule::SMT_CAPACITY,
     title: "What CPU% hides",
     topic: "SMT",
-    about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
+    meaning: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
             may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
             is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
-    method: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
+    action: "",
+    when: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
              eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
              with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
              today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
@@ -112,6 +115,7 @@ const CAPACITY: Rule = Rule {
              one thread busy. Idle cores are taken first, as Linux does, where not said otherwise. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
              times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
+    how: "",
     calm: "CPU % of two cores within 3 points",
     looked_at: "work at each load",
     source: file!(),

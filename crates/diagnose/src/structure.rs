@@ -13,13 +13,15 @@ const ONE_NODE: Rule = Rule {
     id: ids::rule::PACKAGES_IN_ONE_NODE,
     title: "Several packages under one NUMA node",
     topic: "NUMA",
-    about: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
+    meaning: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
             shows several of them in one node, it does not know whose memory is near: firmware interleaves the nodes, NUMA \
             is off (numa=off), or a guest was given sockets without nodes. Tasks and their memory then end up on different \
             packages by chance, and figures of memory and of two tasks change from run to run.",
-    method: "Fires where a node has online CPUs of two packages or more, by the kernel's package ids. Machines whose \
+    action: "",
+    when: "Fires where a node has online CPUs of two packages or more, by the kernel's package ids. Machines whose \
              packages share one memory controller (front-side bus, until 2008) are so by design; it cannot be told from \
              here.",
+    how: "",
     calm: "",
     looked_at: "sysfs nodes",
     source: file!(),
@@ -77,12 +79,14 @@ const NO_DISTANCE: Rule = Rule {
     id: ids::rule::NODES_WITHOUT_DISTANCE,
     title: "NUMA nodes without distances",
     topic: "NUMA",
-    about: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
+    meaning: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
             scheduler moves tasks, and which nodes page reclaim and balancing look at. Where firmware gives none, or the \
             same for all, every node looks equally far, and so does a guest's whose host passed nodes without distances.",
-    method: "Fires where there are several nodes, and each tells no distances at all, or none to another node above 10, the \
+    action: "",
+    when: "Fires where there are several nodes, and each tells no distances at all, or none to another node above 10, the \
              distance of a node to itself. The default of 10 and 20 is no \
              table of firmware either, but may well be true: nothing is said of it.",
+    how: "",
     calm: "",
     looked_at: "sysfs nodes",
     source: file!(),

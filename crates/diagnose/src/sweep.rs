@@ -15,10 +15,11 @@ const EFFECT: Rule = Rule {
     id: ids::sweep::rule::SWEEP_EFFECT,
     title: "What the knobs of a sweep do",
     topic: "setting",
-    about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
+    meaning: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
             that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
             here: that is a result. The best cell is named with all that cannot be told apart from it.",
-    method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
+    action: "",
+    when: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
              at once on logarithms (docs/method/sweeps.md). Whether they matter is asked of all visits together, before any cell: the values of each \
              knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
              at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
@@ -26,6 +27,7 @@ const EFFECT: Rule = Rule {
              flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof. What to set is the area of \
              neighbouring settings whose gain is largest at the lower end of an interval that holds for all areas together; a compromise is the same among those \
              whose response is at most 10 % worse.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -36,10 +38,12 @@ const TRADE: Rule = Rule {
     id: ids::sweep::rule::SWEEP_TRADE,
     title: "Throughput against response",
     topic: "trade-off",
-    about: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
+    meaning: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
             whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
-    method: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
+    action: "",
+    when: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
              than that. What no other dominates is the Pareto front.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

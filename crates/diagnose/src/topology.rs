@@ -32,16 +32,18 @@ const HIDDEN_LLC: Rule = Rule {
     id: ids::rule::HIDDEN_LLC,
     title: "The last-level cache is hidden from this guest",
     topic: "topology",
-    about: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
+    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
             search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
             and whoever is woken waits. The same guest with its cache shown behaves like its host. Which kernels: 3.10 keeps both tasks on one \
             CPU where no cache is told (published: one-copy context switching 589 without a shared cache, 109 with one); 5.10, 6.1 and 6.12 \
             spread them all the same, as each task stays on the CPU where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with \
             a socket for each CPU). There the hidden cache costs the search for idle CPUs, and no score shows it.",
-    method: "Applies where the kernel believes that no two cores share a cache. Fires in a guest whose processor is of a kind \
+    action: "",
+    when: "Applies where the kernel believes that no two cores share a cache. Fires in a guest whose processor is of a kind \
              that always has an L3 (EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them) while sysfs lists caches \
              and none of level 3; or in a guest whose cores pass lines on in 20 to 70 ns by the median (through other caches \
              it takes 80 and more), or drive each other's data out of a cache (memory.llc-sharing).",
+    how: "",
     calm: "",
     looked_at: "sysfs caches",
     source: file!(),
@@ -139,14 +141,16 @@ const NOT_SHARED: Rule = Rule {
     id: ids::rule::LLC_NOT_SHARED,
     title: "A last-level cache is claimed for CPUs that do not share it",
     topic: "topology",
-    about: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
+    meaning: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
             scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
             sizes by last-level cache are wrong. The other way round it would keep them apart.",
-    method: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
+    action: "",
+    when: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
              docs/method/topology.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
              more, lines inside taking 20 ns and more (below, they are threads of a core), lines between them 80 ns and \
              more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
              ten) while another CPU of the claimed cache reads as much.",
+    how: "",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
@@ -257,14 +261,16 @@ const HIDDEN_SMT: Rule = Rule {
     id: ids::rule::HIDDEN_SMT,
     title: "Threads of one core look like cores",
     topic: "SMT",
-    about: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
+    meaning: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
             core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
             Twice the cores are counted, and scaling by cores looks poor.",
-    method: "Fires where two CPUs of different cores by the kernel (or of which it tells no cores) slow each other by 1.25 \
+    action: "",
+    when: "Fires where two CPUs of different cores by the kernel (or of which it tells no cores) slow each other by 1.25 \
              times and more when both compute in registers: beyond four standard errors of the median of visits, by 1.2 \
              times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
              two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
              that has one core's time for both, slows them just so. docs/method/topology.md has the error rates.",
+    how: "",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -330,12 +336,14 @@ const WRONG_SIBLINGS: Rule = Rule {
     id: ids::rule::WRONG_SIBLINGS,
     title: "SMT siblings are numbered wrongly",
     topic: "SMT",
-    about: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
+    meaning: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
             that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
             kernels also contradict themselves about who belongs to a package.",
-    method: "Fires where the kernel's own files contradict each other about cores or packages; or where pairs that it calls \
+    action: "",
+    when: "Fires where the kernel's own files contradict each other about cores or packages; or where pairs that it calls \
              siblings do not slow each other when both compute in registers (below 1.25 times, beyond four standard \
              errors). A warning where other pairs do instead.",
+    how: "",
     calm: "",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -395,12 +403,14 @@ const FLOATING: Rule = Rule {
     id: ids::rule::FLOATING_VCPUS,
     title: "The guest's CPUs do not stay where they are",
     topic: "topology",
-    about: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
+    meaning: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
             the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \
             can be true.",
-    method: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
+    action: "",
+    when: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
              three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
              makes none near. Needs four CPUs; docs/method/topology.md has the error rates.",
+    how: "",
     calm: "",
     looked_at: "line transfers",
     source: file!(),

@@ -16,11 +16,12 @@ const SLOW_HUGE_PAGES: Rule = Rule {
     id: ids::host::rule::SLOW_HUGE_PAGES,
     title: "Huge pages that are translated like small ones",
     topic: "TLB",
-    about: "Huge pages (2 MiB) are for address translation: a few hundred entries of a TLB then reach as far as a hundred \
+    meaning: "Huge pages (2 MiB) are for address translation: a few hundred entries of a TLB then reach as far as a hundred \
             thousand of small pages. In a guest that holds only where the host backs its memory by huge pages as well: a \
             TLB keeps the smaller of both, KVM maps 2 MiB only where the host's page is as large. Else each random access \
             to a large block pays for a walk through two page tables, although the guest's kernel says that all is huge.",
-    method: "By memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, in turn \
+    action: "",
+    when: "By memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, in turn \
              with a random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, \
              the second level of a server's TLB 1024 or more, and a miss of the first level that hits there costs some 7 to \
              9 cycles (not measured by us). On small pages 4 MiB fit that level and the block does not. Fires where the \
@@ -29,6 +30,7 @@ const SLOW_HUGE_PAGES: Rule = Rule {
              headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Where only regions were looked \
              at (memory.regions, assay memmap), it fires if more than half of their huge pages surely cost such a walk each. Intel's cores \
              before 2013 have no second level for huge pages, and fire where the host is innocent.",
+    how: "",
     calm: "huge pages translated as such",
     looked_at: "random DRAM reads",
     source: file!(),

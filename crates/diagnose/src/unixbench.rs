@@ -12,10 +12,12 @@ const MORE: Rule = Rule {
     id: MORE_THAN_COPIES,
     title: "N copies of a test score more than N times one copy",
     topic: "placement",
-    about: "Four copies on four CPUs do at most four times the work of one. Where UnixBench says more, the copy that ran alone was held up by \
+    meaning: "Four copies on four CPUs do at most four times the work of one. Where UnixBench says more, the copy that ran alone was held up by \
             something that many copies have not. In context switching that is the way between two CPUs: with idle CPUs around, the scheduler \
             spreads the two tasks of one copy, and each hand-over wakes a CPU; with all CPUs busy they stay on one.",
-    method: "The score of N copies over that of one is 1.1 times the smaller of N and the number of CPUs or more. The same for imported reports.",
+    action: "",
+    when: "The score of N copies over that of one is 1.1 times the smaller of N and the number of CPUs or more. The same for imported reports.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -13,12 +13,14 @@ const TWO: Rule = Rule {
     id: ids::host::rule::TWO_CPUS_WIN,
     title: "From so much work on, two CPUs are better than one",
     topic: "placement",
-    about: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks that do something between two messages can do \
+    meaning: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks that do something between two messages can do \
             it at the same time on two: from some amount of work on that pays for the dearer wake-up. Below it the test's \
             advice holds, above it the opposite.",
-    method: "Curves of ipc.pipe-work on one CPU and at each distance. The point lies between the last work at which one CPU is \
+    action: "",
+    when: "Curves of ipc.pipe-work on one CPU and at each distance. The point lies between the last work at which one CPU is \
              surely faster (95 % intervals apart) and the first from which two are, at all larger ones too; within, where \
              the two lines of medians cross, interpolated between logarithms. Nothing is said where either side is missing.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -11,17 +11,19 @@ pub const PAGE_CACHE: Rule = Rule {
     id: ids::rule::DISK_PAGE_CACHE,
     title: "A disk's figure that a cache gave",
     topic: "page cache",
-    about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
+    meaning: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
             it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
             moved: where it moved less than we did, the rest never reached it. A host's cache below a guest's disk \
             cannot be seen from inside the guest.",
-    method: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
+    action: "",
+    when: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
              A direct row's figures are rejected then: they claim to be the device's. A buffered row's are the cache's by \
              what they are, and are told as such: not to be sold as the disk's. (Counters of the device are read before and \
              after: a tenth covers what was under way at either end.) Also where random direct reads of a disk \
              that turns take less than 1 ms in the median: half a turn alone takes 2 ms at 15,000 a minute, so a cache of the \
              disk or its controller answered. And where the stack has a loop device without direct I/O: all that goes through it \
              passes the page cache of its file, whatever its own counters say.",
+    how: "",
     calm: "page cache bypassed",
     looked_at: "device counters",
     source: file!(),

@@ -12,14 +12,16 @@ pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     topic: "disk errors",
-    about: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
+    meaning: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
             kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
             worse: nobody else would have told.",
-    method: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
+    action: "",
+    when: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
              EIO, 61 ENODATA and 84 EILSEQ of the medium, 28 ENOSPC and 122 EDQUOT of room, 30 EROFS of a filesystem that became \
              read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
              110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
              asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
+    how: "",
     calm: "all disk I/O completed",
     looked_at: "errors of I/O",
     source: file!(),

@@ -12,11 +12,13 @@ pub const NEARLY_FULL: Rule = Rule {
     id: ids::rule::DISK_NEARLY_FULL,
     title: "The filesystem is nearly full",
     topic: "disk space",
-    about: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
+    meaning: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
             move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
-    method: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
+    action: "",
+    when: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
              files there. (Filesystems advise to stay below 80 to 90 %: their allocators search longer above; drives \
              keep 7 to 28 % in reserve of their own, so that the effect differs by drive.)",
+    how: "",
     calm: "filesystem has room",
     looked_at: "statfs",
     source: file!(),
@@ -56,13 +58,15 @@ pub const NO_TRIM: Rule = Rule {
     id: ids::rule::DISK_NO_TRIM,
     title: "Nobody tells the flash what is free",
     topic: "discards",
-    about: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
+    meaning: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
             (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \
             takes everything ever written for data: it gets slower over months, and a fresh one seems better than it will be.",
-    method: "Looks at disks that do not turn (played disks: only at layers above them, since what they say of themselves is \
+    action: "",
+    when: "Looks at disks that do not turn (played disks: only at layers above them, since what they say of themselves is \
              invented). Fires where the device itself takes no discards (discard_max_bytes 0), where it does and a layer above it \
              (dm-crypt without allow_discards, a RAID level) does not, or where both do and the filesystem has no discard option while no timer runs \
              fstrim. Where no folder tells of timers, nothing is said of those.",
+    how: "",
     calm: "discards reach the disk",
     looked_at: "mount, fstrim",
     source: file!(),

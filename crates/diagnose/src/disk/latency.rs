@@ -12,12 +12,14 @@ pub const TAIL: Rule = Rule {
     id: ids::rule::DISK_LATENCY_TAIL,
     title: "One I/O in a thousand stalls",
     topic: "disk latency",
-    about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
+    meaning: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
             cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
-    method: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
+    action: "",
+    when: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
              A percentile stands only where ten I/Os lie beyond it, and counts where at least half of two or more visits had it so \
              long: one bad visit is no tail. (A disk that turns has a 99.9th near 10 \
              times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
+    how: "",
     calm: "disk latency without a long tail",
     looked_at: "percentiles",
     source: file!(),
@@ -122,14 +124,16 @@ pub const UNSAFE_FAST: Rule = Rule {
     id: ids::rule::DISK_UNSAFE_FAST,
     title: "fsync is faster than the disk can write",
     topic: "fsync",
-    about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
+    meaning: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
             something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
             memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
-    method: "Fires where disk.sync's median is below 20 µs on a disk with a volatile write cache (the kernel's write_cache says \
+    action: "",
+    when: "Fires where disk.sync's median is below 20 µs on a disk with a volatile write cache (the kernel's write_cache says \
              `write back`): a flush takes a round trip to the device and a write of flash, 20 µs at the very least; or below 1 ms on a \
              disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
              nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
              capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
+    how: "",
     calm: "fsync reaches the disk",
     looked_at: "fsync times",
     source: file!(),

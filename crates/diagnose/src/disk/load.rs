@@ -12,12 +12,14 @@ pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
     title: "The CPU was measured, not the disk",
     topic: "disk CPU",
-    about: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
+    meaning: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
             more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
-    method: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
+    action: "",
+    when: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
              row past the page cache. (What is left is interrupts and others' work: nobody gets 1.) Where more jobs of the same \
              row did at least 1.1 times as much, that is the proof and is told; so is waiting for a CPU in 10 % \
              of the time. Buffered rows copy by the CPU, and polled ones wait by it; of these it says nothing.",
+    how: "",
     calm: "disk load generator had CPU left",
     looked_at: "its CPU time",
     source: file!(),
@@ -115,12 +117,14 @@ pub const OTHERS: Rule = Rule {
     id: ids::rule::DISK_OTHERS,
     title: "Somebody else used the disk",
     topic: "disk traffic",
-    about: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
+    meaning: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
             see all of it, ours and theirs.",
-    method: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
+    action: "",
+    when: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
              write (journals and metadata are written besides), and the rest is at least 1 MB/s. Writes are not \
              judged where the stack has layers that write copies (RAID, several devices below one). Rows at \
              a fixed rate count too: their device is idle enough to show others well.",
+    how: "",
     calm: "no foreign disk traffic",
     looked_at: "device counters",
     source: file!(),
@@ -182,12 +186,14 @@ pub const DEPTH_USELESS: Rule = Rule {
     id: ids::rule::DISK_DEPTH_USELESS,
     title: "A deeper queue adds latency but no IOPS",
     topic: "queue depth",
-    about: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
+    meaning: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
             the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
             The figure at the deepest point is no better, and its latency is the queue's.",
-    method: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
+    action: "",
+    when: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
              twice as deep, gives 5 % more, while the median latency grows by at least half of what the depth does. in_flight (what \
              the device had) tells whether the queue stood in front of the device (fewer than asked) or in it.",
+    how: "",
     calm: "a deeper disk queue adds IOPS",
     looked_at: "rate by depth",
     source: file!(),

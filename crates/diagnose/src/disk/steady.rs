@@ -13,16 +13,18 @@ pub const NOT_STEADY: Rule = Rule {
     id: ids::rule::DISK_NOT_STEADY,
     title: "The disk's speed does not last",
     topic: "disk speed",
-    about: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
+    meaning: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
             that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
             disk that was just erased is faster than it will be.)",
-    method: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
+    action: "",
+    when: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
              to a level lower by 10 % or more, and not left again upwards: fires where at least half of the processes \
              with ten periods show one, or where one does, all before it were at its first level and all after it \
              stayed at its second (what is spent does not come back by the next process); told are the bytes that were written \
              before it. Else a trend in the second half \
              of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
              since the median mixes both levels.",
+    how: "",
     calm: "long disk writes keep their speed",
     looked_at: "a long write",
     source: file!(),

@@ -13,10 +13,12 @@ pub const OFFLOADS: Rule = Rule {
     id: ids::rule::NETWORK_OFFLOAD_OFF,
     title: "Segmentation offloads are off",
     topic: "offloads",
-    about: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
+    meaning: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
             stack. On fast links that alone makes a CPU the limit.",
-    method: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
+    action: "",
+    when: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
              and that end's tasks ran for 80 % of their time during a transfer, or its link is one of 10 Gbit/s or more.",
+    how: "",
     calm: "segmentation offloads on where needed",
     looked_at: "ethtool features",
     source: file!(),
@@ -91,11 +93,13 @@ pub const IRQS: Rule = Rule {
     id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
     title: "One CPU takes all interrupts of a network card",
     topic: "interrupts",
-    about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
+    meaning: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
             whoever runs on it is slowed down.",
-    method: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
+    action: "",
+    when: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
              or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
              the card's packets, or of the tasks' own.",
+    how: "",
     calm: "network interrupts on several CPUs",
     looked_at: "/proc/interrupts",
     source: file!(),
@@ -152,9 +156,11 @@ pub const PATH_MTU: Rule = Rule {
     id: ids::rule::NETWORK_PATH_MTU,
     title: "The path carries smaller packets than its ends",
     topic: "MTU",
-    about: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
+    meaning: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
             vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
-    method: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
+    action: "",
+    when: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
+    how: "",
     calm: "one MTU along the path",
     looked_at: "MTU of both ends",
     source: file!(),
@@ -215,9 +221,11 @@ pub const LOOPBACK: Rule = Rule {
     id: ids::rule::NETWORK_LOOPBACK,
     title: "No network took part",
     topic: "network",
-    about: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
+    meaning: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
             is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
-    method: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
+    action: "",
+    when: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
+    how: "",
     calm: "both ends are separate hosts",
     looked_at: "boot ids",
     source: file!(),

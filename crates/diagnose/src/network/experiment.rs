@@ -15,11 +15,12 @@ pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
     topic: "network",
-    about: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
+    meaning: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
             changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
             that an end does not get (others run on it, a quota, its hypervisor), a window, losses, one connection's own limit, a shaper, \
             or the link itself. Over loopback CPUs are the limit by its nature, and nothing is said.",
-    method: "Each arm over the plain one of the same round (median of the ratios, at least 6 rounds). An end that burns 30 % of its \
+    action: "",
+    when: "Each arm over the plain one of the same round (median of the ratios, at least 6 rounds). An end that burns 30 % of its \
              time: a ratio below 0.86 (0.7 is the full effect) means its CPU, below 0.09 less than the other's where both move; with more than 15 % \
              of its time spent waiting for a CPU or throttled it is starved. More than 1.15 with larger buffers: a window; with four \
              streams: losses (2 segments in 1000 sent again), a window (TCP was limited by one for 30 % of the time, and a quarter of the buffers leaves less than \
@@ -28,6 +29,7 @@ pub const BOTTLENECK: Rule = Rule {
              (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
              rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
              (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: docs/method/bottleneck.md.",
+    how: "",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),

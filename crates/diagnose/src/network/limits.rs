@@ -17,12 +17,14 @@ pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
     title: "A CPU's bandwidth, not the link's",
     topic: "network CPU",
-    about: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
+    meaning: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
             has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
-    method: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
+    action: "",
+    when: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
              it (on the CPUs of its tasks, or on one that handles the card's packets), and less than 90 % of the link's known speed arrived one \
              way (or no speed is known); of both ways at once it is half of their sum. Loopback figures are CPUs' by their nature; \
              `network-loopback` says so.",
+    how: "",
     calm: "no CPU full during transfers",
     looked_at: "CPU time of ends",
     source: file!(),
@@ -93,9 +95,11 @@ pub const ONE_STREAM: Rule = Rule {
     id: ids::rule::NETWORK_ONE_STREAM,
     title: "Several streams carry more than one",
     topic: "TCP streams",
-    about: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
+    meaning: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
             the network's bandwidth.",
-    method: "Fires where the same transfer with more streams carries more than 1.15 times as much as with one, and the 95 % intervals do not touch.",
+    action: "",
+    when: "Fires where the same transfer with more streams carries more than 1.15 times as much as with one, and the 95 % intervals do not touch.",
+    how: "",
     calm: "one TCP stream fills the path",
     looked_at: "stream counts",
     source: file!(),
@@ -150,10 +154,12 @@ pub const SHAPER: Rule = Rule {
     id: ids::rule::NETWORK_SHAPER,
     title: "A rate below the link's is enforced on the way",
     topic: "shaper",
-    about: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
+    meaning: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
             contract, not hardware, and the same hardware gives another one tomorrow.",
-    method: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
+    action: "",
+    when: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
              lets through what that end sent, within 10 %, headers included (fq's rate is one for each stream).",
+    how: "",
     calm: "no traffic shaper found",
     looked_at: "qdiscs and rates",
     source: file!(),
@@ -234,11 +240,13 @@ pub const WINDOW: Rule = Rule {
     id: ids::rule::NETWORK_WINDOW,
     title: "Windows hold a transfer back",
     topic: "TCP window",
-    about: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
+    meaning: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
             the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
-    method: "Fires where network.bottleneck concludes a window, or where TCP itself says that windows (rwnd_limited and sndbuf_limited together) \
+    action: "",
+    when: "Fires where network.bottleneck concludes a window, or where TCP itself says that windows (rwnd_limited and sndbuf_limited together) \
              held it back for more than half of the time, no end's tasks ran for more than 85 % of it, and half of the larger buffer (the other half is for the kernel's own needs) is below \
              1.5 times what is on the way at this rate (rate × round trip).",
+    how: "",
     calm: "TCP buffers large enough",
     looked_at: "tcp_info",
     source: file!(),

@@ -10,13 +10,15 @@ pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
     title: "Messages were lost or came out of order",
     topic: "packet loss",
-    about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
+    meaning: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
             network. What is lost on the way, at a rate that both ends bear, is.",
-    method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
+    action: "",
+    when: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
              queues of its CPUs, its interface) make up at least half of what is missing, or all went over loopback, where nothing else is; then the unpaced \
              figure is a note. Lost on the way otherwise, and for \
              TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
              tell). A netem discipline of an end that loses on purpose is named.",
+    how: "",
     calm: "packet loss: at most traces",
     looked_at: "packet counters",
     source: file!(),
