@@ -90,7 +90,7 @@ fn larger(suite: &Suite) -> String {
 }
 
 /// `92, 92, 111, 107, 98 % of their mean (low low high high mid: both extremes, then what lies
-/// between; CV 7.8 % (5.2 to 25))`.
+/// between; CV 7.8 % (5.2–25))`.
 pub fn words(runs: &Sequence, scatter: f64) -> String {
     const SHOWN: usize = 16;
     let mut shown: Vec<String> =

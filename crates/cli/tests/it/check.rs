@@ -293,7 +293,7 @@ fn what_is_written_costs_no_outcome_and_no_file_that_is_read() {
     let (code, _, error) = screen(&[&run], &["--spec", &spec_name, "--reference", &reference]);
     assert!(code == 2 && error.contains("--reference") && error.contains("cannot be used"), "{code} {error}");
     let (code, _, error) = screen(&[&run], &["--spec", "/dev/zero"]);
-    assert!(code == 2 && error.contains("is a device and no file"), "{code} {error}");
+    assert!(code == 2 && error.contains("is a device: copy its content"), "{code} {error}");
 }
 
 #[test]

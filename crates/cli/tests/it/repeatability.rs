@@ -86,7 +86,7 @@ fn the_published_runs_begin_with_their_conclusion() {
     };
     let machine = [(BWAVES, of("3+1")), (IMAGICK, of("2+2")), (NAMD, of("2+2"))];
     let wrong = imported(&machine, &[]);
-    let conclusion = "Runs of 503.bwaves_r base lie 21 % apart, CV 7.8 % (5.2 to 25): low low high high mid. It looks like memory: \
+    let conclusion = "Runs of 503.bwaves_r base lie 21 % apart, CV 7.8 % (5.2–25): low low high high mid. It looks like memory: \
          503.bwaves_r base sweeps over large grids, while 538.imagick_r base and 508.namd_r base hold still. This is the order \
          in which memory of two speeds is handed out after a boot (noise gives it to 1.0 % of 5 runs).";
     let at = wrong.find(conclusion).unwrap_or_else(|| panic!("{wrong}"));
@@ -98,7 +98,7 @@ fn the_published_runs_begin_with_their_conclusion() {
     assert!((row["cv"].as_f64().expect("a number") - 0.0777).abs() < 1e-4, "{row}");
     assert_eq!(row["slow_shares"].as_array().map(Vec::len), Some(5), "{row}");
     let moved = imported(&[(BWAVES, of("2+2"))], &[]);
-    assert!(moved.contains("The runs repeat: the largest CV 0.23 % (0.16 to 0.75) is that of"), "{moved}");
+    assert!(moved.contains("The runs repeat: the largest CV 0.23 % (0.16–0.75) is that of"), "{moved}");
     assert!(!moved.contains("slow memory") && !moved.contains("differ by more than"), "{moved}");
 }
 
@@ -127,7 +127,7 @@ fn an_order_is_memory_only_where_the_components_say_so() {
             &[(BWAVES, &falls), (NAMD, calm)],
             ": falls. It looks like memory: 503.bwaves_r base sweeps over large grids",
         ),
-        (&[(BWAVES, &swings[1..4])], "lie 21 % apart, CV 7.9 % (5.0 to 61): low high high."),
+        (&[(BWAVES, &swings[1..4])], "lie 21 % apart, CV 7.9 % (5.0–61): low high high."),
     ];
     for (components, said) in silent {
         let text = imported(components, &[]);
