@@ -30,7 +30,7 @@ pub use block_device::{BlockCounts, BlockDevice, polls, uncounted};
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use free_blocks::{FreeBlocks, free_blocks};
 pub use identity::{boot_id, mount_of, start_ticks};
-pub use moved::{MovedMemory, MovedSoFar};
+pub use moved::{MovedMemory, MovedMemoryReading};
 pub use neighbours::Neighbours;
 pub use network::{NetworkCounters, NetworkTotals};
 pub use pagemap::{frames, frames_at, frames_hidden};
@@ -40,11 +40,11 @@ pub use task::{TaskCounters, TaskTotals};
 pub use tasks::{Look, Tasks, Used, descendants};
 
 /// A file that is read again and again; absent files are simply unknown.
-struct Gauge(Option<File>);
+struct CounterFile(Option<File>);
 
-impl Gauge {
-    fn open(path: &Path) -> Gauge {
-        Gauge(File::open(path).ok())
+impl CounterFile {
+    fn open(path: &Path) -> CounterFile {
+        CounterFile(File::open(path).ok())
     }
 
     /// The whole text now, `None` where the file is absent or unreadable.
@@ -71,16 +71,16 @@ impl Gauge {
 
 /// The counters that say what the machine did while a visit ran.
 pub struct Counters {
-    stat: Gauge,
-    vmstat: Gauge,
-    pressure: [Gauge; 3],
+    stat: CounterFile,
+    vmstat: CounterFile,
+    pressure: [CounterFile; 3],
     /// `cpu.stat` of our cgroup and of each ancestor: a quota anywhere on the path throttles us.
-    throttles: Vec<Gauge>,
+    throttles: Vec<CounterFile>,
     /// Where hits of a memory limit are counted, of our cgroup and of each ancestor.
-    limits: Vec<Gauge>,
-    group_pressure: Gauge,
-    thermal: Vec<Gauge>,
-    stat_pulse: Pulse,
+    limits: Vec<CounterFile>,
+    group_pressure: CounterFile,
+    thermal: Vec<CounterFile>,
+    stat_pulse: AdvanceCheck,
     buffer: Vec<u8>,
     ms_per_tick: f64,
 }
@@ -89,13 +89,13 @@ pub struct Counters {
 /// since it was first read. Sandboxes serve files whose numbers never move; what stands beside such
 /// a total is unknown, not zero.
 #[derive(Default)]
-struct Pulse {
+struct AdvanceCheck {
     first: Option<f64>,
 }
 
-impl Pulse {
+impl AdvanceCheck {
     /// Notes the total; whether it has grown.
-    fn beats(&mut self, total: Option<f64>) -> bool {
+    fn has_advanced(&mut self, total: Option<f64>) -> bool {
         let Some(total) = total else { return false };
         total > *self.first.get_or_insert(total)
     }
@@ -141,13 +141,13 @@ impl Counters {
     pub fn open(root: &Path, groups: &Groups, cpus: &CpuSet) -> Counters {
         let under = |path: &str| root.join(path.trim_start_matches('/'));
         let pressure =
-            ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
+            ["cpu", "memory", "io"].map(|kind| CounterFile::open(&under(&format!("/proc/pressure/{kind}"))));
         // Of each group the first of these files that is there.
-        let in_groups = |folders: &[String], names: &[&str]| -> Vec<Gauge> {
+        let in_groups = |folders: &[String], names: &[&str]| -> Vec<CounterFile> {
             let first = |folder: &String| {
                 names
                     .iter()
-                    .map(|name| Gauge::open(&under(&format!("{folder}/{name}"))))
+                    .map(|name| CounterFile::open(&under(&format!("{folder}/{name}"))))
                     .find(|gauge| gauge.0.is_some())
             };
             folders.iter().filter_map(first).collect()
@@ -156,23 +156,23 @@ impl Counters {
             under(&format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count"))
         };
         Counters {
-            stat: Gauge::open(&under("/proc/stat")),
-            vmstat: Gauge::open(&under("/proc/vmstat")),
+            stat: CounterFile::open(&under("/proc/stat")),
+            vmstat: CounterFile::open(&under("/proc/vmstat")),
             pressure,
             throttles: in_groups(&groups.cpu, &["cpu.stat"]),
             // Version 2, where the local file leaves out what happened further down; version 1.
             limits: in_groups(&groups.memory, &["memory.events.local", "memory.events", "memory.failcnt"]),
             group_pressure: match groups.memory.first() {
-                Some(own) => Gauge::open(&under(&format!("{own}/memory.pressure"))),
-                None => Gauge(None),
+                Some(own) => CounterFile::open(&under(&format!("{own}/memory.pressure"))),
+                None => CounterFile(None),
             },
             thermal: cpus
                 .iter()
                 .flat_map(|cpu| [thermal(cpu, "core"), thermal(cpu, "package")])
-                .map(|path| Gauge::open(&path))
+                .map(|path| CounterFile::open(&path))
                 .filter(|gauge| gauge.0.is_some())
                 .collect(),
-            stat_pulse: Pulse::default(),
+            stat_pulse: AdvanceCheck::default(),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }
@@ -182,7 +182,7 @@ impl Counters {
         let mut reading = Reading { at: Some(std::time::Instant::now()), ..Reading::default() };
         if let Some(text) = self.stat.read(&mut self.buffer) {
             read_stat(text, self.ms_per_tick, &mut reading);
-            reading.stat_alive = self.stat_pulse.beats(reading.all_ms);
+            reading.stat_alive = self.stat_pulse.has_advanced(reading.all_ms);
         }
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
             let value = |name| field(text, name);
@@ -330,7 +330,7 @@ fn limit_hits(text: &str) -> Option<f64> {
 }
 
 /// What the gauges that can be read say, added up.
-fn sum(gauges: &[Gauge], buffer: &mut Vec<u8>, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+fn sum(gauges: &[CounterFile], buffer: &mut Vec<u8>, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let values = gauges.iter().filter_map(|gauge| gauge.read(buffer).and_then(&value));
     values.fold(None, |all: Option<f64>, this| Some(all.unwrap_or(0.0) + this))
 }
@@ -349,8 +349,8 @@ fn field(text: &str, name: &str) -> Option<f64> {
 
 /// Counters of the calling task itself, read around each window: about a microsecond a reading.
 pub struct OwnCounters {
-    schedstat: Gauge,
-    stat: Gauge,
+    schedstat: CounterFile,
+    stat: CounterFile,
     buffer: Vec<u8>,
     ms_per_tick: f64,
 }
@@ -358,8 +358,8 @@ pub struct OwnCounters {
 impl OwnCounters {
     pub fn open() -> OwnCounters {
         OwnCounters {
-            schedstat: Gauge::open(Path::new("/proc/self/schedstat")),
-            stat: Gauge::open(Path::new("/proc/stat")),
+            schedstat: CounterFile::open(Path::new("/proc/self/schedstat")),
+            stat: CounterFile::open(Path::new("/proc/stat")),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Gauge;
+use super::CounterFile;
 
 /// A sector of these counters, whatever the device's own is, bytes.
 const SECTOR: f64 = 512.0;
@@ -10,7 +10,7 @@ const SECTOR: f64 = 512.0;
 /// The counters of a block device, kept open. Of a partition those of its disk, which everybody on
 /// it shares.
 pub struct BlockDevice {
-    stat: Gauge,
+    stat: CounterFile,
     buffer: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl BlockDevice {
         if counts_nothing(&folder) {
             return None;
         }
-        let stat = Gauge::open(&folder.join("stat"));
+        let stat = CounterFile::open(&folder.join("stat"));
         stat.0.is_some().then(|| BlockDevice { stat, buffer: Vec::new() })
     }
 

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::Gauge;
+use super::CounterFile;
 
 /// The `cpu` lines of /proc/stat, kept open. A reading walks all CPUs in the kernel: from a few
 /// microseconds up to milliseconds on machines with hundreds.
 pub struct CpuTimes {
-    stat: Gauge,
+    stat: CounterFile,
     buffer: Vec<u8>,
 }
 
 impl CpuTimes {
     /// Of the tree below `root`.
     pub fn open(root: &Path) -> CpuTimes {
-        CpuTimes { stat: Gauge::open(&root.join("proc/stat")), buffer: Vec::new() }
+        CpuTimes { stat: CounterFile::open(&root.join("proc/stat")), buffer: Vec::new() }
     }
 
     /// The lines now: `cpu ` and one for each CPU online. `None` where the file is absent or holds

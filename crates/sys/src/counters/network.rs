@@ -3,19 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Gauge, units_per_second};
+use super::{CounterFile, units_per_second};
 use model::CpuSet;
 
 /// Counters of one end, kept open.
 pub struct NetworkCounters {
-    tasks: Vec<Gauge>,
-    stat: Gauge,
-    softnet: Gauge,
-    snmp: Gauge,
-    snmp6: Gauge,
+    tasks: Vec<CounterFile>,
+    stat: CounterFile,
+    softnet: CounterFile,
+    snmp: CounterFile,
+    snmp6: CounterFile,
     /// The interface's own counts of received and sent packets that it dropped.
-    interface: Vec<Gauge>,
-    throttled: Option<(Gauge, f64)>,
+    interface: Vec<CounterFile>,
+    throttled: Option<(CounterFile, f64)>,
     cpus: CpuSet,
     buffer: Vec<u8>,
 }
@@ -40,17 +40,17 @@ pub struct NetworkTotals {
 impl NetworkCounters {
     /// Of these processes on these CPUs, and of an interface where it is known.
     pub fn open(tasks: &[u32], cpus: &CpuSet, interface: Option<&str>) -> NetworkCounters {
-        let task = |pid: &u32| Gauge::open(Path::new(&format!("/proc/{pid}/schedstat")));
+        let task = |pid: &u32| CounterFile::open(Path::new(&format!("/proc/{pid}/schedstat")));
         let drops = |name: &str| {
             let safe = interface.filter(|own| !own.contains('/') && !own.starts_with('.'));
-            safe.map(|own| Gauge::open(Path::new(&format!("/sys/class/net/{own}/statistics/{name}"))))
+            safe.map(|own| CounterFile::open(Path::new(&format!("/sys/class/net/{own}/statistics/{name}"))))
         };
         NetworkCounters {
             tasks: tasks.iter().map(task).collect(),
-            stat: Gauge::open(Path::new("/proc/stat")),
-            softnet: Gauge::open(Path::new("/proc/net/softnet_stat")),
-            snmp: Gauge::open(Path::new("/proc/net/snmp")),
-            snmp6: Gauge::open(Path::new("/proc/net/snmp6")),
+            stat: CounterFile::open(Path::new("/proc/stat")),
+            softnet: CounterFile::open(Path::new("/proc/net/softnet_stat")),
+            snmp: CounterFile::open(Path::new("/proc/net/snmp")),
+            snmp6: CounterFile::open(Path::new("/proc/net/snmp6")),
             interface: ["rx_dropped", "tx_dropped", "rx_missed_errors"]
                 .into_iter()
                 .filter_map(drops)
@@ -78,12 +78,12 @@ impl NetworkCounters {
         // A kernel without IPv6 has no such file.
         let over_v6 = snmp6.read(buffer).and_then(socket_drops_v6).unwrap_or(0.0);
         let full_sockets = snmp.read(buffer).and_then(socket_drops).map(|drops| drops + over_v6);
-        for gauge in interface {
-            let dropped = gauge.read(buffer).and_then(|text| text.trim().parse::<f64>().ok());
+        for file in interface {
+            let dropped = file.read(buffer).and_then(|text| text.trim().parse::<f64>().ok());
             drops = drops.map(|sum| sum + dropped.unwrap_or(0.0));
         }
-        let throttled_s = throttled.as_mut().and_then(|(gauge, scale)| {
-            let text = gauge.read(buffer)?;
+        let throttled_s = throttled.as_mut().and_then(|(file, scale)| {
+            let text = file.read(buffer)?;
             let find = |name: &str| {
                 text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
             };
@@ -155,7 +155,7 @@ fn socket_drops(text: &str) -> Option<f64> {
 }
 
 /// The `cpu.stat` of our control group, and from its unit to seconds.
-fn cpu_stat() -> Option<(Gauge, f64)> {
+fn cpu_stat() -> Option<(CounterFile, f64)> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':');
@@ -172,7 +172,7 @@ fn cpu_stat() -> Option<(Gauge, f64)> {
             for folder in [PathBuf::from(format!("{mount}{path}")), PathBuf::from(mount)] {
                 let found = std::fs::read_to_string(folder.join("cpu.stat"));
                 if found.is_ok_and(|text| text.contains("throttled_")) {
-                    return Some((Gauge::open(&folder.join("cpu.stat")), scale));
+                    return Some((CounterFile::open(&folder.join("cpu.stat")), scale));
                 }
             }
         }

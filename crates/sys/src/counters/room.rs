@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::Gauge;
+use super::CounterFile;
 
 /// What is left to this process: of the machine, of a NUMA node, of every control group above it.
 pub struct Room {
-    machine: Gauge,
-    node: Gauge,
+    machine: CounterFile,
+    node: CounterFile,
     /// Limit and use of each group.
-    groups: Vec<[Gauge; 2]>,
+    groups: Vec<[CounterFile; 2]>,
     buffer: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ impl Room {
     /// Opens what is there, below `root`: the machine's and the node's `meminfo`, and the groups'
     /// files in `folders`.
     pub fn open(root: &Path, node: Option<u32>, folders: &[&str]) -> Room {
-        let under = |path: &str| Gauge::open(&root.join(path.trim_start_matches('/')));
+        let under = |path: &str| CounterFile::open(&root.join(path.trim_start_matches('/')));
         let group = |folder: &&str| {
             let all = FILES.into_iter().map(|files| files.map(|file| under(&format!("{folder}/{file}"))));
             all.into_iter().find(|files| files.iter().all(|file| file.0.is_some()))
@@ -29,7 +29,7 @@ impl Room {
         Room {
             machine: under("/proc/meminfo"),
             node: node
-                .map_or(Gauge(None), |node| under(&format!("/sys/devices/system/node/node{node}/meminfo"))),
+                .map_or(CounterFile(None), |node| under(&format!("/sys/devices/system/node/node{node}/meminfo"))),
             groups: folders.iter().filter_map(group).collect(),
             buffer: Vec::new(),
         }

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::Gauge;
+use super::CounterFile;
 
 /// Counters of one task, kept open.
 pub struct TaskCounters {
-    sched: Gauge,
-    status: Gauge,
-    schedstat: Gauge,
+    sched: CounterFile,
+    status: CounterFile,
+    schedstat: CounterFile,
     buffer: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ pub struct TaskTotals {
 impl TaskCounters {
     /// Of the process `pid` (its first thread).
     pub fn of(pid: u32) -> TaskCounters {
-        let open = |name: &str| Gauge::open(Path::new(&format!("/proc/{pid}/{name}")));
+        let open = |name: &str| CounterFile::open(Path::new(&format!("/proc/{pid}/{name}")));
         TaskCounters {
             sched: open("sched"),
             status: open("status"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::clock;
-use super::{Gauge, field_of, numbers};
+use super::{CounterFile, field_of, numbers};
 
 /// All tasks of a process's descendants, not its own.
 pub struct Tasks {
@@ -14,7 +14,7 @@ pub struct Tasks {
     root: u32,
     /// The process number that was given last, where the kernel tells: while it stands still nobody
     /// was born.
-    last_born: Gauge,
+    last_born: CounterFile,
     seen_born: Option<u64>,
     /// When all processes were gone through last, and the CPU time that it took.
     scanned: Option<(Instant, Duration)>,
@@ -65,9 +65,9 @@ pub struct Look {
 
 /// Files of one task, kept open.
 struct Watched {
-    stat: Gauge,
-    schedstat: Gauge,
-    sched: Gauge,
+    stat: CounterFile,
+    schedstat: CounterFile,
+    sched: CounterFile,
     used: Used,
     new: bool,
 }
@@ -84,7 +84,7 @@ impl Tasks {
     pub fn of(folder: &Path, root: u32) -> Tasks {
         let folder = folder.join("proc");
         Tasks {
-            last_born: Gauge::open(&folder.join("loadavg")),
+            last_born: CounterFile::open(&folder.join("loadavg")),
             folder,
             root,
             seen_born: None,
@@ -163,8 +163,8 @@ impl Tasks {
             if pid == self.root || self.others.contains(&pid) || self.processes.contains(&pid) {
                 continue;
             }
-            let gauge = Gauge::open(&self.folder.join(pid.to_string()).join("stat"));
-            if let Some(parent) = gauge.read(&mut self.buffer).and_then(|text| field_of(text, PARENT)) {
+            let stat = CounterFile::open(&self.folder.join(pid.to_string()).join("stat"));
+            if let Some(parent) = stat.read(&mut self.buffer).and_then(|text| field_of(text, PARENT)) {
                 parents.insert(pid, parent);
             }
         }
@@ -192,7 +192,7 @@ impl Tasks {
             return;
         }
         let folder = self.folder.join(pid.to_string()).join("task").join(tid.to_string());
-        let open = |name: &str| Gauge::open(&folder.join(name));
+        let open = |name: &str| CounterFile::open(&folder.join(name));
         let (stat, schedstat, sched) = (open("stat"), open("schedstat"), open("sched"));
         if stat.0.is_some() {
             self.seen += 1;
