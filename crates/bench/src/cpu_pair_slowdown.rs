@@ -207,7 +207,7 @@ impl Crew {
         self.lines[ARRIVED].store(0, Ordering::Relaxed);
         self.lines[ENDED].store(0, Ordering::Release);
         for cpu in cpus {
-            self.task(*cpu)?.tell((cpus.len() as u64) << ROUNDS_BITS | rounds);
+            self.task(*cpu)?.give_order((cpus.len() as u64) << ROUNDS_BITS | rounds);
         }
         let mut times = Vec::with_capacity(cpus.len());
         for cpu in cpus {

@@ -222,13 +222,13 @@ const STRETCH: f64 = 0.5;
 
 /// The yardstick: an exit, where asking cpuid is one.
 fn exits(sampler: &mut Sampler, params: Params) -> anyhow::Result<()> {
-    if !cpuid::TRAPS {
+    if !cpuid::CAUSES_VM_EXIT {
         return Ok(());
     }
-    let (first, mut changed) = (cpuid::trap(), 0u64);
+    let (first, mut changed) = (cpuid::cause_vm_exit(), 0u64);
     sampler.time(Point::new(ids::metric::EXIT, 1.0).at(params).stretch(STRETCH), |n| {
         for _ in 0..n {
-            changed += u64::from(cpuid::trap() != first);
+            changed += u64::from(cpuid::cause_vm_exit() != first);
         }
     })?;
     check_answer(changed == 0, || format!("cpuid changed its answer {changed} times"))
@@ -281,7 +281,7 @@ mod tests {
         let samples = visit_all(case);
         let named = |name: MetricId| samples.iter().filter(|one| one.metrics == [name]).count();
         assert_eq!((named(ids::metric::LATENCY), named(ids::metric::INTERRUPT)), (2, 1));
-        assert_eq!(named(ids::metric::EXIT), usize::from(cpuid::TRAPS));
+        assert_eq!(named(ids::metric::EXIT), usize::from(cpuid::CAUSES_VM_EXIT));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use model::vocabulary::host as ids;
 use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
 use std::path::Path;
 use std::rc::Rc;
-use sys::counters::{CpuTime, CpuTimes, units_per_second};
+use sys::counters::{CpuTime, CpuTimes, ticks_per_second};
 use sys::crew::{Body, Team};
 
 mod watcher;
@@ -114,9 +114,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     };
     let mut team = Team::start(&seats, clock, build)?;
     let mut times = CpuTimes::open(Path::new("/"));
-    let before = times.each();
+    let before = times.of_each_cpu();
     let laps = team.round(watch_ns(sampler.windows().window_ns) as u64)?;
-    let after = times.each();
+    let after = times.of_each_cpu();
     // Of all CPUs the same moment, from which their pauses are counted.
     let origin = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
     for (seat, (cpu, lap)) in cpus(case).zip(&laps).enumerate() {
@@ -194,7 +194,7 @@ fn emit_counts(
         return Ok(());
     }
     let percent =
-        |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / units_per_second() / (ns / 1e9);
+        |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / ticks_per_second() / (ns / 1e9);
     // Where a host hides stolen time, none was ever counted.
     if after.steal > 0 {
         sampler.value(at(cpu), ids::metric::STOLEN, percent(after.steal, before.steal), ns)?;

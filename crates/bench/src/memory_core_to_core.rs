@@ -194,7 +194,7 @@ impl Hall {
         }
         let mut hall = Hall { players, tables, results };
         // All at once, for they have memory to touch.
-        hall.players.values_mut().for_each(|player| player.tell(READY));
+        hall.players.values_mut().for_each(|player| player.give_order(READY));
         for player in hall.players.values_mut() {
             player.answer()?;
         }
@@ -209,7 +209,7 @@ impl Hall {
             table.count += 2 * (trips + WARM_UP);
             let order = table.number << TRIPS_BITS | trips;
             for cpu in [to, from] {
-                self.player(*cpu)?.tell(order);
+                self.player(*cpu)?.give_order(order);
             }
         }
         let mut took = Vec::with_capacity(pairs.len());

@@ -8,7 +8,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::smt as ids;
 use model::{Better, Case, Form, Metric, Params, Placement, Value};
 use sys::core_counters::CoreCounters;
-use sys::counters::{CpuTime, CpuTimes, units_per_second};
+use sys::counters::{CpuTime, CpuTimes, ticks_per_second};
 
 mod crew;
 mod kinds;
@@ -228,9 +228,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     fastrand::Rng::with_seed(sampler.seed()).shuffle(&mut order);
     for at in order {
         let level = at.get(ids::param::LEVEL).and_then(Value::int).unwrap_or(1) as u64;
-        let (before, begin) = (times.each(), sampler.clock().now());
+        let (before, begin) = (times.of_each_cpu(), sampler.clock().now());
         let seen = crew.work(level)?;
-        let (after, end) = (times.each(), sampler.clock().now());
+        let (after, end) = (times.of_each_cpu(), sampler.clock().now());
         check_answer(seen.right, || format!("a request of kind {} came to a wrong answer", kind.name()))?;
         let cpus = case.placement.cpus();
         let busy: Option<Vec<Busy>> =
@@ -255,7 +255,7 @@ impl Busy {
         let all = after.all().checked_sub(before.all()).filter(|all| *all > 0)?;
         let busy = after.busy.saturating_sub(before.busy);
         let rest = (after.idle + after.steal).saturating_sub(before.idle + before.steal);
-        let rest_ns = rest as f64 / units_per_second() * 1e9;
+        let rest_ns = rest as f64 / ticks_per_second() * 1e9;
         Some(Busy {
             left: 100.0 * (1.0 - rest_ns / ns).clamp(0.0, 1.0),
             ticks: 100.0 * busy as f64 / all as f64,
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn idle_time_tells_what_ticks_miss() {
         let time = |busy: u64, idle: u64, steal: u64| [CpuTime { cpu: 3, busy, interrupts: 0, idle, steal }];
-        let unit_ns = 1e9 / units_per_second();
+        let unit_ns = 1e9 / ticks_per_second();
         // 100 units pass: 70 idle, and of the rest only 20 were met at ticks.
         let seen = Busy::of(3, (&time(5, 5, 5), &time(25, 75, 5)), 100.0 * unit_ns).expect("known");
         assert!((seen.left - 30.0).abs() < 1e-9 && (seen.ticks - 100.0 * 20.0 / 90.0).abs() < 1e-9);

@@ -7,7 +7,7 @@
 
 use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
-use sys::block::Room;
+use sys::block::Arena;
 
 /// What a component is built to need; what bounds it on a machine, only an experiment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,11 @@ pub struct Component {
     pub units: &'static str,
     /// Million units per second of one copy on the reference machine: ratio 1.
     pub reference: f64,
-    /// The answer for a room of [`STANDARD_BYTES`], by any CPU.
+    /// The answer for a arena of [`STANDARD_BYTES`], by any CPU.
     pub answer: u64,
-    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it
+    /// Makes the data for a copy in at most `arena.bytes`; what does not grow with it takes what it
     /// needs.
-    pub make: fn(&mut Room) -> anyhow::Result<Box<dyn Work>>,
+    pub make: fn(&mut Arena) -> anyhow::Result<Box<dyn Work>>,
 }
 
 impl Component {
@@ -71,13 +71,13 @@ impl Component {
     }
 }
 
-/// The room whose answers are stored.
+/// The arena whose answers are stored.
 pub const STANDARD_BYTES: u64 = 64 << 20;
 
 /// One copy's data, ready to be worked on again and again.
 pub trait Work {
     /// The fixed work once, from the same start every time; this is what is timed. Where it has
-    /// equal steps of a millisecond and more, it notes the end of each in its room's record
+    /// equal steps of a millisecond and more, it notes the end of each in its arena's record
     /// (`sys::steps`).
     fn iterate(&mut self);
     /// Units of work in one iteration.

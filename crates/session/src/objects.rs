@@ -18,7 +18,7 @@ use bench::Leaves;
 use knobs::watchdog::Watchdog;
 use knobs::{Knobs, start_of};
 use sys::random::random;
-use sys::semaphore::{self, Key};
+use sys::semaphore::{self, SharedKey};
 
 mod clear;
 mod group;
@@ -75,7 +75,7 @@ struct State {
 pub struct Loan<'k> {
     keep: &'k Keep,
     /// Where it may make a set of semaphores, where it wants one.
-    pub key: Option<Key>,
+    pub key: Option<SharedKey>,
     /// What its programs carry in their environment, where it has some.
     pub mark: Option<String>,
     /// The number of its job, where it has one on another's cluster.
@@ -218,13 +218,13 @@ impl Loan<'_> {
 impl State {
     /// A key that is free, with all by which its set will be known; why there is none, where it
     /// could not be noted.
-    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<Key> {
+    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<SharedKey> {
         let Some(namespace) = namespaces::own_namespace() else {
             return Ok(Err("this process's IPC namespace cannot be told".to_string()));
         };
         let key = loop {
             let key = (u32::from_ne_bytes(random()?) >> 1) as i32;
-            match semaphore::Found::under(key) {
+            match semaphore::ExistingSet::with_key(key) {
                 Ok(None) if key != 0 => break key,
                 Ok(_) => {}
                 Err(error) => return Ok(Err(format!("whether a key is free cannot be told ({error})"))),

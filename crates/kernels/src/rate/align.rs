@@ -8,7 +8,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::ALIGN,
@@ -176,7 +176,7 @@ fn pair(mix: &mut Mix, length: usize) -> Pair {
     Pair { one, other, score }
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Align::new(PAIRS, LENGTH)))
 }
 

@@ -15,7 +15,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
 use flow::{Flow, Square};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod flow;
@@ -260,25 +260,25 @@ struct Bwaves {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Bwaves::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Bwaves::new(arena)?))
 }
 
 impl Bwaves {
-    fn new(room: &mut Room) -> Result<Bwaves> {
-        let grid = Grid::within(room.bytes)?;
+    fn new(arena: &mut Arena) -> Result<Bwaves> {
+        let grid = Grid::within(arena.bytes)?;
         let count = grid.cells() * VARS;
         let mut made = Bwaves {
             grid,
-            matrix: room.f64s(grid.cells() * 7 * VARS * VARS)?,
-            right: room.f64s(count)?,
-            x: room.f64s(count)?,
-            r: room.f64s(count)?,
-            p: room.f64s(count)?,
-            v: room.f64s(count)?,
-            t: room.f64s(count)?,
+            matrix: arena.f64s(grid.cells() * 7 * VARS * VARS)?,
+            right: arena.f64s(count)?,
+            x: arena.f64s(count)?,
+            r: arena.f64s(count)?,
+            p: arena.f64s(count)?,
+            v: arena.f64s(count)?,
+            t: arena.f64s(count)?,
             edged: vec![0.0; VARS * (grid.nx + 2)],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         };
         assemble(grid, &mut made.matrix);
         known(grid, |row, line| made.x[row * line.len()..][..line.len()].copy_from_slice(line));

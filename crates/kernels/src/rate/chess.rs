@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod board;
 mod search;
@@ -66,7 +66,7 @@ struct Chess {
     reached: u64,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(with(COUNTS, SEARCHES)?))
 }
 

@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod huffman;
 mod lz;
@@ -89,7 +89,7 @@ fn sample(bytes: usize) -> Vec<u8> {
     data
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Compress::new(sample(BYTES))))
 }
 

@@ -11,7 +11,7 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::DENSE,
@@ -215,8 +215,8 @@ struct Dense {
     x: Vec<f64>,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Dense::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Dense::new(arena)?))
 }
 
 /// Columns of a system and then its right-hand side.
@@ -226,15 +226,15 @@ fn system(pool: &[f64], index: usize) -> &[f64] {
 }
 
 impl Dense {
-    fn new(room: &mut Room) -> Result<Dense> {
+    fn new(arena: &mut Arena) -> Result<Dense> {
         let mut made = Dense {
-            pool: room.f64s((ORDER + 1) * ORDER + SYSTEMS * TALL)?,
-            a: room.f64s(ORDER * STRIDE)?,
+            pool: arena.f64s((ORDER + 1) * ORDER + SYSTEMS * TALL)?,
+            a: arena.f64s(ORDER * STRIDE)?,
             packs: Packs { left: vec![0.0; ORDER * ORDER / 2], right: vec![0.0; ORDER / 2 * ACROSS] },
             pivots: vec![0; ORDER],
             x: vec![0.0; SYSTEMS * ORDER],
         };
-        ensure!(made.bytes() <= room.bytes, "dense needs {} bytes, and got {}", made.bytes(), room.bytes);
+        ensure!(made.bytes() <= arena.bytes, "dense needs {} bytes, and got {}", made.bytes(), arena.bytes);
         let mut mix = Mix(SEED);
         made.pool.fill_with(|| mix.unit() - 0.5);
         Ok(made)

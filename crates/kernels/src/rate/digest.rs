@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 #[cfg(test)]
 mod tests;
@@ -281,7 +281,7 @@ struct Digest {
     rounds: usize,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Digest::new(ROUNDS)))
 }
 

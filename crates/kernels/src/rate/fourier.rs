@@ -11,7 +11,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod pencil;
@@ -85,9 +85,9 @@ struct Field {
 }
 
 impl Field {
-    fn new(room: &mut Room, shape: &Shape) -> Result<Field> {
+    fn new(arena: &mut Arena, shape: &Shape) -> Result<Field> {
         let count = (shape.lines + 1) * LANES;
-        let (re, im) = (room.f64s(count)?, room.f64s(count)?);
+        let (re, im) = (arena.f64s(count)?, arena.f64s(count)?);
         let skip = [&re, &im].map(|block| block.as_ptr().align_offset(64).min(LANES));
         Ok(Field { re, im, skip })
     }
@@ -129,15 +129,15 @@ struct Fourier {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let shape = Shape::within(room.bytes)?;
-    Ok(Box::new(Fourier::new(room, shape)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let shape = Shape::within(arena.bytes)?;
+    Ok(Box::new(Fourier::new(arena, shape)?))
 }
 
 impl Fourier {
-    fn new(room: &mut Room, shape: Shape) -> Result<Fourier> {
-        let mut start = Field::new(room, &shape)?;
-        let mut field = Field::new(room, &shape)?;
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Fourier> {
+        let mut start = Field::new(arena, &shape)?;
+        let mut field = Field::new(arena, &shape)?;
         let mut mix = Mix(0xf0);
         let (re, im) = start.parts_mut();
         for lines in [re, im] {
@@ -156,7 +156,7 @@ impl Fourier {
             pencil,
             spare,
             energy: [0.0; LANES],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         })
     }
     /// Along x or y, or back (by the transform with real and imaginary parts exchanged).

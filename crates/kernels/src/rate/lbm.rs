@@ -13,7 +13,7 @@ use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod collide;
@@ -192,20 +192,20 @@ struct Flow {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let mut flow = Flow::new(room, Shape::within(room.bytes)?)?;
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let mut flow = Flow::new(arena, Shape::within(arena.bytes)?)?;
     flow.reset();
     Ok(Box::new(flow))
 }
 
 impl Flow {
-    fn new(room: &mut Room, shape: Shape) -> Result<Flow> {
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Flow> {
         let waves = shape.sides.map(wave);
         let scaled = waves[0].each_ref().map(|wave| wave.iter().map(|value| SPEED * value).collect());
-        let grid = room.f64s(Q * shape.stride + LANES)?;
+        let grid = arena.f64s(Q * shape.stride + LANES)?;
         // Rows begin with a cache line.
         let skip = grid.as_ptr().align_offset(64).min(LANES);
-        Ok(Flow { shape, grid, skip, waves, scaled, steps: room.steps.clone() })
+        Ok(Flow { shape, grid, skip, waves, scaled, steps: arena.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {

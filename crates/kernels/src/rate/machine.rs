@@ -7,7 +7,7 @@
 //! branch per bytecode, which decides all.
 
 use super::{Character, Component, Sum, Work, ids};
-use sys::block::Room;
+use sys::block::Arena;
 
 mod compiler;
 #[cfg(test)]
@@ -102,7 +102,7 @@ struct Programs {
     first: Vec<u64>,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Programs::new(PROGRAMS)?))
 }
 

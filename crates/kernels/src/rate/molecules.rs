@@ -12,7 +12,7 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MOLECULES,
@@ -127,12 +127,12 @@ struct Molecules {
     energy: f64,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Molecules::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Molecules::new(arena)?))
 }
 
 impl Molecules {
-    fn new(room: &Room) -> Result<Molecules> {
+    fn new(arena: &Arena) -> Result<Molecules> {
         let zero = vec![[[0.0; LANES]; 3]; CLUSTERS];
         let mut made = Molecules {
             start: [zero.clone(), zero.clone()],
@@ -147,7 +147,12 @@ impl Molecules {
             skips: [[0.0; LANES]; LANES + 1],
             energy: 0.0,
         };
-        ensure!(made.bytes() <= room.bytes, "molecules needs {} bytes, and got {}", made.bytes(), room.bytes);
+        ensure!(
+            made.bytes() <= arena.bytes,
+            "molecules needs {} bytes, and got {}",
+            made.bytes(),
+            arena.bytes
+        );
         for lane in 0..LANES {
             made.skips[lane + 1][..=lane].fill(1e9);
         }

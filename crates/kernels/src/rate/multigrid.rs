@@ -11,7 +11,7 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
@@ -256,23 +256,23 @@ struct Multigrid {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Multigrid::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Multigrid::new(arena)?))
 }
 
 impl Multigrid {
-    fn new(room: &mut Room) -> Result<Multigrid> {
-        let shapes = shapes(room.bytes)
-            .with_context(|| format!("multigrid needs 300000 bytes at least, and got {}", room.bytes))?;
+    fn new(arena: &mut Arena) -> Result<Multigrid> {
+        let shapes = shapes(arena.bytes)
+            .with_context(|| format!("multigrid needs 300000 bytes at least, and got {}", arena.bytes))?;
         let fine = shapes[0];
         let points = shapes.iter().map(|shape| shape.points()).sum();
         let mut made = Multigrid {
-            u: room.f64s(points)?,
-            f: room.f64s(points)?,
-            planes: room.f64s(3 * fine.plane())?,
+            u: arena.f64s(points)?,
+            f: arena.f64s(points)?,
+            planes: arena.f64s(3 * fine.plane())?,
             lines: vec![0.0; 2 * (fine.nx + LANES)],
             squares: [0.0; CYCLES],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
             shapes,
         };
         known(fine, |at, line| made.u[at..at + fine.nx].copy_from_slice(line));

@@ -8,7 +8,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod automaton;
 mod json;
@@ -99,7 +99,7 @@ fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
     (text.into_bytes(), lines)
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Parse::new(BYTES, PASSES)?))
 }
 

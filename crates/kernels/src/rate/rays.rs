@@ -10,7 +10,7 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::RAYS,
@@ -336,9 +336,9 @@ struct Rays {
     big: u32,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
     let made = Rays { scene: Scene::new(), picture: vec![[0.0; 3]; SIDE * SIDE], big: 0 };
-    ensure!(made.bytes() <= room.bytes, "rays needs {} bytes, and got {}", made.bytes(), room.bytes);
+    ensure!(made.bytes() <= arena.bytes, "rays needs {} bytes, and got {}", made.bytes(), arena.bytes);
     Ok(Box::new(made))
 }
 

@@ -14,7 +14,7 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
@@ -160,13 +160,13 @@ fn sides(bytes: u64) -> Result<[u64; 3]> {
     Ok([x, y, rows / x / y])
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let sides = sides(room.bytes)?;
-    Ok(Box::new(System::new(room, sides)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let sides = sides(arena.bytes)?;
+    Ok(Box::new(System::new(arena, sides)?))
 }
 
 impl System {
-    fn new(room: &mut Room, [nx, ny, nz]: [u64; 3]) -> Result<System> {
+    fn new(arena: &mut Arena, [nx, ny, nz]: [u64; 3]) -> Result<System> {
         let count = nx * ny * nz;
         if u32::try_from(count).is_err() {
             bail!("a sparse matrix has at most 2^32 rows");
@@ -174,16 +174,16 @@ impl System {
         let entries = usize::try_from((3 * nx - 2) * (3 * ny - 2) * (3 * nz - 2) + count)?;
         let rows = usize::try_from(count)?;
         let mut system = System {
-            ends: room.u64s(rows)?,
-            columns: room.u32s(entries)?,
-            values: room.f64s(entries)?,
-            right: room.f64s(rows)?,
-            x: room.f64s(rows)?,
-            residual: room.f64s(rows)?,
-            direction: room.f64s(rows)?,
-            product: room.f64s(rows)?,
+            ends: arena.u64s(rows)?,
+            columns: arena.u32s(entries)?,
+            values: arena.f64s(entries)?,
+            right: arena.f64s(rows)?,
+            x: arena.f64s(rows)?,
+            residual: arena.f64s(rows)?,
+            direction: arena.f64s(rows)?,
+            product: arena.f64s(rows)?,
             greatest: 0.0,
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         };
         let shuffle = Shuffle::new(count);
         let mut filled = 0;

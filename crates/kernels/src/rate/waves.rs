@@ -8,7 +8,7 @@
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
@@ -191,19 +191,19 @@ struct Waves {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let shape = Shape::within(room.bytes)?;
-    let mut waves = Waves::new(room, shape)?;
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let shape = Shape::within(arena.bytes)?;
+    let mut waves = Waves::new(arena, shape)?;
     waves.reset();
     Ok(Box::new(waves))
 }
 
 impl Waves {
-    fn new(room: &mut Room, shape: Shape) -> Result<Waves> {
-        let grid = room.f64s(6 * shape.stride + LANES)?;
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Waves> {
+        let grid = arena.f64s(6 * shape.stride + LANES)?;
         let skip = grid.as_ptr().align_offset(64).min(LANES);
         let modes = MODES.map(|mode| Mode::new(shape.sides, mode));
-        Ok(Waves { shape, modes, grid, skip, steps: room.steps.clone() })
+        Ok(Waves { shape, modes, grid, skip, steps: arena.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {
