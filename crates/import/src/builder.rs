@@ -75,7 +75,7 @@ impl Builder {
         self.found.is_empty()
     }
 
-    /// Notes what the file tells of the machine; said again, it is not told twice.
+    /// Notes what the file tells of the machine; said again, it counts once.
     pub fn fact(&mut self, label: &str, value: &str) {
         let value = value.trim();
         if !value.is_empty() && !self.make_up.iter().any(|(known, _)| known == label) {
@@ -85,7 +85,7 @@ impl Builder {
 
     pub fn value(&mut self, meaning: Meaning, value: f64) {
         if !value.is_finite() || value < 0.0 {
-            return self.missing(meaning, "what the file says is no number that can be measured".to_string());
+            return self.missing(meaning, "the value in the file is negative or not finite".to_string());
         }
         if let Some(found) = self.place(meaning) {
             found.values.push(value);

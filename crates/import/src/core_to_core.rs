@@ -11,12 +11,10 @@ pub(crate) const TOOL: Tool =
     Tool::of("matrices of core-to-core-latency (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("core-to-core-latency matrix");
-const REMARK: &str = "core-to-core-latency does not tell on which node its lines lay; the ± of its table is of a deviation that it cuts \
-                      off at 99 ns, and is not read";
-const BY_PLACE: &str =
-    "the CSV does not tell which CPUs its rows are of: they are counted from 0, as all CPUs of a machine are";
+const REMARK: &str = "core-to-core-latency does not report the node of its lines; it cuts the ± of its table off at 99 ns, so Assay does not read it";
+const BY_PLACE: &str = "the CSV does not name the CPUs of its rows: Assay counts them from 0";
 
-const BY_FORM: &str = "nothing but its form says that core-to-core-latency made it";
+const BY_FORM: &str = "only its form suggests that core-to-core-latency made it";
 
 pub(crate) const LINES: &[Pattern] = &[
     line("cpu", Does::Ahead, r"CPU: (?<value>\S.*)"),
@@ -294,7 +292,7 @@ fn name(bench: Option<&str>) -> &'static str {
 fn pairs(matrix: &Matrix, note: &str, builder: &mut Builder) {
     let (bench, more) = match matrix.bench {
         // Plain loads and stores, half a round trip: what is measured here, too.
-        Some("2") => ("memory.core-to-core@all", "two lines, one a way; here it is one line"),
+        Some("2") => ("memory.core-to-core@all", "two lines, one per direction; Assay uses one line"),
         bench => (name(bench), ""),
     };
     let notes: Vec<&str> = [more, note].into_iter().filter(|note| !note.is_empty()).collect();

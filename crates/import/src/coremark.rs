@@ -7,7 +7,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("CoreMark result"),
     program: "coremark.exe",
-    remark: "CoreMark works inside the first-level cache, and what it gives is as much the compiler's as the processor's",
+    remark: "CoreMark fits the L1 cache, and its score depends on the compiler as much as on the processor",
     documented: false,
     signs: &["for coremark", "CoreMark 1.0", "Iterations/Sec"],
     marks: &["begin", "score", "rate"],
@@ -51,10 +51,10 @@ fn check(run: &Run, said: &mut Said) {
     run.texts("invalid").for_each(|text| said.against.invalid(text));
     let time = run.number("time");
     if time.is_some_and(|time| time.value < LEAST_SECONDS) {
-        said.against.invalid("it ran for less than the ten seconds that its rules ask for");
+        said.against.invalid("it ran for less than the 10 s that its rules require");
     }
     if run.hit("rate").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("it has no line on whether its operation was correct");
+        said.against.interrupted("no line says whether its operation was correct");
     }
     said.rate("Iterations/Sec", run.number("rate"), run.number("iterations"), time);
 }

@@ -11,8 +11,7 @@ use model::Better;
 pub(crate) const FORM: Form = Form {
     format: Format("Geekbench result"),
     program: "geekbench6",
-    remark: "Geekbench does not tell on which CPUs it ran, at which clock, nor any spread; a score is relative to the machine by which \
-             its major version was calibrated, so that scores of two major versions cannot be compared",
+    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another machine",
     documented: false,
     signs: &["Geekbench", "Running GB"],
     marks: &["major"],
@@ -175,23 +174,23 @@ fn check(run: &Run, said: &mut Said) {
     let is_scored = run.hit("single-score").or(run.hit("multi-score")).is_some();
     if let Some(page) = run.text("page") {
         said.remark(&match is_scored {
-            true => format!("all of the result is said to be at {page}"),
-            false => format!("the text has no scores; they are said to be at {page}"),
+            true => format!("the text says that the whole result is at {page}"),
+            false => format!("the text has no scores and says that they are at {page}"),
         });
     }
     if run.hit("test").is_some() && !is_scored {
-        said.against.interrupted("it has scores of tests, and no summary of them");
+        said.against.interrupted("it has scores of tests but no summary");
     }
     let parts = run.all("single").chain(run.all("multi")).count();
     let mut tests: BTreeMap<&str, usize> = BTreeMap::new();
     run.all("test").filter_map(|hit| hit.text("test")).for_each(|test| *tests.entry(test).or_default() += 1);
     if let Some((test, count)) = tests.iter().find(|(_, count)| **count > parts) {
-        let text = format!("it stands there {count} times, below {parts} headings: one of them is lost");
+        let text = format!("the text has it {count} times below {parts} headings: one heading is missing");
         said.disagree(test, &text);
     }
     if run.hit("multi-score").is_some() {
         said.remark(match run.at("major") {
-            Some("6") => "on all cores Geekbench 6 shares out the work of each test, so that its score grows less than cores do",
+            Some("6") => "on all cores Geekbench 6 divides the work of each test, so its score grows less than the number of cores",
             _ => "on all cores Geekbench 4 and 5 run a copy of each test on each CPU",
         });
     }

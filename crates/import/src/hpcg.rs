@@ -64,7 +64,7 @@ tool!(FORM, "results of HPCG");
 fn check(run: &Run, said: &mut Said) {
     run.texts("invalid").for_each(|text| said.against.invalid(text));
     if let Some(time) = run.at("short") {
-        said.remark(&format!("it ran for {time} s only, and an official result takes half an hour"));
+        said.remark(&format!("it ran for {time} s; an official result takes half an hour"));
     }
     let work = run.number("operations").map(|count| count.times(1e-9));
     said.rate("GFLOP/s", run.number("raw"), work, run.number("time"));

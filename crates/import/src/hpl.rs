@@ -7,7 +7,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("HPL result"),
     program: "xhpl",
-    remark: "HPL gives what its parameters and its linear algebra library give, too: compare it with the same of both",
+    remark: "HPL depends on its parameters and its linear algebra library: compare results with the same of both",
     documented: false,
     signs: &["HPLinpack", "WR", "WC"],
     marks: &["begin", "row"],
@@ -60,7 +60,7 @@ fn check(run: &Run, said: &mut Said) {
     let rows = run.all("row").count();
     let judged = run.all("passed").count() + run.all("failed").count();
     if judged < rows {
-        said.against.interrupted("a test has no line on whether its residual check passed");
+        said.against.interrupted("no line says whether the residual check of a test passed");
     }
     for hit in run.all("row") {
         // The operations that HPL counts: 2/3 n³ + 3/2 n².

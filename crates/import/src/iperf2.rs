@@ -16,7 +16,7 @@ use model::vocabulary::network as ids;
 pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("iperf 2 result");
-const REMARK: &str = "iperf 2 does not tell where its threads ran";
+const REMARK: &str = "iperf 2 does not report where its threads ran";
 /// Options that say how long and how to print, or that the text tells.
 const VALUED: [&str; 12] =
     ["-c", "-p", "-t", "-i", "-P", "-f", "-y", "-b", "-L", "--port", "--time", "--interval"];
@@ -301,7 +301,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
     }
     let bench = if udp { ids::UDP } else { ids::TCP };
     let mut figures = Figures::new(builder, METRICS, "iperf 2", bench.as_str());
-    figures.note = "how much it wrote at once is not told".to_string();
+    figures.note = "its write size is unknown".to_string();
     figures.point("streams", Some(rows.streams() as i64));
     if rows.both {
         figures.params.set("direction", "both".into());
@@ -311,8 +311,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
         figures.params.set(way, if sends { "send" } else { "receive" }.into());
     };
     if is_mixed {
-        let why =
-            "tests of both directions ran at once, and their lines are mixed: ask for the client's output";
+        let why = "two directions ran at once and their lines are mixed: use the client's output";
         turn(&mut figures, client);
         return figures.put("bandwidth", Err(why.to_string()));
     }
@@ -383,7 +382,7 @@ fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against
     let rows: Vec<&Hit> = run.all("bounce").collect();
     let whole = whole(&rows);
     let Some(row) = whole.first().filter(|_| whole.len() == 1) else {
-        let why = "a client bounced messages off it: ask for the client's output";
+        let why = "its client ran a bounceback test: use the client's output";
         return figures.put("latency_mean", Err(why.to_string()));
     };
     check(row, against);

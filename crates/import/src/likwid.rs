@@ -7,7 +7,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("likwid-bench result"),
     program: "likwid-bench",
-    remark: "likwid-bench counts the bytes that its loop names, without the lines that a store fetches first",
+    remark: "likwid-bench does not count the lines that a store fetches first",
     documented: false,
     signs: &["LIKWID MICRO BENCHMARK"],
     marks: &["begin"],

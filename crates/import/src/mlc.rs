@@ -10,8 +10,7 @@ pub(crate) const TOOL: Tool =
     Tool::of("results of Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("Intel MLC result");
-const REMARK: &str = "mlc tells one figure each, so no spread is known, and not on which CPUs its threads ran, nor, unless -L was said, the \
-                      size of its pages";
+const REMARK: &str = "mlc prints one figure per test, so no spread is known; it reports neither the CPUs of its threads nor, without -L, the page size";
 
 pub(crate) const LINES: &[Pattern] = &[
     line("begin", Does::Begins, r"Intel\(R\) Memory Latency Checker(?: \(.*\))? - v(?<value>[\w.-]+)"),
@@ -157,7 +156,10 @@ impl Reader {
             }
         }
         if !found && let Some(meaning) = self.untold() {
-            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into());
+            builder.missing(
+                meaning,
+                "started, no test finished: the run, or the text, ended before a result".into(),
+            );
         }
     }
 

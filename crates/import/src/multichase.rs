@@ -13,8 +13,7 @@ const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");
 const FAIRNESS: Format = Format("fairness result (multichase)");
 
-const CHASE_REMARK: &str = "multichase pins its threads to the first CPUs that it may use, unless -X was said, and tells neither \
-                            these nor the order of its chase";
+const CHASE_REMARK: &str = "multichase pins its threads to the first CPUs that it may use (unless -X), and reports neither these CPUs nor the order of its chase";
 const PINGPONG_REMARK: &str = "pingpong prints the best of its samples, so no spread is known";
 const FAIRNESS_REMARK: &str =
     "fairness starts a thread on each CPU that it may use, and each of its rows is one sample";
@@ -161,9 +160,10 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
                 against.disagree("best sample", text, "the file");
             }
         }
-        None => {
-            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into())
-        }
+        None => builder.missing(
+            meaning,
+            "started, no test finished: the run, or the text, ended before a result".into(),
+        ),
     }
 }
 
@@ -186,7 +186,7 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
     let (bench, note) = match by {
         // Plain loads and stores on one line: what is measured here, too.
         Some("store") if more.is_empty() => {
-            ("memory.core-to-core@all".to_string(), "the best of its samples; the mean here")
+            ("memory.core-to-core@all".to_string(), "the best of its samples; Assay gives the mean")
         }
         _ => {
             let by = by.map(|by| format!("by={by}"));
@@ -215,12 +215,12 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
             };
             match value.parse::<f64>().ok().filter(|value| value.is_finite()) {
                 Some(value) => builder.value(meaning.noted(note), value),
-                None => builder.missing(meaning, "nothing went from one to the other in time".to_string()),
+                None => builder.missing(meaning, "no line went from one to the other in time".to_string()),
             }
         }
     }
     if rows < heads.len() && asked.value(&["-c"]).is_none() {
-        against.interrupted(&format!("it has rows of {rows} CPUs, where {} have one", heads.len()));
+        against.interrupted(&format!("the table has {rows} rows, but columns of {} CPUs", heads.len()));
     }
 }
 

@@ -8,7 +8,7 @@ use model::Better;
 pub(crate) const FORM: Form = Form {
     format: Format("multiload result"),
     program: "multiload",
-    remark: "multiload does not tell on which CPUs its threads ran, nor, in its table, the size of its pages",
+    remark: "multiload does not report the CPUs of its threads nor, in its table, the page size",
     documented: false,
     signs: &["ChaseThds"],
     marks: &["head"],

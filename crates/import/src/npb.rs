@@ -7,7 +7,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("NAS Parallel Benchmarks result"),
     program: "npb",
-    remark: "NPB does not tell where its threads ran",
+    remark: "NPB does not report where its threads ran",
     documented: false,
     signs: &["NAS Parallel Benchmarks", "Benchmark Completed"],
     marks: &["begin", "completed"],
@@ -64,6 +64,6 @@ fn check(run: &Run, said: &mut Said) {
         said.against.invalid("Verification = UNSUCCESSFUL");
     }
     if run.hit("rate").is_some() && verified.is_empty() {
-        said.against.interrupted("it has no line on whether its result was verified");
+        said.against.interrupted("no line says whether its result was verified");
     }
 }

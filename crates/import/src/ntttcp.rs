@@ -13,7 +13,7 @@ use model::vocabulary::network as ids;
 pub(crate) const TOOL: Tool = Tool::of("results of ntttcp for Linux", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("ntttcp result");
-const REMARK: &str = "ntttcp does not tell where its threads ran; its CPU figures are of the whole host";
+const REMARK: &str = "ntttcp does not report where its threads ran; its CPU figures are of the whole host";
 const VALUED: [&str; 14] =
     ["-m", "-t", "-W", "-C", "-P", "-n", "-l", "-p", "-f", "-b", "-O", "-x", "-j", "-a"];
 const FLAGS: [&str; 8] = ["-r", "-s", "-V", "-Q", "-u", "-6", "-N", "--show-tcp-retrans"];
@@ -93,7 +93,7 @@ const METRICS: &[Metric] = &[
     metric("stream_sent", "Gbit/s", Better::Neither),
     metric("interval_bandwidth", "Gbit/s", Better::Higher),
     metric("interval_sent", "Gbit/s", Better::Neither),
-    metric("system_retransmits", "1/s", Better::Lower).noted("of the host, whoever sent them"),
+    metric("system_retransmits", "1/s", Better::Lower).noted("of the whole host, all senders"),
     metric("rtt_mean", "us", Better::Lower),
     metric("cycles_per_byte", "", Better::Lower).noted("of the whole host"),
     metric("cpu_busy", "", Better::Neither).noted("of the whole host"),
@@ -131,7 +131,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
         figures.point(name, number(run, line).map(|value| value as i64));
     }
     if run.hit("bytes").is_none() {
-        figures.note = "how much it wrote at once is not told".to_string();
+        figures.note = "its write size is unknown".to_string();
     }
     figures
 }

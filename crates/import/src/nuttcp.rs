@@ -15,7 +15,7 @@ pub(crate) const TOOL: Tool =
 
 const FORMAT: Format = Format("nuttcp result");
 const REMARK: &str =
-    "nuttcp does not tell where its two ends ran, and which way a test went only with -v or in its command";
+    "nuttcp does not report where its two ends ran; it reports the direction only with -v or in its command";
 const VALUED: [&str; 9] = ["-P", "-p", "-T", "-i", "-n", "-N", "-l", "-R", "-I"];
 const FLAGS: [&str; 8] = ["-t", "-r", "-u", "-v", "-4", "-fparse", "-frunningtotal", "-F"];
 
@@ -168,7 +168,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     figures.point("streams", streams);
     figures.point("bytes", bytes);
     if bytes.is_none() {
-        figures.note = "how much it wrote at once is not told".to_string();
+        figures.note = "its write size is unknown".to_string();
     }
     figures
 }

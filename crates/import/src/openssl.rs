@@ -7,7 +7,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("openssl speed result"),
     program: "openssl",
-    remark: "openssl divides by the CPU time that it used, unless it was asked not to (-elapsed): a busy machine looks idle",
+    remark: "openssl divides by its own CPU time (unless -elapsed): a busy host looks idle",
     documented: false,
     signs: &["type ", "+H:", "+F:", " bits", "keygens/s"],
     marks: &["head", "key", "exchange", "machine", "made-head"],
@@ -118,8 +118,6 @@ tool!(FORM, "results of `openssl speed`");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("cipher").is_some() && run.hit("head").is_none() {
-        said.remark(
-            "rates of ciphers stand there without the line that tells their block sizes, and are not read",
-        );
+        said.remark("rates of ciphers were left out: the line with their block sizes is missing");
     }
 }

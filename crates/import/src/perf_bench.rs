@@ -8,7 +8,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("perf bench result"),
     program: "perf",
-    remark: "perf bench does not tell where its threads ran",
+    remark: "perf bench does not report where its threads ran",
     documented: false,
     signs: &["# Running "],
     marks: &["begin"],
@@ -89,9 +89,7 @@ tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("done").is_some() {
-        said.remark(
-            "its counts of epoll_ctl operations are not over a time that it prints, and are not read",
-        );
+        said.remark("its counts of epoll_ctl operations were left out: it prints no time for them");
     }
     let calls = run.number("calls").zip(run.number("latency"));
     if let Some((calls, latency)) = calls {

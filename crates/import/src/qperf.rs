@@ -13,8 +13,7 @@ use model::{Better, units};
 pub(crate) const TOOL: Tool = Tool::of("results of qperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("qperf result");
-const REMARK: &str =
-    "qperf tells three digits, and not where its two ends ran; the size of its messages it tells with -vv";
+const REMARK: &str = "qperf prints three digits and does not report where its two ends ran; it prints the message size only with -vv";
 const HEADLINES: [&str; 3] = ["bandwidth", "latency_mean", "operations"];
 /// What the names of tests begin with.
 const PROTOCOLS: [&str; 10] = ["tcp", "udp", "sctp", "sdp", "rds", "rc", "uc", "ud", "xrc", "ver"];
@@ -175,8 +174,8 @@ fn figures(run: &Run, builder: &mut Builder) {
     let untold = told.is_none() && asked.is_some_and(|asked| asked.has(&["-oo", "--loop"]));
     let mut put = |name: &str, value: Result<f64, String>| {
         let is_half = is_socket && name == "latency_mean";
-        figures.note = if is_half { "printed as half of it" } else { "" }.to_string();
-        let why = "its command varies something from test to test, which the text does not tell";
+        figures.note = if is_half { "half of it is printed" } else { "" }.to_string();
+        let why = "its command varies a setting from test to test, which the text does not print";
         figures.put(name, if untold { Err(why.to_string()) } else { value });
     };
     let mut found = false;

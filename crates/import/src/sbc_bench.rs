@@ -9,8 +9,7 @@ use model::Better;
 pub(crate) const FORM: Form = Form {
     format: Format("sbc-bench summary"),
     program: "sbc-bench.sh",
-    remark: "sbc-bench sets governors to performance while it measures, so that its figures are not those of the machine as it is used; it \
-             builds some of its programs on the machine, with that machine's compiler",
+    remark: "sbc-bench sets the governor to performance, so its figures are not those of daily use; it builds some programs with the host's own compiler",
     documented: false,
     signs: &["sbc-bench v"],
     marks: &["begin"],
@@ -124,7 +123,9 @@ const fn cipher(place: &'static str, metric: &'static str) -> Row {
 fn check(run: &Run, said: &mut Said) {
     run.texts("throttled").for_each(|text| said.against.throttled(text));
     if run.hit("cipher").is_some() {
-        said.remark("what OpenSSL did is of one CPU each; two lines of one kind of core are not told apart");
+        said.remark(
+            "OpenSSL figures are of one CPU each; lines of two cores of one kind are passes of one figure",
+        );
     }
     if let Some(zip) = run.hit("zip")
         && let (Some(mean), Some(a), Some(b), Some(c)) =

@@ -14,7 +14,8 @@ use model::{Better, Value};
 pub(crate) const TOOL: Tool = Tool::of("results of schbench (2016 to 2025)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("schbench result");
-const REMARK: &str = "schbench tells its times by buckets, which grow with the time, and of its settings what its command says";
+const REMARK: &str =
+    "schbench counts times in buckets that widen with the time; only its command shows its settings";
 const HEADLINES: [&str; 4] = ["latency_p50", "latency_p99", "rate", "worker_operations"];
 
 /// Options of the command that make up keys: what they are called, whether they are a count, and
@@ -99,8 +100,8 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, log.runs[at - before].text("threads"), builder, against);
             if before > 0 {
                 builder.remarks.push(format!(
-                    "{before} of its reports {} on the way, and left out",
-                    number(before, "was", "were")
+                    "{before} interim {} left out",
+                    number(before, "report was", "reports were")
                 ));
             }
         }
@@ -163,10 +164,10 @@ fn keys<'b>(run: &Run, threads: Option<&str>, builder: &'b mut Builder) -> Figur
 fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, against: &mut Against) {
     let is_last = ["average", "goal", "transfer"].iter().any(|name| run.hit(name).is_some());
     if run.hit("current").is_some() && !is_last {
-        against.interrupted("its last report is one on its way");
+        against.interrupted("its last report is an interim report");
     }
     if run.hit("delay").is_some() {
-        let text = "its delays of the scheduler are of its last interval, and are not read";
+        let text = "its scheduler delays were left out: they cover only the last interval";
         if !builder.remarks.iter().any(|known| known == text) {
             builder.remarks.push(text.to_string());
         }

@@ -9,7 +9,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("STREAM result"),
     program: "stream",
-    remark: "STREAM tells the best of its passes, so no spread is known, and not where its threads ran",
+    remark: "STREAM prints the best of its passes, so no spread is known, and does not report where its threads ran",
     documented: false,
     signs: &["STREAM version", "Avg time"],
     marks: &["version", "head"],
@@ -90,7 +90,7 @@ const ARRAYS: [(&str, f64); 4] = [("Copy", 2.0), ("Scale", 2.0), ("Add", 3.0), (
 fn check(run: &Run, said: &mut Said) {
     run.texts("invalid").for_each(|text| said.against.invalid(text));
     if run.hit("kernel").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("it has no line on whether the solution validates");
+        said.against.interrupted("no line says whether the solution validates");
     }
     let element = run.number("odd").or_else(|| run.number("element"));
     let elements = run.number("elements");
@@ -104,7 +104,7 @@ fn check(run: &Run, said: &mut Said) {
     if let (Some(element), Some(elements)) = (element, elements) {
         let mib = element.value * elements.value / 1_048_576.0;
         said.remark(&format!(
-            "each array has {mib:.0} MiB: it measures memory where that is at least four times all last-level caches, which the text does not tell"
+            "each array has {mib:.0} MiB: it measures memory only if that is at least four times all last-level caches, which the text does not list"
         ));
     }
 }

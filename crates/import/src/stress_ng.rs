@@ -8,7 +8,7 @@ use crate::kit::{Does, Run, line};
 pub(crate) const FORM: Form = Form {
     format: Format("stress-ng result"),
     program: "stress-ng",
-    remark: "bogo operations compare with those of the same version and compiler of stress-ng only, and it does not tell where its stressors ran",
+    remark: "stress-ng's bogo operations compare only within one version and compiler; it does not report where its stressors ran",
     documented: false,
     signs: &["stress-ng", "bogo ops"],
     marks: &["head", "row", "yaml"],
@@ -121,7 +121,7 @@ fn check(run: &Run, said: &mut Said) {
     }
     let more = run.all("more").count();
     if more > 0 {
-        said.remark(&format!("{more} of its miscellaneous metrics {} not read", number(more, "is", "are")));
+        said.remark(&format!("{more} of its miscellaneous metrics {} left out", number(more, "is", "are")));
     }
     if run.hit("begin").is_some() && run.hit("end").is_none() && run.hit("skipped").is_none() {
         said.against.interrupted("it does not say that its run was completed");

@@ -135,7 +135,7 @@ fn a_summary_of_two_hosts() {
     assert_eq!(median(two, &latency("random/bytes=largest")), Some(254.9));
     assert_eq!(
         reason(two, "syscall.open-close@one-cpu#latency"),
-        (VerdictKind::Skipped, "the cell says \"bad\", which is no number".to_string())
+        (VerdictKind::Skipped, "the cell says \"bad\", which is not a number".to_string())
     );
     let (kind, why) = reason(two, "process.exec@free/program=true#latency");
     assert!(kind == VerdictKind::Skipped && why.contains("empty"), "{why}");

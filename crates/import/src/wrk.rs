@@ -8,7 +8,7 @@ use model::units;
 pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
     program: "wrk",
-    remark: "wrk does not tell where its threads and the server ran; what a busy generator sends is no limit of the server",
+    remark: "wrk does not report where its threads and the server ran; a busy load generator does not reach the server's limit",
     documented: false,
     signs: &[" test @ ", "Requests/sec:"],
     marks: &["begin", "rate"],
@@ -84,11 +84,11 @@ tool!(FORM, "results of wrk and wrk2");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {
-        said.against.interrupted("it has latencies, and no line of its requests a second");
+        said.against.interrupted("it has latencies but no line with its requests per second");
     }
     if run.hit("uncorrected").is_some() {
         said.remark(
-            "its latencies are from when a request was due; those from when it was sent are left out",
+            "its latencies count from when a request was due; those from when it was sent are left out",
         );
     }
     let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));

@@ -19,12 +19,12 @@ fn failed(line: &str) -> bool {
 
 /// What lines say of where data were, and what that means.
 const HINTS: [(&str, &str); 3] = [
-    ("cache invalidation of", "the page cache could not be emptied before: it may have had the data"),
+    ("cache invalidation of", "the page cache could not be emptied first: it may have had the data"),
     (
         "Cache flush bypassed",
-        "the page cache was not emptied before, as only root may: it may have had the data",
+        "the page cache was not emptied first, which only root may do: it may have had the data",
     ),
-    ("not support direct=1", "the file system takes no direct I/O"),
+    ("not support direct=1", "the file system does not support direct I/O"),
 ];
 
 /// Notes what the lines around results say; those that are results are not among them, or are

@@ -223,11 +223,11 @@ fn read(text: &str) -> Vec<Imported> {
         if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
-                sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());
+                sheet.remarks.push("the text beside the JSON was not read again".to_string());
             }
         }
         if is_cut {
-            sheet.against.interrupted("the file ends in the midst of its JSON");
+            sheet.against.interrupted("the file ends in the middle of its JSON");
         }
         sheets.push((sheet, told));
     }
@@ -307,14 +307,13 @@ impl Sheet {
             builder.fact(label, value);
         }
         builder.remarks.push(
-            "fio gives one figure of a whole run, so no spread is known; its jobs run wherever the scheduler puts them, \
-             unless an option says otherwise"
+            "fio prints one figure per run, so no spread is known; its jobs run wherever the scheduler puts them, unless an option pins them"
                 .to_string(),
         );
         builder.remarks.append(&mut self.remarks);
         figures::figures(&self.jobs, &mut builder, &mut self.against);
         if builder.is_empty() {
-            figures::nothing(&mut builder, "it names no job that did anything");
+            figures::nothing(&mut builder, "it has no job that moved any data");
         }
         let mut imported = Imported { findings: self.against.findings(), ..builder.finish() };
         figures::headlines(&mut imported);

@@ -53,12 +53,12 @@ fn no_time_between(document: &Value, next: &Value, jobs: &[Value]) -> bool {
 pub fn remark(passed: usize) -> Option<String> {
     let reports = if passed == 1 { "a report".to_string() } else { format!("{passed} reports") };
     (passed > 0).then(|| {
-        format!("{reports} of the run while it went on (--status-interval) were passed over: the last one has all of it")
+        format!("{reports} on the way (--status-interval) left out: the last one covers the whole run")
     })
 }
 
 /// What is said of results that stand in a file again.
 pub fn repeated(count: usize) -> Option<String> {
-    let results = if count == 1 { "a result stands".to_string() } else { format!("{count} results stand") };
-    (count > 0).then(|| format!("{results} in it once more: it counts once"))
+    let results = if count == 1 { "a result appears".to_string() } else { format!("{count} results appear") };
+    (count > 0).then(|| format!("{results} in the file again: each counts once"))
 }

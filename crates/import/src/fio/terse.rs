@@ -101,7 +101,7 @@ pub fn read(line: &str) -> Option<Terse<'_>> {
         && let Some(count) = plain(count).filter(|count| *count > 0.0)
         && plain(first).is_some()
     {
-        job.passed_over = format!("{count:.0} errors were passed over, the first error {first}");
+        job.passed_over = format!("fio went on after {count:.0} errors, the first error {first}");
     }
     let devices = devices[..devices.len() - behind.len()].join(";");
     Some(Terse { fio, job, disks, devices })
@@ -134,7 +134,7 @@ fn side(values: &[&str]) -> Side {
         iops,
         iops_carry: 1.0,
         bandwidth: counted.filter(is_it).or(printed),
-        rounded: format!("it prints whole I/Os and KiB a second: {} and {}", values[2], values[1]),
+        rounded: format!("it prints whole I/Os and KiB per second: {} and {}", values[2], values[1]),
         slat: Spread { n: None, ..spread(4) },
         clat: Spread { percentiles, ..spread(8) },
         lat: spread(12 + PERCENTILES),
@@ -206,4 +206,4 @@ pub fn asked(words: &[String], name: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// What is said of a line that no command explains.
-pub const UNTOLD: &str = "a terse line tells neither what the job was to do nor how many jobs it is of";
+pub const UNTOLD: &str = "a terse line gives neither the options of the job nor the number of jobs";

@@ -33,10 +33,9 @@ const MOST_VALUES: usize = 200;
 /// More results in one file are one, too.
 const MOST_RESULTS: usize = 200;
 
-const TIMES: &str = "hackbench gives one time a run; it counts from when all tasks were made until the last has ended and is cut \
-                     off to milliseconds; its tasks run wherever the scheduler puts them";
+const TIMES: &str = "hackbench prints one time per run, in whole milliseconds; the time counts from when all tasks exist until the last ends; its tasks run wherever the scheduler puts them";
 const OPERATIONS: &str =
-    "perf gives one mean of all its operations; its two tasks run wherever the scheduler puts them";
+    "perf prints one mean of all its operations; its two tasks run wherever the scheduler puts them";
 
 /// Whether a text is a log, or a part of one.
 fn is_one(text: &str) -> bool {
@@ -108,7 +107,7 @@ fn read(text: &str) -> Vec<Imported> {
             }
             if let Some((first, count)) = &others {
                 let lines = if *count == 1 { "a line is".to_string() } else { format!("{count} lines are") };
-                orphans.push(format!("{lines} none of a log's; the first of them: {first:?}"));
+                orphans.push(format!("{lines} not part of a log; the first: {first:?}"));
             }
             result.builder.remarks.append(&mut orphans);
         }
@@ -116,7 +115,7 @@ fn read(text: &str) -> Vec<Imported> {
         if let Some((why, failed)) = result.failed.filter(|(_, failed)| *failed < result.runs) {
             let runs = result.runs;
             result.builder.remarks.push(format!(
-                "{failed} of {runs} runs {} no value; of the first: {why}",
+                "{failed} of {runs} runs {} no value; the first: {why}",
                 number(failed, "has", "have")
             ));
         }
@@ -201,7 +200,7 @@ impl Log {
             Line::Messages { loops, bytes } => self.with("message sizes", |run| {
                 (run.loops, run.bytes) = (loops, bytes);
                 if loops.is_none() || bytes.is_none() {
-                    run.wrong.get_or_insert("it tells no number of messages that can be one".to_string());
+                    run.wrong.get_or_insert("it prints no valid number of messages".to_string());
                 }
             }),
             Line::Crew { fds, tasks } => self.with("a crew", |run| (run.fds, run.tasks) = (fds, tasks)),
@@ -213,7 +212,7 @@ impl Log {
             Line::Operations { operations, tasks } => self.with("operations", |run| {
                 (run.loops, run.tasks) = (operations, tasks);
                 if operations.is_none_or(|operations| operations == 0) {
-                    run.wrong.get_or_insert("it tells no number of operations that can be one".to_string());
+                    run.wrong.get_or_insert("it prints no valid number of operations".to_string());
                 }
             }),
             Line::EachOperation(time) => self.with("a time of an operation", |run| run.each_operation = time),
@@ -250,7 +249,7 @@ impl Log {
         match &mut self.run {
             Some(run) => complete(run),
             None if self.orphans.len() < 10 => {
-                self.orphans.push(format!("{what} stands where no run has begun, and was left out"));
+                self.orphans.push(format!("{what} was left out: no run begins above it"));
             }
             None => {}
         }

@@ -287,7 +287,7 @@ fn a_run_without_a_time_says_why() {
     // The next one has a time of its own.
     let next = one(&format!("{banner}{RUN}"));
     assert_eq!(values(&next, UNTOLD), [4.905]);
-    assert!(says(&next, "1 of 2 runs has no value; of the first: it prints no time"), "{next:#?}");
+    assert!(says(&next, "1 of 2 runs has no value; the first: it prints no time"), "{next:#?}");
     let orphan = one(&format!("{RUN}Time: 5.000\nreal 0m4.9s\nuser 0m1s\n"));
     assert_eq!(values(&orphan, UNTOLD), [4.905]);
     assert!(says(&orphan, "a time stands where no run") && says(&orphan, "2 lines are none"), "{orphan:#?}");

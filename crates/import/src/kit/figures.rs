@@ -122,7 +122,7 @@ impl<'b> Figures<'b> {
     pub fn moved(&mut self, name: &str, rate: f64) {
         match rate > 0.0 {
             true => self.put(name, Ok(rate)),
-            false => self.put(name, Err("it prints 0: nothing went over".to_string())),
+            false => self.put(name, Err("it prints 0: no data arrived".to_string())),
         }
     }
 

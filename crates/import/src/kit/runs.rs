@@ -318,14 +318,14 @@ impl Results {
             let count = count + refused.len();
             remarks.push({
                 let are = number(count, "is", "are");
-                format!("{count} of its lines {are} not read; the first of them: {:?}", short(first))
+                format!("{count} of its lines {are} not read; the first: {:?}", short(first))
             });
         }
         let mut refused = refused.len() + log.refused;
         if self.again > 0 {
             remarks.push(match self.again {
-                1 => "1 run stands in the text twice, and counts once".to_string(),
-                again => format!("{again} runs stand in the text twice, and count once"),
+                1 => "1 run appears twice and counts once".to_string(),
+                again => format!("{again} runs appear twice and count once"),
             });
         }
         for (left_out, what) in [(log.left_out, "runs"), (self.left_out, "runs of further results")] {

@@ -83,7 +83,7 @@ pub struct Figure {
 
 /// lmbench reads a file that it has just written, and does not look whether the page cache still
 /// has it.
-pub const MAYBE_WARM: &str = "lmbench does not look whether the file is in the page cache";
+pub const MAYBE_WARM: &str = "lmbench does not check whether the file is in the page cache";
 
 /// In place of a size: the largest that was asked for, which a summary does not tell.
 pub const LARGEST: &str = "largest";
@@ -98,14 +98,13 @@ const fn figure(
     Figure { name, wording, key, unit, note }
 }
 
-const SUBTRACTED: &str =
-    "lmbench takes off pipe and data always; here that is done only where they are below 10 %";
+const SUBTRACTED: &str = "lmbench always subtracts pipe and data; Assay only where they are below 10 %";
 /// A hop with all that is in it, which raw files let compute.
-pub const WHOLE_HOP: &str = "the figure and what lmbench took off together";
+pub const WHOLE_HOP: &str = "the figure plus what lmbench subtracted";
 const ROUND_TRIP: &str = "lmbench's pair runs where the scheduler puts it";
-const SIZE: &str = "at the largest size asked for, which the summary does not tell";
+const SIZE: &str = "at the largest size requested, which the summary does not print";
 const NO_COUNTERPART: &str = "not measured by Assay in this form";
-const INTERLEAVED: &str = "lmbench divides by what it believes to be the loop's parallelism";
+const INTERLEAVED: &str = "lmbench divides by its own estimate of the loop's parallelism";
 
 use Unit::{Mb, Ns, Number, Us, UsEach};
 
@@ -124,7 +123,7 @@ pub const FIGURES: &[Figure] = &[
         "Simple syscall",
         "syscall.getpid@one-cpu#latency",
         Us,
-        "lmbench asks for the parent's number through the C library",
+        "lmbench calls getppid through the C library",
     ),
     figure("null I/O", "null I/O", "lmbench.null-io@one-cpu#latency", Us, "the mean of a read and a write"),
     figure("read", "Simple read", "syscall.read@one-cpu#latency", Us, ""),
@@ -149,7 +148,7 @@ pub const FIGURES: &[Figure] = &[
         "Select on 100 fd's",
         "syscall.select@one-cpu/fds=100#latency",
         Us,
-        "the kind of file decides",
+        "depends on the kind of file",
     ),
     figure(
         "select tcp",
@@ -164,21 +163,21 @@ pub const FIGURES: &[Figure] = &[
         "Signal handler overhead",
         "signal.handler@one-cpu#handle",
         Us,
-        "sending and catching less a kill() with signal 0; a result of 0 is printed as nothing",
+        "sending and catching, less a kill() with signal 0; lmbench prints a result of 0 as an empty cell",
     ),
     figure(
         "protection fault",
         "Protection fault",
         "lmbench.protection-fault@one-cpu#latency",
         Us,
-        "lmbench takes off the cost of catching an ordinary signal",
+        "lmbench subtracts the cost of catching an ordinary signal",
     ),
     figure(
         "fork",
         "Process fork+exit",
         "process.fork@free/resident_mb=0#latency",
         Us,
-        "the parent of lmbench's is a program that a dynamic linker loaded",
+        "lmbench's parent is a dynamically linked program",
     ),
     figure(
         "exec",
@@ -192,7 +191,7 @@ pub const FIGURES: &[Figure] = &[
         "Process fork+/bin/sh -c",
         "process.shell@free/program=true#latency",
         Us,
-        "the system's shell decides",
+        "depends on the system's shell",
     ),
     figure("integer bit", "integer bit", "lmbench.integer-bit@one-cpu#latency", Ns, INTERLEAVED),
     figure("integer add", "integer add", "lmbench.integer-add@one-cpu#latency", Ns, INTERLEAVED),
@@ -344,28 +343,28 @@ pub const FIGURES: &[Figure] = &[
         "0K File Create",
         "file.create@one-cpu/bytes=0#create",
         UsEach,
-        "the file system decides",
+        "depends on the file system",
     ),
     figure(
         "0K delete",
         "0K File Delete",
         "file.create@one-cpu/bytes=0#delete",
         UsEach,
-        "the file system decides",
+        "depends on the file system",
     ),
     figure(
         "10K create",
         "10K File Create",
         "file.create@one-cpu/bytes=10240#create",
         UsEach,
-        "the file system decides",
+        "depends on the file system",
     ),
     figure(
         "10K delete",
         "10K File Delete",
         "file.create@one-cpu/bytes=10240#delete",
         UsEach,
-        "the file system decides",
+        "depends on the file system",
     ),
     figure("mmap", "Mmap Latency", "lmbench.mmap@one-cpu/bytes=largest#latency", Us, SIZE),
     figure(
@@ -373,7 +372,7 @@ pub const FIGURES: &[Figure] = &[
         "Page Fault",
         "vm.file-fault@one-cpu#page",
         Us,
-        "a page of a file in the page cache, as the mean over all that were touched",
+        "a page of a file in the page cache, the mean over all touched pages",
     ),
     figure(
         "pipe bandwidth",
@@ -413,7 +412,7 @@ pub const FIGURES: &[Figure] = &[
         "L1 $",
         "memory.latency@one-cpu?order=stride&stride=128/bytes=4096#latency",
         Ns,
-        "lmbench's block has 1 KiB, ours 4 KiB: both fit any L1",
+        "lmbench's block has 1 KiB, Assay's 4 KiB: both fit any L1",
     ),
     figure("L2", "L2 $", "memory.latency@one-cpu?order=stride&stride=128/bytes=131072#latency", Ns, ""),
     figure(

@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool::of(
 
 const FORMAT: Format = Format("netperf result");
 const REMARK: &str =
-    "netperf does not tell where its two ends ran, nor whether other instances ran beside it";
+    "netperf does not report where its two ends ran, nor whether other instances ran at the same time";
 /// Options that say how long and how to print, or that the text tells.
 const VALUED: [&str; 13] = ["-H", "-p", "-l", "-t", "-P", "-v", "-f", "-D", "-B", "-m", "-r", "-b", "-d"];
 const FLAGS: [&str; 8] = ["-c", "-C", "-j", "-4", "-k", "-o", "-O", "--"];

@@ -28,7 +28,7 @@ fn a_latency_is_half_of_a_round_trip() {
     assert!(near(&values(&found, &key("latency_p99")), 88.480));
     assert!(near(&values(&found, &key("latency_mean")), 63.136));
     assert!(near(&values(&found, &key("latency_max")), 828.292));
-    assert!(found.figures[0].note.contains("printed as half of it"));
+    assert!(found.figures[0].note.contains("half of it is printed"));
     // The whole one is taken as it is, and TCP is another key; so is another size.
     let found = one(&run("sockperf ping-pong --tcp"));
     let key = |metric: &str| format!("network.round-trip@free?protocol=tcp/bytes=64#{metric}");

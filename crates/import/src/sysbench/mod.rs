@@ -19,7 +19,7 @@ use model::{Better, Value};
 pub(crate) const TOOL: Tool = Tool::of("results of sysbench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sysbench result");
-const REMARK: &str = "sysbench does not tell where its threads ran, and its latencies are printed to 10 µs";
+const REMARK: &str = "sysbench does not report where its threads ran, and prints latencies to 10 µs";
 
 const MIB: f64 = 1_048_576.0;
 const METRICS: &[Metric] = &[
@@ -219,9 +219,9 @@ fn keys<'b>(run: &Run, test: &str, builder: &'b mut Builder) -> Figures<'b> {
     let bench = format!("sysbench.{test}");
     let mut figures = Figures::new(builder, METRICS, format!("sysbench {test}"), bench);
     figures.note = match test {
-        "untold" => "which test it is of is not told: the command tells it, and is not there",
+        "untold" => "its test is unknown: the command is missing",
         "fileio" if !run.text("flags").is_some_and(|flags| flags.contains("direct")) => {
-            "through the page cache, as far as the file fits: no direct I/O was asked for"
+            "through the page cache, as far as the file fits: direct I/O was not requested"
         }
         _ => "",
     }
@@ -323,7 +323,7 @@ fn rates(run: &Run, figures: &mut Figures) -> bool {
         match value > 0.0 || line == "errors" {
             true => figures.put(metric, Ok(value)),
             false if EITHER.contains(&line) => {}
-            false => figures.put(metric, Err("it prints 0: nothing was done".to_string())),
+            false => figures.put(metric, Err("it prints 0: no work was done".to_string())),
         }
     }
     // Version 1.1 has rates of bytes in the same lines.
@@ -424,10 +424,10 @@ fn check(run: &Run, against: &mut Against) {
     let one = Number { value: 1.0, rounding: 0.0 };
     let bytes = block.zip(number(run, "operations")).map(|(block, count)| count.times(block.value));
     against.rate("MiB/sec", [moved, bytes, Some(one)], |_, bytes, _| {
-        format!("blocks of {bytes} bytes in all are not what it says it moved")
+        format!("the blocks add up to {bytes} bytes, not to the printed amount")
     });
     let mean = run.hit("fairness").and_then(|hit| hit.number("value"));
     against.rate("events", [mean, events, number(run, "threads").map(exact)], |mean, events, threads| {
-        format!("{threads} threads of {mean} events are not its {events}")
+        format!("{threads} threads with {mean} events each are not its {events} events")
     });
 }

@@ -211,7 +211,7 @@ fn damage_is_said() {
     let row = report().replacen("248800.0 lps", "248900.0 lps", 1);
     assert!(says(&one(&row), "Pipe Throughput has 248900.0 in its own line and 248800.0 in the index"));
     let index = report().replacen("248800.0    200.0", "248800.0    201.0", 1);
-    assert!(says(&one(&index), "Pipe Throughput is given the index 201.0, and its row comes to 200.0"));
+    assert!(says(&one(&index), "Pipe Throughput has the index 201.0, but its row gives 200.0"));
     let base = report().replacen("12440.0     248800.0", "12441.0     248800.0", 1);
     assert!(says(&one(&base), "stands against 12441.0, not against 12440.0"));
     // A test that failed, and one that is not there.
