@@ -8,9 +8,14 @@ use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
 use model::{Better, Form, Metric, Title, View};
 use stats::{Judged, Series, analyse};
 
-/// The first word of one, the second of several: `is`, `are`.
+/// The first word for one, the second for several: `is`, `are`.
 pub fn number<'w>(count: usize, one: &'w str, several: &'w str) -> &'w str {
     if count == 1 { one } else { several }
+}
+
+/// The remark on lines that were not read.
+pub fn unread(count: usize, first: &str) -> String {
+    format!("{count} of its lines {} not read; the first: {first:?}", number(count, "is", "are"))
 }
 
 /// How a figure is to be understood.

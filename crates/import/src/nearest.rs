@@ -185,25 +185,25 @@ mod tests {
         for (text, words) in [
             (
                 "{\n\t\"start\":\t{\n\t\t\"cookie\": 1}}\n",
-                "iperf3's JSON (started, no test finished): has \"start\", lacks \"intervals\" and \"end\"",
+                "iperf3's JSON (started, no test finished): it has \"start\", but lacks \"intervals\" and \"end\"",
             ),
-            ("{\"intervals\": []}\n", "iperf3's JSON: has \"intervals\", lacks \"start\" and \"end\""),
+            ("{\"intervals\": []}\n", "iperf3's JSON: it has \"intervals\", but lacks \"start\" and \"end\""),
             (
                 "{\"jobs\": [{\"jobname\": \"a\"}]}\n",
-                "fio's JSON: has \"jobs\" and \"jobname\", lacks \"fio version\"",
+                "fio's JSON: it has \"jobs\" and \"jobname\", but lacks \"fio version\"",
             ),
             (
                 "   BYTE UNIX Benchmarks (Version 5.1.3)\n\n   System: a: GNU/Linux\n",
-                "UnixBench (started, no test finished): has its banner, lacks",
+                "UnixBench (started, no test finished): it has its banner, but lacks",
             ),
             ("                 L M B E N C H  3 . 0   S U M M A R Y\n", "a summary of lmbench (started"),
             (
                 "Each sender will pass 100 messages of 100 bytes\nTime: 4.905\n",
-                "hackbench: has \"Each sender will pass\" and \"Time:\", lacks",
+                "hackbench: it has \"Each sender will pass\" and \"Time:\", but lacks",
             ),
             ("SPEC CPU2017 results were fine\n", "SPEC CPU2017 (started"),
-            ("Interval:\n[ ID] Interval\n sender\n", "iperf3's text: has the head of its rows"),
-            ("execution time (avg/stddev)\n", "sysbench's text: has its times"),
+            ("Interval:\n[ ID] Interval\n sender\n", "iperf3's text: it has the header of its rows"),
+            ("execution time (avg/stddev)\n", "sysbench's text: it has its times"),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
             assert!(
@@ -218,13 +218,13 @@ mod tests {
             ),
             (
                 "bash: line 1: sockperf: command not found\n",
-                "it says \"bash: line 1: sockperf: command not found\"",
+                "the text says \"bash: line 1: sockperf: command not found\"",
             ),
             (
                 "$ /usr/bin/hackbench -x\n/usr/bin/hackbench: invalid option -- 'x'\n",
-                "measured: it says \"/usr/bin/hackbench: invalid",
+                "measured: the text says \"/usr/bin/hackbench: invalid",
             ),
-            ("sh: 1: fio: not found\n", "it says \"sh: 1: fio: not found\""),
+            ("sh: 1: fio: not found\n", "the text says \"sh: 1: fio: not found\""),
             (
                 "# Running 'numa/mem' benchmark:\n # Running main, \"perf bench numa mem -a\"\n\n 5.1 secs slowest (max) thread-runtime\n",
                 "it is output of `perf bench` (numa/mem), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll; `assay",

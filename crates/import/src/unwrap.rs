@@ -106,7 +106,7 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
         _ if !bytes.contains(&0) => String::from_utf8_lossy(bytes).into_owned(),
         _ if zeros(1) && is_text(&utf16(bytes, u16::from_le_bytes)) => utf16(bytes, u16::from_le_bytes),
         _ if zeros(0) && is_text(&utf16(bytes, u16::from_be_bytes)) => utf16(bytes, u16::from_be_bytes),
-        _ => bail!("it is not text, and no format that Assay knows; {}", super::ALL),
+        _ => bail!("it is not text, and not a format that Assay knows; {}", super::ALL),
     })
 }
 

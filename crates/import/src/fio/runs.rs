@@ -10,6 +10,7 @@ use super::announced::announced;
 use super::text::{self, Run};
 use super::{Job, RUNS_APART, Sheet, complaints, recount, snapshots, terse, wrapped};
 use crate::above::said;
+use crate::builder::unread;
 use crate::kit::commands::command;
 use crate::kit::told::{Teller, Told, headings};
 
@@ -458,8 +459,7 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
             .push(format!("{left_out} jobs were left out, since their run has too many: split the file"));
     }
     if let Some((first, count)) = unknown {
-        let lines = if count == 1 { "a line".to_string() } else { format!("{count} lines") };
-        sheet.remarks.push(format!("{lines} of results could not be read; the first: {first:?}"));
+        sheet.remarks.push(unread(count, &first));
     }
     complaints::read(&lines, &mut sheet);
     sheet

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use command::{Invocation, Program};
 use lines::{Heads, Line};
 
-use super::builder::{Builder, number};
+use super::builder::{Builder, number, unread};
 use super::kit::Number;
 use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
@@ -106,8 +106,7 @@ fn read(text: &str) -> Vec<Imported> {
                 orphans.push(format!("{more} runs were left out: the file has more than {MOST_RUNS}"));
             }
             if let Some((first, count)) = &others {
-                let lines = if *count == 1 { "a line is".to_string() } else { format!("{count} lines are") };
-                orphans.push(format!("{lines} not part of a log; the first: {first:?}"));
+                orphans.push(unread(*count, first));
             }
             result.builder.remarks.append(&mut orphans);
         }

@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use super::told::{Teller, Told};
 use super::{Does, Hit, Table};
-use crate::builder::{Builder, number};
+use crate::builder::{Builder, unread};
 use crate::own::{Against, short};
 use crate::{Format, Imported};
 
@@ -316,10 +316,7 @@ impl Results {
         let (first, count) = log.unread.clone().unwrap_or_default();
         if let Some(first) = refused.first().copied().or(Some(first.as_str()).filter(|_| count > 0)) {
             let count = count + refused.len();
-            remarks.push({
-                let are = number(count, "is", "are");
-                format!("{count} of its lines {are} not read; the first: {:?}", short(first))
-            });
+            remarks.push(unread(count, &short(first)));
         }
         let mut refused = refused.len() + log.refused;
         if self.again > 0 {

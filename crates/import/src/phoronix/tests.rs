@@ -185,6 +185,7 @@ fn files_without_a_result_are_refused() {
     let profile =
         "<PhoronixTestSuite>\n<TestInformation><Title>x</Title></TestInformation>\n</PhoronixTestSuite>\n";
     assert!(
-        format!("{:#}", read(profile.as_bytes()).expect_err("no result")).contains("lists what it knows")
+        format!("{:#}", read(profile.as_bytes()).expect_err("no result"))
+            .contains("lists the formats that Assay reads")
     );
 }

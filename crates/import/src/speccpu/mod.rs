@@ -281,7 +281,7 @@ fn one(text: &str) -> anyhow::Result<Imported> {
     let (tool, documented) = (sheet.year.word(), sheet.documented);
     ensure!(
         !sheet.rows.is_empty(),
-        "it is a report of {tool} without a row of results: no test finished, the file was cut off, or its table has another form"
+        "it is a report of {tool} without a row of results: started, no test finished, or the file was cut off, or its table has another form"
     );
     let mut imported = figures::imported(sheet);
     ensure!(!imported.figures.is_empty(), "it is a report of {tool} without a finished test");

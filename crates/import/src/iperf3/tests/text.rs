@@ -328,7 +328,7 @@ fn units_and_columns_of_all_versions() {
         "network.udp@free?direction=send/streams=1#bandwidth",
         &[0.998 * (1.0 - 3046.0 / 30464.0)],
     );
-    assert!(found.remarks.iter().any(|remark| remark.contains("rate that it was to send at is not told")));
+    assert!(found.remarks.iter().any(|remark| remark.contains("its target rate is unknown")));
 }
 
 #[test]
