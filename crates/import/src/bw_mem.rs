@@ -2,8 +2,9 @@
 //! alone tells what was done with the bytes.
 
 use super::builder::Meaning;
-use super::kit::{Above, Does, Hit, Log, Pattern, Results, Run, Table, line, log};
+use super::kit::{Above, Hit, Log, Pattern, Results, Run, Table, log};
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored};
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool =
@@ -13,9 +14,9 @@ const FORMAT: Format = Format("bw_mem pairs");
 const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and does not count the lines that a store fetches first";
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("curve", Does::Begins, r#""?stride=\d+|".*"#),
-    line("pair", Does::Adds, r"(?<size>\d+\.\d+) (?<value>\d+\.\d+)"),
-    line("usage", Does::Nothing, r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
+    begins("curve", r#""?stride=\d+|".*"#),
+    adds("pair", r"(?<size>\d+\.\d+) (?<value>\d+\.\d+)"),
+    ignored(r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
 ];
 
 static TABLE: Table = Table::new(LINES);

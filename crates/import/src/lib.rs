@@ -210,10 +210,7 @@ pub fn is_json(begin: &[u8]) -> bool {
 
 /// What can be read, in words: a line each tool.
 pub fn known() -> impl Iterator<Item = String> {
-    TOOLS.iter().map(|tool| match tool.documented {
-        true => format!("{} (from documentation, which concludes nothing)", tool.files),
-        false => tool.files.to_string(),
-    })
+    TOOLS.iter().map(|tool| if tool.documented { format!("{} (from documentation, which concludes nothing)", tool.files) } else { tool.files.to_string() })
 }
 
 /// How a refusal ends.

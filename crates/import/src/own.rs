@@ -483,10 +483,7 @@ pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
     if !plain || value <= 0.0 || value >= 100.0 {
         return None;
     }
-    let digits = match percent.contains('.') {
-        true => percent.trim_end_matches('0').trim_end_matches('.'),
-        false => percent,
-    };
+    let digits = if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { percent };
     // What stands before the point has two digits where something stands behind it: 2.5 is no 25.
     let pad = if digits.find('.') == Some(1) { "0" } else { "" };
     Some(format!("{stem}_p{pad}{}", digits.replace('.', "")))

@@ -3,8 +3,9 @@
 //! store fetches first.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("STREAM result"),
@@ -14,56 +15,36 @@ pub(crate) const FORM: Form = Form {
     signs: &["STREAM version", "Avg time"],
     marks: &["version", "head"],
     lines: &[
-        line("version", Does::Begins, r"STREAM version (?:\$Revision: )?(?<value>[\d.]+)(?: \$)?"),
-        line(
+        begins("version", r"STREAM version (?:\$Revision: )?(?<value>[\d.]+)(?: \$)?"),
+        once(
             "odd",
-            Does::Once,
             r"This system uses (?<value>[1-79]|\d{2,}) bytes per (?:array element|DOUBLE PRECISION word)\.",
         ),
-        line(
+        once(
             "element",
-            Does::Once,
             r"This system uses (?<value>\d+) bytes per (?:array element|DOUBLE PRECISION word)\.",
         ),
-        line("elements", Does::Once, r"Array size = +(?<value>\d+)(?: \(elements\))?(?:, Offset = .*)?"),
-        line(
-            "passes",
-            Does::Once,
-            r"Each (?:kernel|test) (?:will be|is) (?:executed|run) +(?<value>\d+) times.*",
-        ),
-        line("threads", Does::Once, r"Number of Threads counted = +(?<value>\d+)"),
-        line("head", Does::Once, r"Function +(?:Best )?Rate \(?MB/s\)? +Avg time +Min time +Max time"),
-        line(
+        once("elements", r"Array size = +(?<value>\d+)(?: \(elements\))?(?:, Offset = .*)?"),
+        once("passes", r"Each (?:kernel|test) (?:will be|is) (?:executed|run) +(?<value>\d+) times.*"),
+        once("threads", r"Number of Threads counted = +(?<value>\d+)"),
+        once("head", r"Function +(?:Best )?Rate \(?MB/s\)? +Avg time +Min time +Max time"),
+        adds(
             "kernel",
-            Does::Adds,
             r"(?<kernel>Copy|Scale|Add|Triad): +(?<rate>[\d.]+) +(?<mean>\d+\.\d+) +(?<least>\d+\.\d+) +(?<most>\d+\.\d+)",
         ),
         // As some print it in a table of Markdown.
-        line(
+        adds(
             "kernel",
-            Does::Adds,
             r"\| *(?<kernel>Copy|Scale|Add|Triad) *\| *(?<average>[\d.]+) *\| *(?<rate>[\d.]+) *\| *(?<worst>[\d.]+) *\| *(?<mean>[\d.]+) *\| *(?<least>[\d.]+) *\| *(?<most>[\d.]+) *\|",
         ),
-        line("valid", Does::Ends, r"Solution Validates.*"),
-        line("invalid", Does::Adds, r"(?<value>Failed Validation on array .*|Solution Does Not Validate.*)"),
-        line(
-            "rest",
-            Does::Nothing,
+        ends("valid", r"Solution Validates.*"),
+        adds("invalid", r"(?<value>Failed Validation on array .*|Solution Does Not Validate.*)"),
+        ignored(
             r"-{20,}|\|[-|]+\||\| Function \|.*|Memory per array = .*|Total memory required = .*|The \*best\* time .*|will be used to compute .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"Number of Threads requested = .*|Your clock granularity.*|Each test below .*",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"\(= \d+ clock ticks\)|Increase the size .*|you are not getting .*|WARNING -- The above .*",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(r"Number of Threads requested = .*|Your clock granularity.*|Each test below .*"),
+        ignored(r"\(= \d+ clock ticks\)|Increase the size .*|you are not getting .*|WARNING -- The above .*"),
+        ignored(
             r"Expected Value: .*, AvgAbsErr: .*|For array [abc]\[\], \d+ errors were found\.|For best results.*|precision of your system timer\.",
         ),
     ],

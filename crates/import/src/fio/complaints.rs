@@ -46,10 +46,7 @@ pub fn read(lines: &[&str], sheet: &mut Sheet) {
         } else if line.contains("terminating on signal") {
             sheet.against.interrupted(line);
         } else if line.starts_with("fio: ") || line.to_ascii_lowercase().contains("warning") {
-            match quoted.len() < QUOTED {
-                true => quoted.push(format!("it says {:?}", short(line))),
-                false => more += 1,
-            }
+            if quoted.len() < QUOTED { quoted.push(format!("it says {:?}", short(line))) } else { more += 1 }
         }
     }
     for job in &mut sheet.jobs {

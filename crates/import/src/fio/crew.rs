@@ -220,10 +220,7 @@ impl Crew<'_> {
     }
 
     pub fn rw(&self) -> &str {
-        match self.job().untold {
-            true => "untold",
-            false => self.job().option(&["rw", "readwrite"]).unwrap_or("read"),
-        }
+        if self.job().untold { "untold" } else { self.job().option(&["rw", "readwrite"]).unwrap_or("read") }
     }
 
     /// The pattern without what may follow it: `randread:8`.
@@ -376,10 +373,7 @@ impl Crew<'_> {
         let job = self.job();
         let mut notes = Vec::new();
         if job.untold {
-            notes.push(match job.direct_untold {
-                true => "its options are unknown: the line that announces the job is missing".to_string(),
-                false => "its options are unknown: this version of fio does not print them".to_string(),
-            });
+            notes.push(if job.direct_untold { "its options are unknown: the line that announces the job is missing".to_string() } else { "its options are unknown: this version of fio does not print them".to_string() });
         }
         let no_device = self.no_device();
         if self.cache() == "buffered" && no_device.as_ref().is_none_or(|why| why == UNNAMED) {

@@ -231,13 +231,10 @@ impl Crew<'_> {
         let mut notes = self.notes();
         if self.verify_phase(way) {
             params.set("phase", text("verify"));
-            notes.push(match self.job().verifies() {
-                true => "fio's verify phase: it reads back what it wrote".to_string(),
-                false => {
+            notes.push(if self.job().verifies() { "fio's verify phase: it reads back what it wrote".to_string() } else {
                     "probably fio's verify phase, which its text does not show: it reads back what it wrote"
                         .to_string()
-                }
-            });
+                });
         }
         if way == Way::Trim {
             notes.push(

@@ -245,10 +245,7 @@ fn read(text: &str) -> Vec<Imported> {
                 .for_each(|job| job.host.clone_from(&told.host));
         }
         for sheet in sheet.hosts() {
-            match results.len() < MOST_RESULTS {
-                true => results.push(sheet.imported()),
-                false => left_out += 1,
-            }
+            if results.len() < MOST_RESULTS { results.push(sheet.imported()) } else { left_out += 1 }
         }
     }
     if let Some(last) = results.last_mut() {

@@ -160,10 +160,7 @@ pub fn relation(earlier: &str, line: &str) -> Relation {
             own.runtime_ms.zip(later.runtime_ms).is_some_and(|(own, later)| later >= own + LEAST_STEP_MS);
         is_on && grows(own.bytes, later.bytes) && grows(own.clat.max, later.clat.max)
     };
-    match each().count() > 0 && each().all(is_later) {
-        true => Relation::Later,
-        false => Relation::Another,
-    }
+    if each().count() > 0 && each().all(is_later) { Relation::Later } else { Relation::Another }
 }
 
 /// Options of a command that say how to print.

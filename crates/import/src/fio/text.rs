@@ -88,10 +88,7 @@ pub fn run(lines: &[&str]) -> Run {
     jobs.extend(unfinished.map(|one| Job {
         name: one.name,
         group: one.group,
-        options: match one.several {
-            true => [one.options, vec![("numjobs".to_string(), SEVERAL.to_string())]].concat(),
-            false => one.options,
-        },
+        options: if one.several { [one.options, vec![("numjobs".to_string(), SEVERAL.to_string())]].concat() } else { one.options },
         direct_untold: true,
         unfinished: Some(
             "started, no test finished: it was announced, but the run, or the file, ended before a result".to_string(),

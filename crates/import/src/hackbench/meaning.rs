@@ -23,10 +23,7 @@ impl Run {
         let tasks = self.tasks.map(|tasks| format!("tasks={tasks}"));
         let params: Vec<String> = options.into_iter().chain(tasks).collect();
         let params = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
-        let key = match processes {
-            true => "ipc.pipe-pingpong@free#round_trips".to_string(),
-            false => format!("perf.sched-pipe@free{params}#round_trips"),
-        };
+        let key = if processes { "ipc.pipe-pingpong@free#round_trips".to_string() } else { format!("perf.sched-pipe@free{params}#round_trips") };
         let mut notes = vec!["perf's token has 4 bytes, Assay's 8".to_string()];
         if !processes {
             notes.push("not measured by Assay in this form".to_string());

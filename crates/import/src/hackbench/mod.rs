@@ -318,10 +318,7 @@ impl Log {
             Ok(value) => {
                 let values = result.values.entry(key).or_default();
                 *values += 1;
-                match *values > MOST_VALUES {
-                    true => result.left_out += 1,
-                    false => result.builder.value(meaning, value),
-                }
+                if *values > MOST_VALUES { result.left_out += 1 } else { result.builder.value(meaning, value) }
             }
             Err(why) => {
                 result.failed.get_or_insert_with(|| (why.clone(), 0)).1 += 1;
@@ -423,10 +420,7 @@ impl Run {
             Some(other) => format!("it prints no {what}, but {other:?}"),
             None => format!("it prints no {what}"),
         };
-        let above_0 = |number: Number, what: &str| match number.value > 0.0 {
-            true => Ok(number.value),
-            false => Err(format!("it prints a {what} of 0, which is less than its last digit")),
-        };
+        let above_0 = |number: Number, what: &str| if number.value > 0.0 { Ok(number.value) } else { Err(format!("it prints a {what} of 0, which is less than its last digit")) };
         if self.program != Program::Pipe {
             return above_0(self.time.ok_or_else(|| said("time"))?, "time");
         }

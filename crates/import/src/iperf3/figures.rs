@@ -257,12 +257,9 @@ impl Test<'_> {
         let most = most.min(WRAPPED - 1.0);
         let mut each = self.own_streams(backwards).filter_map(|one| one["sender"]["retransmits"].as_f64());
         let is_sound = (0.0..=most).contains(&count) && each.all(|one| (0.0..WRAPPED).contains(&one));
-        figures.put("retransmits", match is_sound {
-            true => Ok(count / seconds),
-            false => Err(format!(
+        figures.put("retransmits", if is_sound { Ok(count / seconds) } else { Err(format!(
                 "a counter that wrapped around, of all streams or of one: {count:.0} retransmits of at most {most:.0} segments"
-            )),
-        });
+            )) });
     }
 
     /// The streams that go this way, by what they say of their sender.
@@ -339,10 +336,7 @@ impl Test<'_> {
             figures.remark(format!("{} intervals were left out", rates.len() - MOST_EACH));
         }
         // Nobody tells a sender of datagrams what of an interval arrived.
-        let (metric, note) = match self.udp && self.sends != backwards {
-            true => ("interval_sent", "each interval, what was sent"),
-            false => ("interval_bandwidth", "each interval, at the end that wrote the file"),
-        };
+        let (metric, note) = if self.udp && self.sends != backwards { ("interval_sent", "each interval, what was sent") } else { ("interval_bandwidth", "each interval, at the end that wrote the file") };
         for bits in rates.into_iter().take(MOST_EACH) {
             figures.put_noted(metric, note, Ok(bits / 1e9));
         }

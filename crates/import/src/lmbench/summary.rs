@@ -146,12 +146,9 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
         while let Some((number, row)) = lines.next_if(|(_, line)| is_row(line)) {
             let is_cut = unfinished == Some(number + 1);
             let row = Row { table, columns: round.columns.len() - 1, text: row.trim_end(), is_cut };
-            match round.has(&row) {
-                true => round
+            if round.has(&row) { round
                     .remarks
-                    .push(format!("the table {:?} has the same row twice: counted once", table.title)),
-                false => round.rows.push(row),
-            }
+                    .push(format!("the table {:?} has the same row twice: counted once", table.title)) } else { round.rows.push(row) }
         }
     }
     rounds
@@ -183,13 +180,10 @@ impl Columns {
             |at: &usize| dashes.as_bytes()[*at] == b'-' && dashes.as_bytes().get(at + 1) != Some(&b'-');
         let all: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).collect();
         let [host, system, ends @ ..] = all.as_slice() else { return None };
-        let ends: Vec<[usize; 2]> = match dashes == table.dashes() {
-            true => {
+        let ends: Vec<[usize; 2]> = if dashes == table.dashes() {
                 let own = table.ends().into_iter().zip(table.columns);
                 own.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()
-            }
-            false => ends.iter().map(|end| [*end, *end]).collect(),
-        };
+            } else { ends.iter().map(|end| [*end, *end]).collect() };
         (ends.len() == table.columns.len()).then_some(Columns { ends, host: *host, system: *system, mhz })
     }
 

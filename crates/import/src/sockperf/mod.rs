@@ -208,11 +208,8 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
         builder.fact(APART, &parts.join("; "));
     }
     let halved = runs.iter().flat_map(|run| &run.sections).any(|section| !section.round);
-    builder.remarks.push(match halved {
-        true => "sockperf prints half of a round trip, which Assay doubles; it reports neither where its tasks ran nor all of its settings"
-            .to_string(),
-        false => "sockperf reports neither where its tasks ran nor all of its settings".to_string(),
-    });
+    builder.remarks.push(if halved { "sockperf prints half of a round trip, which Assay doubles; it reports neither where its tasks ran nor all of its settings"
+            .to_string() } else { "sockperf reports neither where its tasks ran nor all of its settings".to_string() });
     let servers = runs.iter().filter(|run| run.server).count();
     for run in runs.iter().filter(|run| !run.server) {
         builder.fact("sockperf", &run.version);

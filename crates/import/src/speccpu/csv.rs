@@ -148,10 +148,7 @@ fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, c
 /// Spreadsheets of languages with decimal commas part cells by semicolons.
 fn delimiter(text: &str) -> char {
     let header = text.lines().take(400).find(|line| line.trim_start_matches('"').starts_with("Benchmark"));
-    match header.is_some_and(|line| line.matches(';').count() > line.matches(',').count()) {
-        true => ';',
-        false => ',',
-    }
+    if header.is_some_and(|line| line.matches(';').count() > line.matches(',').count()) { ';' } else { ',' }
 }
 
 /// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that

@@ -145,13 +145,10 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
         facts.push(Fact::new("banner", format!("{more} more lines"), "the file"));
     }
     Some(Finding::warning(INVALID_RESULT.to_string(), format!("{how}: the {} figures are estimates", sheet.year.word()))
-        .cause(match sheet.non_compliant {
-            true => "SPEC reviews published results and withdraws those that break its rules: its own words say why.",
-            false => {
+        .cause(if sheet.non_compliant { "SPEC reviews published results and withdraws those that break its rules: its own words say why." } else {
                 "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
                  its figures may still be right."
             }
-        }
         .to_string())
         .facts(facts)
         .confirm_by_import())

@@ -10,7 +10,8 @@ mod tests;
 
 use super::builder::Builder;
 use super::kit::{
-    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, said_again,
+    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, options,
+    said_again,
 };
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Tool};
@@ -82,34 +83,11 @@ const OPTIONS: [(&str, &str, &str); 12] = [
     ("--oltp-table-size", "rows", "10000"),
 ];
 /// Options that the text tells, or that say how long and how loudly to run.
-const TOLD: [&str; 26] = [
-    "--test",
-    "--threads",
-    "--num-threads",
-    "--time",
-    "--max-time",
-    "--events",
-    "--max-requests",
-    "--cpu-max-prime",
-    "--memory-block-size",
-    "--memory-total-size",
-    "--memory-oper",
-    "--memory-scope",
-    "--file-num",
-    "--file-test-mode",
-    "--file-block-size",
-    "--file-total-size",
-    "--file-extra-flags",
-    "--file-io-mode",
-    "--file-rw-ratio",
-    "--file-fsync-all",
-    "--file-fsync-freq",
-    "--rate",
-    "--percentile",
-    "--histogram",
-    "--report-interval",
-    "--verbosity",
-];
+const TOLD: &str = "--test --threads --num-threads --time --max-time --events --max-requests \
+    --cpu-max-prime --memory-block-size --memory-total-size --memory-oper --memory-scope \
+    --file-num --file-test-mode --file-block-size --file-total-size --file-extra-flags \
+    --file-io-mode --file-rw-ratio --file-fsync-all --file-fsync-freq --rate --percentile \
+    --histogram --report-interval --verbosity";
 const DATABASES: [&str; 3] = ["--mysql", "--pgsql", "--db"];
 /// sysbench's own words for what it calls otherwise in its text.
 const MODES: [(&str, &str); 6] = [
@@ -162,7 +140,7 @@ fn read(text: &str) -> Vec<Imported> {
 /// repeats the options.
 fn further(run: &Run) -> String {
     let is_cut = run.hit("options").is_none();
-    let told = TOLD.into_iter().chain(OPTIONS.map(|(option, _, _)| option));
+    let told = options(TOLD).into_iter().chain(OPTIONS.map(|(option, _, _)| option));
     let known: Vec<&str> = told.filter(|_| !is_cut).collect();
     let left = run.asked.as_ref().map_or(String::new(), |asked| asked.without(&[], &known));
     left.split(' ').filter(|word| word.starts_with("--")).collect::<Vec<_>>().join(" ")
@@ -370,10 +348,7 @@ fn latencies(run: &Run, figures: &mut Figures) {
         let ms = hit.number("value")?.value;
         Some(if hit.text("seconds").is_some() { ms * 1e6 } else { ms * 1e3 })
     };
-    let least = |value: f64| match value > 0.0 {
-        true => Ok(value),
-        false => Err("it prints 0, which is less than its last digit".to_string()),
-    };
+    let least = |value: f64| if value > 0.0 { Ok(value) } else { Err("it prints 0, which is less than its last digit".to_string()) };
     for (line, metric) in LATENCIES {
         if let Some(value) = run.hit(line).and_then(micros) {
             figures.put(metric, least(value));

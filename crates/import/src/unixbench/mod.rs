@@ -150,16 +150,13 @@ fn split(text: &str) -> Vec<Report> {
         match found {
             Some(Line::Banner { version }) => {
                 let fact = ("unixbench", version);
-                match in_head || !report.sections.is_empty() {
-                    true => {
+                if in_head || !report.sections.is_empty() {
                         report.heading(&heading);
                         reports.push(Report { facts: vec![fact], above: heading, ..Report::default() });
-                    }
-                    false => {
+                    } else {
                         report.facts.push(fact);
                         report.above = heading;
                     }
-                }
             }
             Some(Line::System { host }) => report.host = host,
             Some(Line::Fact(label, value)) => report.facts.push((label, value)),
@@ -381,10 +378,7 @@ impl Section {
         for row in self.tables.iter().flat_map(|table| &table.rows).filter(|row| !has_line(&row.title)) {
             let unit = titled(&row.title).map_or("", |test| test.unit);
             if let Some(meaning) = meaning(&row.title, unit, self.copies, "from the table of the index") {
-                match row.result > 0.0 {
-                    true => builder.value(meaning, row.result),
-                    false => builder.missing(meaning, "a score of 0".to_string()),
-                }
+                if row.result > 0.0 { builder.value(meaning, row.result) } else { builder.missing(meaning, "a score of 0".to_string()) }
             }
         }
         for (title, why) in self.failed.iter().filter(|(title, _)| !has_line(title)) {

@@ -173,10 +173,7 @@ fn the_ends_of_lines_marks_and_languages_do_not_matter() {
     assert_eq!(read(&latin).expect("a report")[0], whole);
     // A comma instead of the point, as some languages have it.
     let plain = report();
-    let comma = plain.lines().map(|line| match line.contains("samples") || line.contains("Index Score") {
-        true => line.replace('.', ",") + "\n",
-        false => line.to_string() + "\n",
-    });
+    let comma = plain.lines().map(|line| if line.contains("samples") || line.contains("Index Score") { line.replace('.', ",") + "\n" } else { line.to_string() + "\n" });
     let comma: String = comma.collect();
     let mut found = one(&comma);
     [&mut found, &mut whole]
@@ -218,10 +215,7 @@ fn damage_is_said() {
     let broken: String = report()
         .lines()
         .filter(|line| !line.starts_with("Process Creation"))
-        .map(|line| match line.starts_with("Execl") && line.contains("samples") {
-            true => "Execl Throughput                         no output\n".to_string(),
-            false => line.to_string() + "\n",
-        })
+        .map(|line| if line.starts_with("Execl") && line.contains("samples") { "Execl Throughput                         no output\n".to_string() } else { line.to_string() + "\n" })
         .collect();
     let found = one(&broken
         .replace("Index Values ", "Partial Index")

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 use crate::Imported;
-use crate::kit::Does::Ahead;
 use crate::kit::Expression;
-use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, scale};
+use crate::kit::Role::Ahead;
+use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, options, scale};
 use lines::{FLAGS, VALUED};
 use model::units;
 use rows::{Row, Shape, rows};
@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Vec<Imported> {
         let day = run.text("time").and_then(|time| time.split_once(':')).map_or("", |(day, _)| day);
         // Its last word is an hour.
         let day = day.rsplit_once(' ').map_or("", |(day, _)| day).to_string();
-        let further = asked.map_or(String::new(), |asked| asked.without(&VALUED, &FLAGS));
+        let further = asked.map_or(String::new(), |asked| asked.without(&options(VALUED), &options(FLAGS)));
         let mut facts = vec![("kernel", kernel), ("options", further), ("", peer.to_string()), ("", version)];
         facts.extend([("?local", locals[at].clone()), ("?day", day)]);
         if !host.is_empty() {
@@ -119,7 +119,7 @@ fn locals(runs: &[Run]) -> Vec<String> {
 /// Lets what it says of an error be part of the run that it ended. In a file it may stand before
 /// all of it, since only what is no error waits until there is much to write.
 fn settle(runs: &mut Vec<Run>) {
-    let alone = |run: &Run| run.hits.iter().all(|hit| hit.name == "error" || hit.does == Ahead);
+    let alone = |run: &Run| run.hits.iter().all(|hit| hit.name == "error" || hit.role == Ahead);
     // What came to its end has sums, and says once more only of the sums what its columns are.
     let whole = |run: &Run| {
         let rows = rows(run);
