@@ -362,8 +362,8 @@ fn what_cannot_be_used_is_refused_in_words() {
         ("other JSON", b"{\"a\": 1}".to_vec(), "not what `assay run --json` prints"),
         ("an import's JSON", imported.expect("assay runs").stdout, "not what `assay run --json` prints"),
         ("no JSON", b"{ this is C }".to_vec(), "neither a run nor a report"),
-        ("text", b"hello\n".to_vec(), "not a file that Assay knows"),
-        ("large text", vec![b'x'; (16 << 20) + 2], "more than 16 MB"),
+        ("text", b"hello\n".to_vec(), "not a format that Assay knows"),
+        ("large text", vec![b'x'; (16 << 20) + 2], "larger than 16 MB"),
         ("empty", Vec::new(), "empty"),
     ];
     for (name, bytes, words) in cases {
