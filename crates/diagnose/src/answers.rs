@@ -13,12 +13,13 @@ const WRONG_ANSWER: Rule = Rule {
     id: ids::rule::WRONG_ANSWER,
     title: "A benchmark computed a wrong answer",
     topic: "answers",
-    meaning: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
-            answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
-            cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
-    action: "",
-    when: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
-    how: "",
+    meaning: "Every benchmark checks what it computed, such as sums of all bytes or counts of messages. A \
+            wrong answer points to a faulty core or memory module, to the kernel, or to a bug in Assay. \
+            The figures are worthless.",
+    action: "Measure the benchmark again. If the same CPU is wrong again, take it offline and have the \
+            host checked. If all CPUs are wrong, report a bug. See it: assay run --only BENCHMARK --new",
+    when: "A problem for every benchmark with a pass whose own check failed. All its figures are rejected.",
+    how: "Google and Meta report a few cores that compute wrongly in every several thousand hosts.",
     calm: "every result checked and right",
     looked_at: "each result",
     source: file!(),
@@ -75,13 +76,14 @@ fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
 
 const FAILED: Rule = Rule {
     id: ids::rule::FAILED_CASE,
-    title: "A case could not be measured",
+    title: "A benchmark could not be measured",
     topic: "failures",
-    meaning: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
-            that: each visit has a process of its own.",
-    action: "",
-    when: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
-             verdict; one without any has no number.",
+    meaning: "A process of the benchmark died, hung, was killed or reported an error. The rest of the run \
+            is unaffected, since each pass has a process of its own.",
+    action: "Read the error in the finding, remove its cause and measure the benchmark again. See it: \
+            assay run --only BENCHMARK --new",
+    when: "A warning for every benchmark with passes that failed or timed out. Figures with enough good \
+            passes keep their verdict; a benchmark without any has no figure.",
     how: "",
     calm: "every pass completed",
     looked_at: "exit of each pass",

@@ -12,17 +12,18 @@ pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
 
 const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
-    title: "A block that was to show memory fits a cache",
+    title: "A block that measures memory fits in a cache",
     topic: "L3 cache",
-    meaning: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
-            megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
-            partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
-    action: "",
-    when: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
-             below 1.9 times that cache (twice, less rounding). The cache's size is the one that llc-differs goes by: as \
-             read off the latency ladder where that contradicts the kernel's claim, whether it is larger or smaller; else \
-             the claim. Such series carry the cause.",
-    how: "",
+    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this \
+            block lay in the cache, so the figure is too high for memory.",
+    action: "Free memory or raise the memory limit, and measure again. Until then the figure is an upper \
+            bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
+    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that \
+            cache. The figures carry the cause.",
+    how: "1.9 is twice the cache, less what rounding to lines and tasks takes. The cache's size is the one \
+            of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. \
+            Today's caches hold hundreds of megabytes, and a guest may reach a host's cache that its \
+            kernel does not report. Old benchmarks with fixed block sizes fail this way.",
     calm: "memory blocks exceed the L3",
     looked_at: "block sizes",
     source: file!(),
@@ -124,18 +125,20 @@ fn least_cover(
 
 const DIFFERS: Rule = Rule {
     id: ids::host::rule::LLC_DIFFERS,
-    title: "The last-level cache is not what the kernel claims",
+    title: "The last-level cache is not as large as the kernel reports",
     topic: "L3 cache",
-    meaning: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
-            be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
-            a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
-            word are wrong by that factor, and so are figures called L3 or memory by it.",
-    action: "",
-    when: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
-             (docs/method/cache-ladder.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
-             times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
-             largest block answers within 55 ns, faster than any memory. A warning from twice on.",
-    how: "",
+    meaning: "The latency ladder shows how much of the last cache one task gets. A guest may get a small \
+            share, or reach a larger cache of its host. Software that sizes its data by the reported size \
+            is wrong by that factor.",
+    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal \
+            look at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile \
+            full",
+    when: "The reported size lies 1.25 times beyond the measured bounds, or a block of twice that size \
+            answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
+    how: "The ladder times random loads on huge pages. Its levels are fitted as sums of miss curves, with \
+            bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory \
+            answers in less than 55 ns, so a ladder that ends below that does not show where the cache \
+            ends.",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),

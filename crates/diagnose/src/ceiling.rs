@@ -14,22 +14,25 @@ pub const RULES: &[Rule] = &[CEILING];
 
 const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
-    title: "A number lies above what physics allows",
+    title: "A figure is above a physical limit",
     topic: "limits",
-    meaning: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
-            a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
-    action: "",
-    when: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
-             bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
-             modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
-             not judged); a disk row past the page cache, in bytes or in operations times their size, above what its disk's link \
-             carries; a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
-             metal, where /sys tells) or than one task read memory in the same run, and a warm one beyond the caches faster than \
-             1.25 times that (cold files with neither a known link nor memory.bandwidth beside them cannot be judged, and the rule \
-             says that it could not look); a load \
-             or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
-             clock's step or longer than its visit. The core cycle is the measured one.",
-    how: "",
+    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. \
+            Typical reasons are a block that stayed in a cache, bytes that never moved, or a clock that \
+            stood still.",
+    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See \
+            it: assay run --only BENCHMARK --new",
+    when: "The figure is above the limit of the core, the memory channels, the disk's link or the \
+            network's link. Or one of its samples has no work, or a length that no clock can time. The \
+            figure is rejected.",
+    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 \
+            loads or operations a cycle. The cycle is the measured one. Memory: blocks beyond the \
+            last-level cache against rate × width of all channels, if module names or EDAC show them, else \
+            of all modules. Traffic on the bus is an estimate and is not judged. Disk, past the page \
+            cache: the link carries the bytes, or the operations times their size. A cold file: that link \
+            (NVMe or SATA, on bare metal), or the speed at which one task of the run read memory. A warm \
+            file beyond the caches: 1.25 times that speed. A cold file with neither a known link nor \
+            memory.bandwidth cannot be judged, so the check does not count as passed. Samples: some work, \
+            no shorter than the clock's step, no longer than their pass.",
     calm: "no figure above a physical limit",
     looked_at: "all figures",
     source: file!(),

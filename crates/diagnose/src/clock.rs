@@ -14,15 +14,16 @@ pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
 
 const CLOCKSOURCE: Rule = Rule {
     id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
-    title: "The kernel does not trust the CPU's counter",
+    title: "The kernel reads the time from a slow clock",
     topic: "clock source",
-    meaning: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
-            hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
-            times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
-    action: "",
-    when: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
-             (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
-    how: "",
+    meaning: "Linux reads the time from the CPU's own counter where that is steady (tsc on x86, \
+            arch_sys_counter on ARM). Here each reading is a slow device access or a system call, up to \
+            100 times dearer. Every program that reads the time pays for it.",
+    action: "Look for 'Marking TSC unstable' and its reason in the kernel's log, and for tsc=unstable on \
+            the command line. See it: dmesg | grep -i -e tsc -e clocksource",
+    when: "The current clock source is hpet, acpi_pm, pit, jiffies or refined-jiffies.",
+    how: "Paravirtual clocks (kvm-clock, hyperv_clocksource_tsc_page, xen) are read without a system call \
+            and do not count. Assay times its own samples by the raw clock.",
     calm: "clock source is the CPU counter",
     looked_at: "sysfs clocksource",
     source: file!(),
@@ -61,14 +62,16 @@ const GOVERNOR: Rule = Rule {
     id: ids::host::rule::SLOW_GOVERNOR,
     title: "A frequency governor keeps cores slow",
     topic: "governor",
-    meaning: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
-            work slow: numbers then measure the governor.",
-    action: "",
-    when: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
-             literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
-             dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
-             conservative or schedutil kept the measured clock below 95 % of the highest.",
-    how: "",
+    meaning: "The governor keeps cores at a low clock, or raises the clock only after a load has lasted. \
+            Short work is slow, and figures measure the governor.",
+    action: "Measure with the governor performance, and restore the old one afterwards (cpupower \
+            frequency-set -g performance). See it: grep . \
+            /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    when: "A measured CPU has powersave or userspace under a driver that takes it literally (acpi-cpufreq, \
+            cppc_cpufreq). Or powersave, ondemand, conservative or schedutil kept the measured clock below \
+            95 % of the highest.",
+    how: "Under intel_pstate and amd-pstate-epp powersave is the usual dynamic policy, so there only the \
+            measured clock counts. The highest clock is cpuinfo_max_freq.",
     calm: "governor allows the full clock",
     looked_at: "cpufreq",
     source: file!(),
@@ -136,10 +139,11 @@ const TURBO: Rule = Rule {
     id: ids::host::rule::TURBO_OFF,
     title: "Turbo is switched off",
     topic: "turbo",
-    meaning: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
-            sold. Some switch it off on purpose; whoever compares machines must know.",
-    action: "",
-    when: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    meaning: "Without turbo the cores run at their base clock. That is steadier, and slower than the host \
+            does as it is sold. Some operators switch turbo off on purpose.",
+    action: "Compare only with hosts whose turbo is off too. Or allow it (no_turbo to 0, boost to 1) and \
+            measure again. See it: grep . /sys/devices/system/cpu/intel_pstate/no_turbo",
+    when: "A note if intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
     how: "",
     calm: "turbo is allowed",
     looked_at: "no_turbo, boost",
@@ -174,20 +178,23 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 const MOVING: Rule = Rule {
     id: ids::host::rule::MOVING_CLOCK,
-    title: "The core clock moved while measuring",
+    title: "The core clock changed during the run",
     topic: "clock",
-    meaning: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
-            budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
-            runs in the core moves with it.",
-    action: "",
-    when: "A clock that moves between visits is a fact of the run, and core-bound figures are given at one clock. This fires \
-             where that does not settle it: the clock moved by more than 5 % (5th to 95th percentile over at least 60 \
-             windows), and a headline figure that is not trusted goes with it (Spearman, p < 0.01 after adjustment), or \
-             times do not go with the clock that was read, so that nothing is given at one clock; or it moved by more than \
-             10 % inside a quarter of the visits, so that a reading beside a window is not that window's clock; or it stepped by \
-             more than 5 % from one visit to the next after somebody had changed the governor. Series that go with the clock \
-             carry it as their cause.",
-    how: "",
+    meaning: "The core did not keep one clock. Turbo budgets, power limits, temperature and, in a guest, \
+            other guests change it. Figures in ns that depend on the core vary with it; figures in cycles \
+            do not.",
+    action: "On bare metal look for power and thermal limits with turbostat. In a guest only a dedicated \
+            host helps. See it: assay run --only cpu.clock --profile standard",
+    when: "The clock changed by more than 5 %, and a figure below grade A follows it or no common clock \
+            fits. Or it changed by more than 10 % inside passes, or by more than 5 % after a change of \
+            governor.",
+    how: "A short chain of dependent additions after each sample measures the clock; 5 % is from the 5th \
+            to the 95th percentile of 60 samples or more. A clock that changes between passes alone is a \
+            fact of the run: figures that depend on the core are given at one clock. A figure follows the \
+            clock where Spearman's rank correlation has p < 0.01 after adjustment; it carries the clock as \
+            its cause. No common clock fits where times do not follow the clock that was read. Inside \
+            passes means in a quarter of them: a reading after a sample is then not that sample's clock. \
+            After a change of governor means between two passes.",
     calm: "core clock steady while measured",
     looked_at: "clock by sample",
     source: file!(),
@@ -288,17 +295,17 @@ fn goes_with_it<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged>
 
 const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
-    title: "The core clock contradicts itself",
+    title: "Two measures of the core clock disagree",
     topic: "clock",
-    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
-            multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
-            take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
-            add in one cycle break them.",
-    action: "",
-    when: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
-             cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
-             2 % away from both. Wide intervals allow no statement and do not fire.",
-    how: "",
+    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. A second \
+            measure contradicts that chain. The clock changed between the two, an emulator runs them, or \
+            the core does not add in one cycle.",
+    action: "Use the figures in nanoseconds, not those in cycles. See it: assay run --only \
+            cpu.clock,memory.data-source --profile standard --new",
+    when: "The 95 % intervals of the clocks by additions and by multiplications lie more than 2 % apart. \
+            Or the interval of an L1 hit lies between two whole numbers of cycles, 2 % away from both.",
+    how: "A multiplication takes a whole number of cycles, and so does a load that hits L1. Wide intervals \
+            allow no statement. Where the two clocks differ, all figures in cycles carry the cause.",
     calm: "two clock measures agree",
     looked_at: "timed chains",
     source: file!(),

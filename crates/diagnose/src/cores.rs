@@ -14,18 +14,19 @@ pub const RULES: &[Rule] = &[ODD];
 
 const ODD: Rule = Rule {
     id: ids::host::rule::ODD_CORE,
-    title: "A core is slower than its equals",
+    title: "A core is slower than the others",
     topic: "cores",
-    meaning: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
-            decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
-            or a defect; jobs that wait for their slowest part run at its speed.",
-    action: "",
-    when: "Cores of one kind with one highest frequency are compared by memory.cores. Fires where a core is slower than \
-             the median of its group by more than 3 %, its 95 % interval excludes that median by as much, and its \
-             distance in robust standard deviations exceeds what the slowest of so many healthy ones reaches once in ten \
-             thousand (12.7 of 10 cores, 6.3 of 20, 4.8 of 50, 4.1 of 200, 3.9 of 1000). Of three to nine cores its \
-             interval must lie below all others instead. Of two, only that they differ can be said.",
-    how: "",
+    meaning: "All cores of a kind do the same work in their own L1 at once, so only the core itself can \
+            differ. A slow core is throttled, shares its core with other work, or has a defect. Work that \
+            waits for its slowest part runs at its speed.",
+    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such \
+            work off it. See it: assay run --only memory.cores --profile standard --new",
+    when: "A core and its whole 95 % interval lie more than 3 % below the median of its kind. Its distance \
+            also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
+    how: "A kind is cores of one name with one highest frequency. The distance is in robust standard \
+            deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for \
+            1000. Of three to nine cores the interval must lie below all others instead. Of two cores the \
+            rule can only say that they differ.",
     calm: "no core slower than the others",
     looked_at: "L1 of each core",
     source: file!(),

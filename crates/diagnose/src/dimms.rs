@@ -12,18 +12,19 @@ const POPULATION: Rule = Rule {
     id: ids::rule::DIMM_POPULATION,
     title: "Memory modules in the wrong slots",
     topic: "modules",
-    meaning: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
-            on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \
-            run to run: a benchmark of memory then swings, and nothing in the kernel says why. Slots are numbered by the \
-            board, so that the first free ones are often the wrong ones.",
-    action: "",
-    when: "Reads SMBIOS types 4 and 17 (root only). Slots are placed by a rule for each family of boards, channels and what one \
-             interleave set covers by a table of processors, both with their sources (`assay machine --json`). Fires where \
-             channels, controllers or sockets hold different amounts, a socket has a processor and no memory, or channels are \
-             empty; two modules against three on a socket's controllers are a remark only. Also where modules run below \
-             their rated speed and neither the processor nor the number of modules a channel explains it. Guests see \
-             modules that their hypervisor invents: there it does not apply.",
-    how: "",
+    meaning: "A socket reaches its bandwidth only if all its channels hold the same memory. Uneven modules \
+            make a part of memory several times slower than the rest. Which part a program gets differs \
+            from run to run, so results swing.",
+    action: "Move the modules as the finding says, or compare the slots with the board's manual. See it: \
+            sudo assay machine",
+    when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no \
+            memory, or channels are empty. Or modules run below their rated speed without a known reason. \
+            Two modules against three on a socket's controllers are a note.",
+    how: "Reads SMBIOS types 4 and 17 (root only). A rule for each family of boards places the slots; a \
+            table of processors gives the channels and what one interleave set covers. Both name their \
+            sources (assay machine --json). Known reasons for a lower speed are the processor and the \
+            number of modules per channel. In a guest the rule does not apply, since the hypervisor \
+            invents the modules.",
     calm: "memory modules placed evenly",
     looked_at: "SMBIOS type 17",
     source: file!(),

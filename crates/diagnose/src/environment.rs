@@ -13,17 +13,19 @@ const BACKGROUND: Rule = Rule {
     id: ids::rule::BACKGROUND_LOAD,
     title: "Other processes used the CPUs",
     topic: "other work",
-    meaning: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
-            is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
-            at between visits while others are busy; the busiest of them are named.",
-    action: "",
-    when: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
-             is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
-             20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
-             10 ms: below four standard errors of what ticks at both ends of visits may err by nothing is told, and a case \
-             that ran for less than 0.3 s altogether is not judged alone; neither are disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
-             limits lie 0.1 CPU higher, for a tick in each of its periods.",
-    how: "",
+    meaning: "Other work took cycles, caches and memory bandwidth while Assay measured, so figures may be \
+            too slow. The finding names the busiest processes.",
+    action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 \
+            | head -15",
+    when: "Other processes used more than 5 % of a CPU during the run, or 10 % of a benchmark's CPUs. From \
+            5 % on that benchmark's figures carry the cause; from 20 % on they are rejected.",
+    how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by \
+            pass. The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of \
+            10 ms, so shares below four standard errors of such ticks do not count. Benchmarks that ran \
+            for less than 0.3 s in all are not judged alone. Nor are disk, file and network benchmarks \
+            beside others, since the kernel's workers act for them. Where a CPU quota pauses Assay, the \
+            limits are 0.1 CPU higher, for a tick in each of its periods. Processes are listed between \
+            passes while other work runs.",
     calm: "other work: none seen",
     looked_at: "/proc/stat",
     source: file!(),
@@ -186,15 +188,16 @@ pub(super) fn graded(
 
 const STEAL: Rule = Rule {
     id: ids::rule::STEAL,
-    title: "The hypervisor took CPU time",
+    title: "The host took CPU time (steal)",
     topic: "steal",
-    meaning: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
-            from such moments measure the host's other guests.",
-    action: "",
-    when: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
-             more than 10 % is rejected. Does not apply where none was ever counted since the guest's start: a host that hides \
-             stolen time looks the same, and then only the spread shows it.",
-    how: "",
+    meaning: "Steal is time in which the guest had work and the host ran something else on its core. \
+            Figures from such moments measure the host's other guests.",
+    action: "Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs. See it: \
+            vmstat 1 10 (column st)",
+    when: "Steal is above 0.5 % of the run's CPU time. A benchmark with more than 2 % carries the cause, \
+            one with more than 10 % is rejected.",
+    how: "The rule does not apply where no steal was counted since the guest's start. A host that hides \
+            steal looks the same, and then only the spread shows it.",
     calm: "steal: at most 0.5 %",
     looked_at: "/proc/stat",
     source: file!(),
@@ -229,19 +232,21 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 const QUOTA: Rule = Rule {
     id: ids::rule::CPU_QUOTA,
-    title: "A cgroup's CPU quota throttled the measurement",
+    title: "A CPU quota throttled the run",
     topic: "CPU quota",
-    meaning: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
-            until the next one: throughput shows the quota, and latencies show the pause.",
-    action: "",
-    when: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
-             the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected. Groups above a \
-             control-group namespace or a mounted part of the hierarchy are not seen, nor are their quotas: there it does not apply, \
-             unless tasks stood still. They did where in windows in which the measuring task never slept, with a CPU that no other task \
-             of the case shares, wall time less its CPU time, run-queue delay, interrupts and stolen time is 5 % of the wall time or \
-             more, in 0.3 s at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of others \
-             there tell as well. Such a case is rejected.",
-    how: "",
+    meaning: "A container may have less CPU time than CPUs. When a period's quota is used up, all its \
+            tasks stop until the next period. Throughput shows the quota, and latencies show the pause.",
+    action: "Measure outside the container, or raise the quota (cpu.max, cpu.cfs_quota_us). See it: cat \
+            /proc/self/cgroup /sys/fs/cgroup/cpu.stat",
+    when: "The control group was throttled during passes, or its quota is below the usable CPUs. Or tasks \
+            stood still as under a hidden quota. Benchmarks throttled for more than 1 % of their time, or \
+            that stood still, are rejected.",
+    how: "Sources: cpu.max and cpu.stat. Groups above a control-group namespace or outside the mounted \
+            part are hidden; there only tasks that stood still show a quota. They did in samples in which \
+            the measuring task never slept and shared its CPU with no other task of the benchmark. There \
+            wall time less CPU time, run-queue delay, interrupts and steal is 5 % of it or more, in 0.3 s \
+            at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU \
+            time of other work counts too.",
     calm: "CPU quota: none in the way",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
@@ -346,14 +351,14 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
 
 const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
-    title: "Memory was swapped while measuring",
+    title: "The kernel swapped during the run",
     topic: "swapping",
-    meaning: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
-            times as much. Whatever is measured meanwhile is not memory.",
-    action: "",
-    when: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
-             more than one page a second carry the cause.",
-    how: "",
+    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000 to \
+            1,000,000 times as much. What is measured then is not memory.",
+    action: "Free memory or stop what uses it, and measure again. See it: vmstat 1 10 (columns si and so)",
+    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page a \
+            second carry the cause.",
+    how: "Source: /proc/vmstat, pages swapped in and out, over the whole host.",
     calm: "swapping: 0 pages",
     looked_at: "/proc/vmstat",
     source: file!(),

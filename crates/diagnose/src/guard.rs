@@ -21,18 +21,19 @@ const RUNS_MIN: usize = 6;
 
 const SWINGS: Rule = Rule {
     id: ids::rule::SWINGING_COMMAND,
-    title: "A command's result swings from run to run",
+    title: "A command's result varies from run to run",
     topic: "guard",
-    meaning: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
-            with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
-            with the result need not be its cause, but it is where to look first.",
-    action: "",
-    when: "Fires from 6 runs on where the coefficient of variation over runs exceeds 3 % or the runs have several \
-             values. A companion is told where Spearman's rank correlation over the runs is 0.6 or more with p < 0.05 after \
-             Holm's correction for all that was compared; with 6 runs only a nearly perfect order reaches that. Switches, \
-             faults and waiting must go with it as counts, per second and (of a rate) for each piece of work, since a longer run has \
-             more of each and a faster one more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
-    how: "",
+    meaning: "The same program on the same host gives another result each time. The finding names what \
+            changes together with the result. That need not be the cause, but it is where to look first.",
+    action: "Compare placements, which separates the scheduler's choice from the rest, and use more runs. \
+            See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
+    when: "The coefficient of variation over 6 runs or more exceeds 3 %, or the runs have several values.",
+    how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
+            named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. \
+            With 6 runs only a nearly perfect order reaches that. A longer run has more switches, faults \
+            and waiting, and a faster one more a second. These must follow the result as counts, per \
+            second and (of a rate) for each piece of work. The clock, steal, other work and places are \
+            named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
     source: file!(),
@@ -278,22 +279,22 @@ pub fn confirm_by_verb(run: &Run, findings: &mut [Finding]) {
 
 const PLACED: Rule = Rule {
     id: ids::rule::COMMAND_PLACEMENT,
-    title: "A command's result depends on where its tasks are",
+    title: "A command's result depends on placement",
     topic: "placement",
-    meaning: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
-            which is no fault, or its tasks wait for each other, and it matters where they are. Where the free result lies \
-            away from the better pinned one, the scheduler's choice decides: such a result says more of placement than of \
-            the CPU's speed, and changes with the kernel, the topology that a guest is shown and the load of the moment.",
-    action: "",
-    when: "Fires where the medians of same-cpu and spread, 6 runs each or more, differ by 1.5 times or more. Where same-cpu is \
-             the worse one and its CPU time was 0.9 of its wall time or more (median over runs), the program needs more than \
-             one CPU. Of the scheduler it speaks where the free median lies more than 10 % away from the better pinned one; \
-             without that it is a note. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
-             same-cpu - x spread), kept within 0 and 1, is the share of the looks that found two busy tasks in which free \
-             tasks were together. Looks are evenly spread over time, so rates mix: expected = p rate(same-cpu) + (1 - p) \
-             rate(spread), of means over runs; a time is the reciprocal of a rate. Within 10 % the free result is called \
-             explained, else the rest is said. Needs x to differ by 0.5 between the pinned placements.",
-    how: "",
+    meaning: "The program gives different results on one CPU and spread over all. It needs more than one \
+            CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that \
+            choice and not the CPU's speed.",
+    action: "Compare hosts by the pinned results, each with its own kind. See it: assay guard --runs 20 \
+            --placements free,same-cpu,spread -- COMMAND",
+    when: "The medians on one CPU and spread over all differ by 1.5 times or more, from 6 runs each. A \
+            warning if the result left to the scheduler is over 10 % off the better one, else a note.",
+    how: "The program needs more than one CPU where one CPU is worse and its CPU time is 0.9 of its wall \
+            time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
+            same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy \
+            tasks in which free tasks were together. Looks are evenly spread over time, so rates mix: \
+            expected = p rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the \
+            reciprocal of a rate. Within 10 % the mix explains the free result, else the finding gives the \
+            rest. x must differ by 0.5 between the pinned placements.",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -12,19 +12,22 @@ pub const RULES: &[Rule] = &[PREEMPTED];
 
 const PREEMPTED: Rule = Rule {
     id: ids::rule::PREEMPTED_CPUS,
-    title: "CPUs that the host takes away",
+    title: "The host withholds time from virtual CPUs",
     topic: "preempted",
-    meaning: "A host may run more virtual CPUs than it has CPUs. A guest's CPU then stands still while another one runs in its place: \
-            locks are held all the while, timers come late, and work that waits for all CPUs waits for the one that stands still. \
-            Steal time counts it only where the host reports it.",
-    action: "",
-    when: "assay host: a clock spins on every CPU at once. A pause of 100 µs and more (or five times a usual gap, where ticks take as \
-             long) in which the clock's process did not wait for its CPU is no task's and no tick's. Fires where the 95 % interval of \
-             their share lies above 0.5 %, in four visits or more, unless the kernel counts half as much in interrupts. Two CPUs take \
-             turns where 40 % of the paused time of one is in pauses that begin when the other's end, or end when they begin, within \
-             60 µs (or 5 % of the pause, at most 300 µs), significantly more than begin or end with them; and both pause at once in \
-             less than 0.85 of what chance gives. They stop together where half of the paused time is in pauses that begin and end as one.",
-    how: "",
+    meaning: "The host may run more virtual CPUs than it has CPUs. A guest's CPU then stands still while \
+            another runs in its place. Locks stay held, timers come late, and parallel work waits. Steal \
+            shows it only where the host reports it.",
+    action: "Ask the provider for dedicated CPUs. As its operator, pin each virtual CPU to a CPU of its \
+            own, and give the guest's group enough quota. See it: assay host --new",
+    when: "The 95 % interval of a CPU's withheld time lies above 0.5 %, in four passes or more. The rule \
+            does not apply if the kernel counts half as much in interrupts.",
+    how: "assay host spins a clock on every CPU at once. Pauses of 100 µs or more count (or of five usual \
+            gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs \
+            take turns where 40 % of one's paused time is in pauses that begin where the other's end, or \
+            the reverse. Both ends lie within 60 µs (or 5 % of the pause, at most 300 µs). Such pauses \
+            must be significantly more than pauses that begin or end together. Both CPUs must pause at \
+            once in less than 0.85 of what chance gives. Two CPUs stop together where half of the paused \
+            time is in pauses that begin and end as one.",
     calm: "host leaves CPUs to the guest",
     looked_at: "spinning clocks",
     source: file!(),

@@ -12,16 +12,17 @@ pub const RULES: &[Rule] = &[KNEE];
 
 const KNEE: Rule = Rule {
     id: ids::host::rule::LATENCY_KNEE,
-    title: "Where memory begins to keep its users waiting",
+    title: "The traffic from which memory latency rises",
     topic: "memory load",
-    meaning: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
-            to queue. A server that is run beyond this knee feels slow although no CPU is fully busy; one that is run \
-            far below it has bandwidth to spare. An idle figure alone says nothing of either.",
-    action: "",
-    when: "For each mix of reads and writes of memory.loaded-latency the knee is the point farthest below the chord from \
-             the idle to the fully loaded end, and counts from a quarter of the whole rise; flat and straight curves have \
-             none. The share is of the best read bandwidth that memory.bandwidth found with its largest blocks.",
-    how: "",
+    meaning: "Memory latency is flat while traffic is low, and rises steeply where requests begin to \
+            queue. Beyond this knee a server feels slow although no CPU is fully busy. Far below it, \
+            bandwidth is left.",
+    action: "Keep lasting memory traffic below the knee. More or faster channels move it; more cores do \
+            not. See it: assay run --only memory.loaded-latency,memory.bandwidth --profile standard",
+    when: "A note where latency over traffic has a knee: a bend of at least a quarter of the whole rise.",
+    how: "For each mix of reads and writes the knee is the point farthest below the chord from the idle to \
+            the loaded end. Flat and straight curves have none. Its share is of the best read bandwidth \
+            that memory.bandwidth found with its largest blocks.",
     calm: "memory latency flat under load",
     looked_at: "loaded latency",
     source: file!(),

@@ -10,15 +10,16 @@ pub const RULES: &[Rule] = &[HUGE_PAGES];
 
 const HUGE_PAGES: Rule = Rule {
     id: ids::rule::NO_HUGE_PAGES,
-    title: "Huge pages were asked for and not given",
+    title: "The kernel gave small pages instead of huge ones",
     topic: "huge pages",
-    meaning: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
-            hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \
-            longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
-    action: "",
-    when: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
-             mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
-    how: "",
+    meaning: "Assay asks for huge pages (2 MiB), so that address translation does not hide the caches. \
+            With 4 KiB pages a random access to a large block takes a third longer or more. Databases and \
+            virtual machines suffer likewise.",
+    action: "Allow them (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled), or compact memory \
+            (echo 1 > /proc/sys/vm/compact_memory). See it: grep -e thp_fault -e compact_ /proc/vmstat",
+    when: "The median share of huge pages over a benchmark's passes is below 95 %.",
+    how: "The share is AnonHugePages of the mapping itself. The causes are a setting that is off, a \
+            setting of the process, fragmentation or a memory limit.",
     calm: "huge pages for every block",
     looked_at: "smaps",
     source: file!(),

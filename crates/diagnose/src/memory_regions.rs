@@ -14,21 +14,23 @@ pub const RULES: &[Rule] = &[DIFFER, NEIGHBOUR];
 
 const DIFFER: Rule = Rule {
     id: ids::rule::MEMORY_REGIONS_DIFFER,
-    title: "Regions of memory that cost more than others",
+    title: "Some regions of memory are slower than others",
     topic: "memory parts",
-    meaning: "Some memory of a machine is slower than the rest for good, and a process is as fast as the regions that it got. Three \
-            causes are told apart: translations that cost more (smaller pages, in a guest also the host's behind huge ones), loads \
-            that take longer (another node, in a guest the host's), and loads that take as long of which less comes through at once \
-            (fewer channels).",
-    action: "",
-    when: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
-             that come back to pages as far apart (translation), loads on few pages (distance), bandwidth of all CPUs (transfer). What \
-             a round has in common is taken out. The slow set is learnt from every other pair of rounds and tried in the others, both ways \
-             round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
-             interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
-             that goes with translation or distance is theirs. Smaller differences have no cause. Huge pages are also compared one by one: 5 % that \
-             take 1.2 times as long lie farther, wherever they are. docs/method/slow-memory.md has the error rates.",
-    how: "",
+    meaning: "Some memory is slower for good, and a process is as fast as the regions that it got. There \
+            are three causes: dearer address translation (smaller pages), longer loads (another node), or \
+            less bandwidth (fewer channels).",
+    action: "Ask for huge pages against translation, bind memory to its node against long loads, and fill \
+            channels evenly for bandwidth. See it: assay memmap --new",
+    when: "Regions cost 10 ns more for translation, 1.2 times the latency, or have 1.2 times less \
+            bandwidth. Or 5 % of the huge pages take 1.2 times as long.",
+    how: "memory.regions and assay memmap visit regions in rounds of random order, with flushed lines. \
+            Translation is hopping loads less loads that return to pages as far apart. Distance is loads \
+            on few pages, transfer is bandwidth of all CPUs. What a round has in common is subtracted. \
+            Every other pair of rounds names the slow set, the others test it, and the reverse. Both sets \
+            must agree in most regions, and the 95 % interval of the rounds' differences must lie above \
+            zero. Bandwidth that goes with translation or distance counts as theirs. Smaller differences \
+            have no cause. In a guest the host's small pages behind huge ones, and the host's nodes, act \
+            in the same way. docs/method/slow-memory.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -109,17 +111,18 @@ fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
 
 const NEIGHBOUR: Rule = Rule {
     id: ids::rule::MEMORY_NEIGHBOUR,
-    title: "Memory that is slower now and then",
+    title: "Memory is slower now and then",
     topic: "neighbour",
-    meaning: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
-            then, moments do.",
-    action: "",
-    when: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
-             sixteen half seconds or more. A look is slow where the median of five (with those next to it) lies above the quietest \
-             15 % of half seconds by three standard errors and by 12 %. Named where 20 % of the time or more is slow and loads take \
-             1.2 times as long or more in it; below 10 % nobody is there. docs/method/slow-memory.md has the error rates.",
-    how: "",
-    calm: "no neighbour slowed memory",
+    meaning: "Another task, or another guest of the host, uses the memory and slows every load while it \
+            works. The moments differ then, not the regions.",
+    action: "Look for other work on this host (top). If there is none, other guests are the cause: measure \
+            at another time and compare. See it: assay memmap --new",
+    when: "Memory is slow for 20 % of the time or more, and loads then take 1.2 times as long or more.",
+    how: "Loads of memory.regions, or of host.neighbours at rest, in the order of time, less what regions \
+            differ by. Sixteen half seconds or more are needed. A load is slow where the median of five \
+            lies above the quietest 15 % of half seconds, by three standard errors and by 12 %. Below 10 % \
+            of the time the check passes. docs/method/slow-memory.md has the error rates.",
+    calm: "memory equally fast at all times",
     looked_at: "memory regions",
     source: file!(),
     check: neighbours,

@@ -15,17 +15,21 @@ const SPEEDS: Rule = Rule {
     id: ids::rule::MEMORY_TWO_SPEEDS,
     title: "Memory has several speeds",
     topic: "memory speed",
-    meaning: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
-            bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
-            high, and in between, and nothing but the memory explains it.",
-    action: "",
-    when: "assay memmap: bandwidth of every chunk of a node's free memory, all cores on one chunk, rounds in random order, what a \
-             round has in common taken out. The mode rule on the medians of at least 32 chunks: separation D > 3, BIC gain against one \
-             Gaussian and one skewed distribution, a valley, ratio above 1.05, 5 % and two chunks on each side; and three \
-             quarters of the chunks of each side on it again in the odd and in the even rounds. Uniform is called only what is at most as blind as was \
-             asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
-             sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. docs/method/memory-maps.md has the measured error rates.",
-    how: "",
+    meaning: "Modules that fill a socket's channels unevenly make firmware interleave them in several \
+            sets. A region has the bandwidth of its set, and a process that of its region. Runs swing by \
+            luck, and only the memory explains it.",
+    action: "Compare the slots with the board's manual (assay machine lists them) and put equal modules on \
+            each channel. In a guest trust no single run. See it: assay memmap --rounds 25 --new",
+    when: "A map of a node's memory has speeds more than 1.05 times apart. It is a problem from 1.15 times \
+            on, and a warning below or where translation or distance explains it.",
+    how: "All cores measure the bandwidth of one chunk of a node's free memory after another, in rounds of \
+            random order. What a round has in common is subtracted. The medians of at least 32 chunks must \
+            show modes. That needs separation D > 3, BIC gain against one Gaussian and one skewed \
+            distribution, a valley, and 5 % and two chunks on each side. Three quarters of the chunks of \
+            each side must be on it again in the odd and in the even rounds. Memory is called uniform only \
+            if the rule finds 95 % of the steps (--limit) that are planted into the map's own noise. A \
+            population is two sets of channels with ratio w1 / w2 and share w2 / (w1 + w2). The ratio \
+            alone names none. docs/method/memory-maps.md has the measured error rates.",
     calm: "memory has one speed",
     looked_at: "memory map",
     source: file!(),
@@ -111,15 +115,16 @@ fn confirm(found: &NodeMap) -> String {
 
 const NODES: Rule = Rule {
     id: ids::rule::MEMORY_NODES_UNEVEN,
-    title: "Nodes whose memory is not equally fast",
+    title: "NUMA nodes have memory of different speed",
     topic: "memory speed",
-    meaning: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
-            slower modules, or lost one.",
-    action: "",
-    when: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
-             with equally many cores, of maps that are not inconclusive. Nodes without CPUs (CXL, HBM) are another kind of memory and \
-             left out.",
-    how: "",
+    meaning: "Sockets of one host have the same modules, so their memory is equally fast. A slower node \
+            has fewer channels, slower modules, or lost one.",
+    action: "Compare the modules of the sockets and their configured speeds (assay machine). See it: assay \
+            memmap --new",
+    when: "The bandwidth of the median chunk differs by more than 1.03 times between nodes with equally \
+            many cores.",
+    how: "assay memmap reads each node by its own cores. Inconclusive maps do not count. Nodes without \
+            CPUs (CXL, HBM) are another kind of memory and are left out.",
     calm: "nodes have equally fast memory",
     looked_at: "memory map",
     source: file!(),

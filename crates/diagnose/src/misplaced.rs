@@ -10,18 +10,18 @@ pub const RULES: &[Rule] = &[MISPLACED];
 
 const MISPLACED: Rule = Rule {
     id: ids::rule::MISPLACED_TASK,
-    title: "A task was not where it had been put",
+    title: "A task ran on another CPU than its own",
     topic: "placement",
-    meaning: "A placement says on which CPU each task is, and its figures mean nothing anywhere else: two tasks on one CPU take a \
-            twentieth or twenty times of what two CPUs take. Sandboxes (WSL 1, gVisor) accept affinity and do not apply it, CPUs \
-            that are switched off lose their tasks to others, and other programs (numad, taskset, container managers) move \
-            what is not theirs.",
-    action: "",
-    when: "The measuring task notes its CPU at both ends of every window. Fires where it was on a CPU that is not among those of its seat \
-             in any counted window; figures with more than 5 % of such windows do not count. Before that, each task that is put on \
-             CPUs reads back its mask and its CPU, and a visit in which one of them is another fails. The partners of the measuring task \
-             are looked at in this second way only.",
-    how: "",
+    meaning: "Figures of a placement mean nothing on other CPUs: one CPU may differ from two by twenty \
+            times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and \
+            programs such as numad move them.",
+    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, \
+            CPU hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
+    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more \
+            than 5 % of such samples do not count.",
+    how: "The measuring task records its CPU at both ends of every sample. Before that each pinned task \
+            reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the \
+            measuring task are checked only in this second way.",
     calm: "tasks where they were put",
     looked_at: "getcpu",
     source: file!(),

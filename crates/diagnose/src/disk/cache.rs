@@ -9,21 +9,22 @@ use model::{Effect, Finding};
 
 pub const PAGE_CACHE: Rule = Rule {
     id: ids::rule::DISK_PAGE_CACHE,
-    title: "A disk's figure that a cache gave",
+    title: "A cache answered instead of the disk",
     topic: "page cache",
-    meaning: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
-            it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
-            moved: where it moved less than we did, the rest never reached it. A host's cache below a guest's disk \
-            cannot be seen from inside the guest.",
-    action: "",
-    when: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
-             A direct row's figures are rejected then: they claim to be the device's. A buffered row's are the cache's by \
-             what they are, and are told as such: not to be sold as the disk's. (Counters of the device are read before and \
-             after: a tenth covers what was under way at either end.) Also where random direct reads of a disk \
-             that turns take less than 1 ms in the median: half a turn alone takes 2 ms at 15,000 a minute, so a cache of the \
-             disk or its controller answered. And where the stack has a loop device without direct I/O: all that goes through it \
-             passes the page cache of its file, whatever its own counters say.",
-    how: "",
+    meaning: "The page cache answers reads from memory and takes writes at once, so a disk seems up to ten \
+            times faster. Most published disk figures that are too good come from this. A guest cannot see \
+            the caches of its host.",
+    action: "For the disk's own speed use direct I/O on a filesystem that supports it, or --device. See \
+            it: assay run --only disk.random --new",
+    when: "The disk moved less than 0.9 of a benchmark's bytes. Or random direct reads of a spinning disk \
+            take less than 1 ms in the median. Or a loop device without direct I/O lies below the \
+            filesystem.",
+    how: "The device's own counters (device_share) are read before and after. A tenth covers I/O under way \
+            at either end. Direct figures are rejected then, since they claim to be the device's. Buffered \
+            figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at 15,000 \
+            turns a minute, so a cache of the disk or its controller answered. All I/O through a loop \
+            device without direct I/O passes the page cache of its file, whatever the device's counters \
+            show.",
     calm: "page cache bypassed",
     looked_at: "device counters",
     source: file!(),

@@ -9,20 +9,22 @@ use model::{Fact, Finding};
 
 pub const THROTTLED: Rule = Rule {
     id: ids::rule::DISK_THROTTLED,
-    title: "The disk is held to a set speed",
+    title: "A limit caps the disk's speed",
     topic: "disk limit",
-    meaning: "A control group's limit (io.max, blkio.throttle) or a provider's cap holds a disk to so many bytes or operations a \
-            second, whatever it could do. The figure then says what was set or paid for, and nothing of the disk; latency \
-            at depth is the throttle's queue.",
-    action: "",
-    when: "By a limit of our control group for a device of the stack: fires where a row's rate in that direction lies within \
-             5 % of it (the kernel's accounting is exact over seconds, a window's ends are not). Without one: where rates \
-             of two points of the same operation, with blocks or depths at least twofold apart, agree within 1 % on a \
-             round number (one of 1, 1.2, 1.25, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 4, 4.8, 5, 6, 6.4, 7.5, 8 with any power of ten, of \
-             operations, of bytes, or of MiB), each with a spread under 2 %, and another block size shows that the other quantity can \
-             be at least 1.2 times as much: operations are capped while more bytes pass, or bytes while more operations do. \
-             A rate within 10 % of the known link, or of a generator whose CPUs are busy, is none of this.",
-    how: "",
+    meaning: "A limit of a control group (io.max, blkio.throttle) or of the provider caps the disk, \
+            whatever it could do. The figure shows that limit, and latency at depth is the throttle's \
+            queue.",
+    action: "Look up the limits of the instance and of the volume; both apply. To measure the disk itself, \
+            lift the control group's limit. See it: assay run --only disk.random --profile full",
+    when: "A rate lies within 5 % of a limit of Assay's control group. Or rates at different block sizes \
+            or depths agree within 1 % on a round number, where nothing else limits them.",
+    how: "The kernel counts exactly over seconds, but the ends of a sample are not exact, hence 5 %. Round \
+            numbers: 1, 1.2, 1.25, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 4, 4.8, 5, 6, 6.4, 7.5, 8 with any power \
+            of ten, of operations, bytes or MiB. Two points of one operation must agree, with blocks or \
+            depths at least twofold apart and each with a spread under 2 %. At another block size the \
+            other quantity must be at least 1.2 times as much: operations are capped while more bytes \
+            pass, or the reverse. A rate within 10 % of the known link, or of a load generator whose CPUs \
+            are busy, does not count.",
     calm: "no disk I/O limit reached",
     looked_at: "io.max and rates",
     source: file!(),

@@ -12,16 +12,18 @@ pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     topic: "disk errors",
-    meaning: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
-            kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
-            worse: nobody else would have told.",
-    action: "",
-    when: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
-             EIO, 61 ENODATA and 84 EILSEQ of the medium, 28 ENOSPC and 122 EDQUOT of room, 30 EROFS of a filesystem that became \
-             read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
-             110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
-             asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
-    how: "",
+    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that \
+            the kernel made read-only. A block that returns other bytes than were written is worse, since \
+            no error reports it.",
+    action: "Save the data first. Then read the kernel's log for the same device, and follow the finding's \
+            advice for this kind of error. See it: dmesg --level=err,warn",
+    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its \
+            figures carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
+    how: "Errors are recognized by their text (`… failed: … (os error N)`). The medium: 5 EIO, 61 ENODATA, \
+            84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A \
+            filesystem that became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The \
+            path to it: 67 ENOLINK, 107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 \
+            ESTALE.",
     calm: "all disk I/O completed",
     looked_at: "errors of I/O",
     source: file!(),

@@ -12,13 +12,15 @@ pub const NEARLY_FULL: Rule = Rule {
     id: ids::rule::DISK_NEARLY_FULL,
     title: "The filesystem is nearly full",
     topic: "disk space",
-    meaning: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
-            move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
-    action: "",
-    when: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
-             files there. (Filesystems advise to stay below 80 to 90 %: their allocators search longer above; drives \
-             keep 7 to 28 % in reserve of their own, so that the effect differs by drive.)",
-    how: "",
+    meaning: "A nearly full filesystem has its free space in small pieces. Flash below it has few free \
+            blocks, and must move old data before it can write new. Writes are slower and less even than \
+            with space.",
+    action: "Free space and discard it (fstrim -v), then measure again; or name another disk's directory \
+            with --dir. See it: df -h DIRECTORY",
+    when: "90 % of the filesystem's blocks are in use, and disk benchmarks wrote files there. Blocks \
+            reserved for root count as free.",
+    how: "Filesystems advise to stay below 80–90 %, since their allocators search longer above. Drives \
+            keep 7–28 % in reserve, so the effect differs by drive.",
     calm: "filesystem has room",
     looked_at: "statfs",
     source: file!(),
@@ -56,17 +58,18 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const NO_TRIM: Rule = Rule {
     id: ids::rule::DISK_NO_TRIM,
-    title: "Nobody tells the flash what is free",
+    title: "The disk never receives discards (TRIM)",
     topic: "discards",
-    meaning: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
-            (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \
-            takes everything ever written for data: it gets slower over months, and a fresh one seems better than it will be.",
-    action: "",
-    when: "Looks at disks that do not turn (played disks: only at layers above them, since what they say of themselves is \
-             invented). Fires where the device itself takes no discards (discard_max_bytes 0), where it does and a layer above it \
-             (dm-crypt without allow_discards, a RAID level) does not, or where both do and the filesystem has no discard option while no timer runs \
-             fstrim. Where no folder tells of timers, nothing is said of those.",
-    how: "",
+    meaning: "Flash must know which blocks are free, to write at full speed and to wear evenly. Without \
+            discards the drive treats everything ever written as data. It slows down over months, and a \
+            fresh drive seems better than it will be.",
+    action: "Enable the timer that discards (systemctl enable --now fstrim.timer), and let layers such as \
+            dm-crypt pass discards (allow_discards). See it: lsblk --discard",
+    when: "The disk or a layer above it accepts no discards (discard_max_bytes is 0). Or the filesystem is \
+            mounted without the discard option and no timer runs fstrim.",
+    how: "Spinning disks are left out. Of virtual disks only the layers above them are judged, since the \
+            host invents what they report. Such layers are dm-crypt without allow_discards and some RAID \
+            levels. Where no folder shows timers, the timer is not judged.",
     calm: "discards reach the disk",
     looked_at: "mount, fstrim",
     source: file!(),

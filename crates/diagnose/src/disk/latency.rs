@@ -10,16 +10,19 @@ use model::{Fact, Finding, Severity};
 
 pub const TAIL: Rule = Rule {
     id: ids::rule::DISK_LATENCY_TAIL,
-    title: "One I/O in a thousand stalls",
+    title: "One I/O in 1,000 takes far longer than the median",
     topic: "disk latency",
-    meaning: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
-            cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
-    action: "",
-    when: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
-             A percentile stands only where ten I/Os lie beyond it, and counts where at least half of two or more visits had it so \
-             long: one bad visit is no tail. (A disk that turns has a 99.9th near 10 \
-             times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
-    how: "",
+    meaning: "A median hides the slowest requests. They come from a flush of the write cache, a journal \
+            commit, flash that cleans up, or a busy host. Work that waits for many I/Os waits for the \
+            slowest.",
+    action: "Plan with the percentile. Look for other I/O, and try another I/O scheduler, a lower \
+            vm.dirty_bytes or a journal on another disk. See it: assay run --only disk.random --new",
+    when: "The 99.9th percentile is at least 5 ms and 20 times the median, or the longest I/O took half a \
+            second.",
+    how: "A percentile needs ten I/Os beyond it. It counts if at least half of two or more passes reach \
+            it, since one bad pass is no tail. A spinning disk has a 99.9th percentile near 10 times its \
+            median by queueing alone. Buffered figures count too: their stalls are the kernel's \
+            write-back.",
     calm: "disk latency without a long tail",
     looked_at: "percentiles",
     source: file!(),
@@ -124,16 +127,19 @@ pub const UNSAFE_FAST: Rule = Rule {
     id: ids::rule::DISK_UNSAFE_FAST,
     title: "fsync is faster than the disk can write",
     topic: "fsync",
-    meaning: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
-            something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
-            memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
-    action: "",
-    when: "Fires where disk.sync's median is below 20 µs on a disk with a volatile write cache (the kernel's write_cache says \
-             `write back`): a flush takes a round trip to the device and a write of flash, 20 µs at the very least; or below 1 ms on a \
-             disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
-             nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
-             capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
-    how: "",
+    meaning: "fsync returns sooner than the medium can have the data, so a power cut may lose it. Barriers \
+            are off, a host keeps the data in its memory, or a volatile cache ignores the flush. Databases \
+            are then as fast as they are unsafe.",
+    action: "Do not rely on it for data that must survive, nor compare it with disks that flush. Mount \
+            with barriers, and have the host flush (cache=none or directsync). See it: assay run --only \
+            disk.sync --new",
+    when: "The median of disk.sync is below 20 µs on a disk with a volatile write cache. Or it is below 1 \
+            ms on a spinning disk, or on a mount without barriers.",
+    how: "A flush takes a round trip to the device and a write of flash, 20 µs at least. Half a turn takes \
+            2 ms at 15,000 turns a minute. A cache is volatile where the kernel's write_cache is `write \
+            back`. Disks with `write through` (a capacitor, or no cache) may be that fast. Of a spinning \
+            disk all devices must report it. Without barriers means mounted with nobarrier or barrier=0. \
+            Filesystems in memory are left out.",
     calm: "fsync reaches the disk",
     looked_at: "fsync times",
     source: file!(),

@@ -10,16 +10,18 @@ use model::{Fact, Finding};
 
 pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
-    title: "The CPU was measured, not the disk",
+    title: "The CPU limits a disk figure",
     topic: "disk CPU",
-    meaning: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
-            more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
-    action: "",
-    when: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
-             row past the page cache. (What is left is interrupts and others' work: nobody gets 1.) Where more jobs of the same \
-             row did at least 1.1 times as much, that is the proof and is told; so is waiting for a CPU in 10 % \
-             of the time. Buffered rows copy by the CPU, and polled ones wait by it; of these it says nothing.",
-    how: "",
+    meaning: "From some 100,000 I/Os a second on, one CPU has no time to ask for more. The figure is then \
+            the CPU's, and the disk may do several times as much with more jobs.",
+    action: "Treat the figure as a lower bound. Use a job on each core (profile full), or larger blocks, \
+            which cost less CPU per byte. See it: assay run --only disk.random --profile full",
+    when: "The load generator used 0.9 of its CPUs' time or more, in a benchmark that bypasses the page \
+            cache.",
+    how: "generator_busy is all its user and system time; interrupts and other work take the rest, so it \
+            never reaches 1. Where more jobs did at least 1.1 times as much, the finding gives that as \
+            proof. It also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy \
+            with the CPU and polled ones wait with it, so neither is judged.",
     calm: "disk load generator had CPU left",
     looked_at: "its CPU time",
     source: file!(),
@@ -115,16 +117,18 @@ fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
 
 pub const OTHERS: Rule = Rule {
     id: ids::rule::DISK_OTHERS,
-    title: "Somebody else used the disk",
+    title: "Other I/O used the disk",
     topic: "disk traffic",
-    meaning: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
-            see all of it, ours and theirs.",
-    action: "",
-    when: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
-             write (journals and metadata are written besides), and the rest is at least 1 MB/s. Writes are not \
-             judged where the stack has layers that write copies (RAID, several devices below one). Rows at \
-             a fixed rate count too: their device is idle enough to show others well.",
-    how: "",
+    meaning: "Other I/O on the same device takes its share of bandwidth, and adds even more latency. \
+            Figures of the disk may be too slow.",
+    action: "Measure again when the device is idle (its counters stand still), or treat the figures as \
+            those of a shared disk. See it: cat /sys/class/block/DEVICE/stat",
+    when: "The device moved over 1.1 times the bytes of a direct read, or over 1.25 times those of a \
+            direct write. The excess is at least 1 MB/s.",
+    how: "The device's own counters include all I/O. Writes have the higher limit because journals and \
+            metadata are written too. They are not judged where layers write copies (RAID, several devices \
+            below one). Benchmarks at a fixed rate count too: their device is idle enough to show other \
+            I/O well.",
     calm: "no foreign disk traffic",
     looked_at: "device counters",
     source: file!(),
@@ -186,14 +190,15 @@ pub const DEPTH_USELESS: Rule = Rule {
     id: ids::rule::DISK_DEPTH_USELESS,
     title: "A deeper queue adds latency but no IOPS",
     topic: "queue depth",
-    meaning: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
-            the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
-            The figure at the deepest point is no better, and its latency is the queue's.",
-    action: "",
-    when: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
-             twice as deep, gives 5 % more, while the median latency grows by at least half of what the depth does. in_flight (what \
-             the device had) tells whether the queue stood in front of the device (fewer than asked) or in it.",
-    how: "",
+    meaning: "More I/Os in flight help until everything below is busy. Beyond that each I/O only waits in \
+            a queue. The figure at the deepest point is no better, and its latency is the queue's.",
+    action: "Use the smallest depth that gives the full rate, and quote the latency at that depth. See it: \
+            assay run --only disk.random --profile full",
+    when: "From some depth on, no depth at least twice as deep gives 5 % more. The median latency grows by \
+            at least half of what the depth does.",
+    how: "Compared are the depths of one benchmark and block size. By Little's law the number in flight is \
+            rate × latency, so at an equal rate latency grows with depth. in_flight (what the device had) \
+            below 0.6 of what was asked means that the queue is in front of the device.",
     calm: "a deeper disk queue adds IOPS",
     looked_at: "rate by depth",
     source: file!(),

@@ -13,18 +13,18 @@ pub const NOT_STEADY: Rule = Rule {
     id: ids::rule::DISK_NOT_STEADY,
     title: "The disk's speed does not last",
     topic: "disk speed",
-    meaning: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
-            that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
-            disk that was just erased is faster than it will be.)",
-    action: "",
-    when: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
-             to a level lower by 10 % or more, and not left again upwards: fires where at least half of the processes \
-             with ten periods show one, or where one does, all before it were at its first level and all after it \
-             stayed at its second (what is spent does not come back by the next process); told are the bytes that were written \
-             before it. Else a trend in the second half \
-             of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
-             since the median mixes both levels.",
-    how: "",
+    meaning: "Flash has a fast cache of cells, cloud volumes have burst credits, and controllers have \
+            memory. When that is used up, the speed falls to what the disk can keep. Short tests see only \
+            the first part.",
+    action: "Plan long writes with the lower level. If the speed still changes at the end, measure longer \
+            (--io-time 5m). See it: assay run --only disk.sustained --profile full",
+    when: "The speed of disk.sustained falls by 10 % or more and stays low in at least half of the passes. \
+            Or it still changes by more than 5 % in the second half of most passes.",
+    how: "Change points (E-divisive with merging, p below 0.001) of each pass's periods in order; a pass \
+            needs ten periods. One pass is enough if all before it kept the first level and all after it \
+            the second. The finding gives the bytes written before the fall. The trend is by Mann and \
+            Kendall, p below 0.01. It is a cause, since the median mixes both levels. A disk that was just \
+            erased is faster than it will be, for the same reason.",
     calm: "long disk writes keep their speed",
     looked_at: "a long write",
     source: file!(),

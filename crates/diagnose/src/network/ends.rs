@@ -13,12 +13,13 @@ pub const OFFLOADS: Rule = Rule {
     id: ids::rule::NETWORK_OFFLOAD_OFF,
     title: "Segmentation offloads are off",
     topic: "offloads",
-    meaning: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
-            stack. On fast links that alone makes a CPU the limit.",
-    action: "",
-    when: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
-             and that end's tasks ran for 80 % of their time during a transfer, or its link is one of 10 Gbit/s or more.",
-    how: "",
+    meaning: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once. Without them every packet of \
+            1500 bytes passes through the whole stack. On fast links that alone makes a CPU the limit.",
+    action: "Turn them on (ethtool -K IF tso on gso on gro on), unless captures or routers must see single \
+            packets. See it: ethtool -k IF",
+    when: "tso, gso, gro or a checksum offload is off at an end. That end's link has 10 Gbit/s or more, or \
+            its tasks ran for more than 80 % of a transfer.",
+    how: "gro of veth does not count: it is off by default, and veth gets whole segments anyway.",
     calm: "segmentation offloads on where needed",
     looked_at: "ethtool features",
     source: file!(),
@@ -93,13 +94,14 @@ pub const IRQS: Rule = Rule {
     id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
     title: "One CPU takes all interrupts of a network card",
     topic: "interrupts",
-    meaning: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
-            whoever runs on it is slowed down.",
-    action: "",
-    when: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
-             or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
-             the card's packets, or of the tasks' own.",
-    how: "",
+    meaning: "All packets pass the CPU that takes the card's interrupts. If several queues share one CPU, \
+            that CPU is the limit, and tasks that run on it are slow.",
+    action: "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one queue use \
+            RPS (/sys/class/net/IF/queues/rx-0/rps_cpus). See it: cat /proc/interrupts",
+    when: "Two or more interrupts that carry packets go to one CPU. Or there is one receive queue, and \
+            network interrupts took more than half of a CPU. RPS to several CPUs excuses both.",
+    how: "Only ends with several CPUs count. The half is of a CPU that handles the card's packets, or of \
+            the tasks' own.",
     calm: "network interrupts on several CPUs",
     looked_at: "/proc/interrupts",
     source: file!(),
@@ -154,12 +156,15 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const PATH_MTU: Rule = Rule {
     id: ids::rule::NETWORK_PATH_MTU,
-    title: "The path carries smaller packets than its ends",
+    title: "The path carries smaller packets than its ends send",
     topic: "MTU",
-    meaning: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
-            vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
-    action: "",
-    when: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
+    meaning: "A tunnel, a firewall or an old switch carries smaller packets than the interfaces send. \
+            Packets shrink after an error message, or vanish where such messages are filtered. Jumbo \
+            frames at one end alone cost and gain nothing.",
+    action: "Give all interfaces and hops of the path the same MTU, or give the ends the path's MTU. See \
+            it: tracepath -n HOST",
+    when: "The kernel knows a path MTU below its interface's, or the interfaces of the ends have different \
+            MTUs.",
     how: "",
     calm: "one MTU along the path",
     looked_at: "MTU of both ends",
@@ -219,12 +224,14 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const LOOPBACK: Rule = Rule {
     id: ids::rule::NETWORK_LOOPBACK,
-    title: "No network took part",
+    title: "No network card was tested",
     topic: "network",
-    meaning: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
-            is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
-    action: "",
-    when: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
+    meaning: "Over loopback, and between containers of one host, the kernel only copies data. The figure \
+            is that of its network stack, and CPUs are the only limit. It is never the speed of a card.",
+    action: "Start assay serve on another host, and name that host with its token. See it: assay run \
+            --only network --to HOST",
+    when: "A note where network benchmarks ran without another host (--to), or where both ends have the \
+            same boot id.",
     how: "",
     calm: "both ends are separate hosts",
     looked_at: "boot ids",

@@ -15,21 +15,25 @@ pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
     topic: "network",
-    meaning: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
-            changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
-            that an end does not get (others run on it, a quota, its hypervisor), a window, losses, one connection's own limit, a shaper, \
-            or the link itself. Over loopback CPUs are the limit by its nature, and nothing is said.",
-    action: "",
-    when: "Each arm over the plain one of the same round (median of the ratios, at least 6 rounds). An end that burns 30 % of its \
-             time: a ratio below 0.86 (0.7 is the full effect) means its CPU, below 0.09 less than the other's where both move; with more than 15 % \
-             of its time spent waiting for a CPU or throttled it is starved. More than 1.15 with larger buffers: a window; with four \
-             streams: losses (2 segments in 1000 sent again), a window (TCP was limited by one for 30 % of the time, and a quarter of the buffers leaves less than \
-             0.6), else one connection's own limit, unless the second half of the plain transfers carries 1.15 times the first: such a one \
-             had not come to what it carries. Nothing moves it: the link, where 93 % of its known speed are taken \
-             (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
-             rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
-             (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: docs/method/bottleneck.md.",
-    how: "",
+    meaning: "A bandwidth is often sold as a link's speed although a CPU, a TCP window or a shaper limits \
+            it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
+    action: "Change what the finding names, then measure again. See it: assay run --only \
+            network.bottleneck --to HOST --new",
+    when: "A note or a warning for every network.bottleneck with at least 6 rounds. CPUs always limit \
+            loopback, so that is not reported.",
+    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An \
+            end that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full \
+            effect). If both ends react, the lower one must be lower by 0.09. Such an end is starved if it \
+            waits for a CPU or is throttled for more than 15 % of its time. More than 1.15 with larger \
+            buffers means a window. More than 1.15 with four streams means losses if 2 segments in 1000 \
+            are sent again. It means a window if TCP reports one for 30 % of the time and a quarter of the \
+            buffers leaves less than 0.6. Else it is one connection's own limit, unless the second half of \
+            the plain transfers carries 1.15 times the first (still rising). If nothing changes the \
+            bandwidth, it is the link from 93 % of its known speed on, headers included. Else it is a \
+            shaper if one sign shows a rate on the path: a known queueing discipline; UDP of 1.2 times the \
+            rate arriving within 15 % of it with more than 5 % lost; a fresh connection faster by 15 % in \
+            its first 50 ms; a flat line (scatter below 3 %) behind a queue that doubles the round trip. \
+            docs/method/bottleneck.md has simulated and planted limits.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),

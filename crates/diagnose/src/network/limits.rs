@@ -15,16 +15,18 @@ use stats::network::Limit;
 
 pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
-    title: "A CPU's bandwidth, not the link's",
+    title: "A CPU limits the bandwidth, not the link",
     topic: "network CPU",
-    meaning: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
-            has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
-    action: "",
-    when: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
-             it (on the CPUs of its tasks, or on one that handles the card's packets), and less than 90 % of the link's known speed arrived one \
-             way (or no speed is known); of both ways at once it is half of their sum. Loopback figures are CPUs' by their nature; \
-             `network-loopback` says so.",
-    how: "",
+    meaning: "One task is full at the sender or the receiver, while the link could carry more. Such a \
+            figure changes with the clock, the mitigations and the kernel. It shows nothing about the \
+            network.",
+    action: "Do not quote it as the network's speed. Use more streams (--streams), larger messages, \
+            offloads or jumbo frames. See it: assay run --only network.bottleneck --to HOST --new",
+    when: "An end's tasks ran for more than 90 % of their CPUs' time, or network interrupts took as much. \
+            Less than 90 % of the link's known speed arrived one way, or no speed is known.",
+    how: "For TCP and UDP to another host. Interrupts count on the CPUs of the tasks and on those that \
+            handle the card's packets. With both directions at once, one way is half of their sum. \
+            Loopback figures are CPUs' by nature; network-loopback reports them.",
     calm: "no CPU full during transfers",
     looked_at: "CPU time of ends",
     source: file!(),
@@ -95,10 +97,12 @@ pub const ONE_STREAM: Rule = Rule {
     id: ids::rule::NETWORK_ONE_STREAM,
     title: "Several streams carry more than one",
     topic: "TCP streams",
-    meaning: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
-            the network's bandwidth.",
-    action: "",
-    when: "Fires where the same transfer with more streams carries more than 1.15 times as much as with one, and the 95 % intervals do not touch.",
+    meaning: "One connection is one task and one CPU at each end, one window, and one queue of the card. \
+            What it carries is often mistaken for the network's bandwidth.",
+    action: "Quote the number of streams with the bandwidth. Programs that use one connection get the \
+            smaller figure. See it: assay run --only network.tcp --to HOST --new",
+    when: "A transfer with more streams carries over 1.15 times as much as with one, and the 95 % \
+            intervals do not touch.",
     how: "",
     calm: "one TCP stream fills the path",
     looked_at: "stream counts",
@@ -152,14 +156,16 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const SHAPER: Rule = Rule {
     id: ids::rule::NETWORK_SHAPER,
-    title: "A rate below the link's is enforced on the way",
+    title: "A shaper limits traffic below the link's speed",
     topic: "shaper",
-    meaning: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
-            contract, not hardware, and the same hardware gives another one tomorrow.",
-    action: "",
-    when: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
-             lets through what that end sent, within 10 %, headers included (fq's rate is one for each stream).",
-    how: "",
+    meaning: "Clouds, containers and switches limit a host's rate by a token bucket, so a burst passes, \
+            then a flat line. The figure is a contract, not hardware. The same hardware may give another \
+            one tomorrow.",
+    action: "Ask the provider for the limit of this kind of host, and look at the queueing disciplines of \
+            both ends. See it: tc -s qdisc show",
+    when: "network.bottleneck concludes a shaper. Or an end sent within 10 % of the rate of its own \
+            queueing discipline (tbf, cake, fq, netem).",
+    how: "Rates include headers. fq's rate is one for each stream.",
     calm: "no traffic shaper found",
     looked_at: "qdiscs and rates",
     source: file!(),
@@ -238,15 +244,17 @@ fn known_discipline(
 
 pub const WINDOW: Rule = Rule {
     id: ids::rule::NETWORK_WINDOW,
-    title: "Windows hold a transfer back",
+    title: "TCP windows limit a transfer",
     topic: "TCP window",
-    meaning: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
-            the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
-    action: "",
-    when: "Fires where network.bottleneck concludes a window, or where TCP itself says that windows (rwnd_limited and sndbuf_limited together) \
-             held it back for more than half of the time, no end's tasks ran for more than 85 % of it, and half of the larger buffer (the other half is for the kernel's own needs) is below \
-             1.5 times what is on the way at this rate (rate × round trip).",
-    how: "",
+    meaning: "TCP cannot have more data in flight than the smaller of both ends' buffers. Over a long path \
+            that is the limit, whatever the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
+    action: "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × \
+            round trip. See it: assay run --only network.bottleneck --to HOST --new",
+    when: "network.bottleneck concludes a window. Or TCP reports windows as its limit for more than half \
+            of the time, with small buffers and no full CPU.",
+    how: "TCP reports rwnd_limited and sndbuf_limited, added here. No full CPU: no end's tasks ran for \
+            more than 85 % of the time. Small: half of the larger buffer is below 1.5 times what is in \
+            flight (rate × round trip). The kernel needs the other half.",
     calm: "TCP buffers large enough",
     looked_at: "tcp_info",
     source: file!(),

@@ -8,17 +8,19 @@ use model::{Fact, Finding, FindingDraft, Severity};
 
 pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
-    title: "Messages were lost or came out of order",
+    title: "Packets were lost or arrived out of order",
     topic: "packet loss",
-    meaning: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
-            network. What is lost on the way, at a rate that both ends bear, is.",
-    action: "",
-    when: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
-             queues of its CPUs, its interface) make up at least half of what is missing, or all went over loopback, where nothing else is; then the unpaced \
-             figure is a note. Lost on the way otherwise, and for \
-             TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
-             tell). A netem discipline of an end that loses on purpose is named.",
-    how: "",
+    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket \
+            cannot keep. That is no fault of the network. Loss on the path, at a rate that both ends can \
+            handle, is.",
+    action: "Measure at half the rate (--rate); loss that stays is the path's. Then look for drops with \
+            ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
+    when: "1 UDP message in 1000 was lost or overtaken, or TCP sent more than 2 segments in 1000 again.",
+    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up \
+            at least half of what is missing. So it did over loopback, where nothing else is. Then a \
+            figure without --rate is a note. The path lost them otherwise. TCP segments that had arrived \
+            before (the receiver's duplicate SACKs) do not count. A netem discipline that loses on purpose \
+            is named.",
     calm: "packet loss: at most traces",
     looked_at: "packet counters",
     source: file!(),
