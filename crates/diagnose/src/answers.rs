@@ -48,17 +48,17 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
                 capital(&name)
             ),
         })
-            .cause("What was computed does not match what must come out. Suspect the core first, then the memory.")
+            .cause("What was computed is not the known result. Suspect the core first, then the memory.")
             .facts(visits
                 .iter()
                 .take(5)
                 .filter_map(|visit| {
                     let why = visit.reason.as_ref()?.text();
-                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                    Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
                 }))
             .confirm(confirm(evidence, case))
-            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
-                     machine checked; if all are wrong, tell us.")
+            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline \
+                     and have the host checked. If all CPUs are wrong, report a bug.")
             .rejects(evidence.keys_of(case))
     });
     Some(findings.collect())
@@ -119,10 +119,10 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         .cause(reported(last))
         .facts(visits.iter().take(5).filter_map(|visit| {
             let why = visit.reason.as_ref()?.text();
-            Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+            Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
         }))
         .confirm(confirm(evidence, case))
-        .advice("Mend that and measure the case again; the other cases are not affected.")
+        .advice("Remove the cause and measure the benchmark again. The others are not affected.")
     });
     Some(findings.collect())
 }

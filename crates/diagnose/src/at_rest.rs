@@ -78,8 +78,8 @@ impl AtRest {
     /// Facts on which a finding about it rests.
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
-        let watched = format!("{:.0} s, {} looks", self.seconds, self.looks);
-        let mut facts = vec![fact("watched while nothing of ours ran", watched)];
+        let watched = format!("{:.0} s, {} samples", self.seconds, self.looks);
+        let mut facts = vec![fact("watched while Assay was idle", watched)];
         facts.extend(self.cache.map(|share| fact("cache of one CPU", cache_words(&share))));
         facts.extend(self.bandwidth.map(|(gb_per_s, Interval { low, high })| {
             let words = format!("{} ({}–{})", figure(gb_per_s, "GB/s"), figure(low, ""), figure(high, ""));

@@ -253,7 +253,11 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
                 (None, []) if figures.iter().any(KeyReading::is_small) => {
                     "One task gets less of the last-level cache than the kernel reports.".into()
                 }
-                (None, []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
+                (None, []) => {
+                    "Nothing was found, but fewer than half of the figures are certain (grade A or \
+                               B)."
+                    .into()
+                }
                 (None, warnings) => format!("Read it with care: {}.", listed(warnings)),
             }
         }
@@ -316,7 +320,7 @@ fn bad_words(figures: &[KeyReading], word: Word) -> Option<String> {
 /// `Memory latency and page fault look slow beside a wider class of hosts`.
 fn looks_slow(figures: &[KeyReading]) -> Option<String> {
     let slow = figures.iter().filter(|figure| figure.looks_slow());
-    named(slow, ["looks", "look"], "slow beside a wider class of hosts")
+    named(slow, ["looks", "look"], "slow compared with a wider class of hosts")
 }
 
 /// What is said of figures by their names; nothing of none.
@@ -363,7 +367,7 @@ fn known(diagnosis: &Diagnosis) -> Option<String> {
     widths.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     let median = widths[(widths.len() - 1) / 2];
     Some(match median {
-        width if width >= 1.0 => "Of most figures too little is known: measure longer.".into(),
+        width if width >= 1.0 => "Most figures are too uncertain: measure longer.".into(),
         width if width <= GOOD_TO_COMPARE => {
             format!(
                 "Half of the figures are known to ±{} or better: enough to compare hosts.",

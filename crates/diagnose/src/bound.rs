@@ -99,7 +99,7 @@ impl Suite<'_> {
     /// What a component is bound by, as far as this run shows it.
     pub fn bound(&self, part: &Part, machine: &Machine) -> Bound {
         if !part.is_memory() {
-            return Bound::Free("its data stay small".to_string());
+            return Bound::Free("its data fit in caches".to_string());
         }
         if let Some(words) = fits(part, machine) {
             return Bound::Caches(words);
@@ -113,7 +113,7 @@ impl Suite<'_> {
         };
         let unknown = |why: &str| Bound::Unknown { why: why.to_string(), settles: settles("molecules") };
         if part.copies() < 2 {
-            return unknown("one copy shares memory with nobody");
+            return unknown("one copy shares memory with no other");
         }
         let controls = || self.parts.iter().filter(|part| !part.is_memory());
         let (Some(kept), Some(control)) = (self.kept(part), controls().find_map(|part| self.kept(part)))
@@ -132,7 +132,7 @@ impl Suite<'_> {
         }
         let free = share.low > FREE_ABOVE;
         if !part.waits_for_lines() {
-            return if free { Bound::Free(words) } else { unknown(&format!("{words}: too close to tell")) };
+            return if free { Bound::Free(words) } else { unknown(&format!("{words}: too close to decide")) };
         }
         let beside = self.kept_beside(part).zip(controls().find_map(|part| self.kept_beside(part)));
         let Some((kept, control)) = beside else { return unknown("not tested beside streams") };
@@ -145,7 +145,7 @@ impl Suite<'_> {
         match () {
             () if share.high < MEMORY_BELOW => Bound::Memory(words),
             () if free && share.low > FREE_ABOVE => Bound::Free(words),
-            () => unknown(&format!("{words}: too close to tell")),
+            () => unknown(&format!("{words}: too close to decide")),
         }
     }
 }

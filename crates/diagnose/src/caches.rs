@@ -82,8 +82,8 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
         ))
         .facts(facts)
         .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
-        .advice("Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
-                 bound of what memory delivers.")
+        .advice("Free memory (or raise the memory limit) and measure again. Until then these figures are an \
+                 upper bound.")
         .explains(series)])
 }
 
@@ -153,7 +153,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let words = match high.is_finite() {
-        true => format!("{} ({} to {})", bytes(at), bytes(low), bytes(high)),
+        true => format!("{} ({}–{})", bytes(at), bytes(low), bytes(high)),
         false => format!("{} or more", bytes(at)),
     };
     let larger = low > *claimed;
@@ -173,9 +173,9 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Plan for what one task gets. Ask the provider whether it limits caches (CAT).",
         ),
         (false, false) => (
-            "Other work uses the cache, part of it is set aside (resctrl, devices), or it is several caches (sub-NUMA \
-             clusters) of which a task has one.",
-            "Look at /sys/fs/resctrl and at what else runs, and measure again.",
+            "Other work uses the cache, or part of it is set aside (resctrl, devices). Or it is several \
+             caches, of which a task has one (sub-NUMA clusters).",
+            "Look at /sys/fs/resctrl and at other work, and measure again.",
         ),
     };
     // Blocks that the claim calls cached and the ladder does not, or the other way round.
@@ -199,8 +199,8 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![
         Finding::of(DIFFERS.id, severity, headline)
             .cause(cause)
-            .fact("read off the ladder", words, &ladder.curve.key)
-            .fact("claimed", reported, "/sys/devices/system/cpu/cpu*/cache")
+            .fact("measured by the ladder", words, &ladder.curve.key)
+            .fact("reported", reported, "/sys/devices/system/cpu/cpu*/cache")
             .fact("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key)
             .fact("points of the ladder", ladder.curve.points.len(), &ladder.curve.key)
             .confirm(format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)))

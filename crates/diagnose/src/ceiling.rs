@@ -91,7 +91,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// Why the user should tell us of it.
-const OURS: &str = ": a benchmark of ours is wrong on this machine.";
+const OURS: &str = ": the benchmark is wrong on this host.";
 
 fn impossible(evidence: &Evidence, judged: &Judged, what: &str) -> FindingDraft {
     let whose = capital(&evidence.name(&judged.series.case));
@@ -101,7 +101,7 @@ fn impossible(evidence: &Evidence, judged: &Judged, what: &str) -> FindingDraft 
 fn reject(draft: FindingDraft, judged: &Judged, tell_us: &str) -> Finding {
     draft
         .confirm(format!("assay run --only {}", shell(&judged.series.case.bench)))
-        .advice(format!("Do not use this number. If it repeats, tell us{tell_us}"))
+        .advice(format!("Do not use this figure. If it repeats, report a bug{tell_us}"))
         .rejects([&judged.series.key])
 }
 
@@ -125,12 +125,14 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     })?;
     let what = format!("has a sample of {}, which no clock can time", figure(ns, "ns"));
     let draft = impossible(evidence, judged, &what)
-        .cause("A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
-                or jumped, or the file was damaged.")
-        .fact("window", figure(ns, "ns"), &series.key)
+        .cause(
+            "A sample takes at least one step of the clock and at most its whole pass. The clock stood \
+                still or jumped, or the file was damaged.",
+        )
+        .fact("sample", figure(ns, "ns"), &series.key)
         .fact("step of the clock", figure(step_ns, "ns"), "run header")
-        .fact("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order));
-    Some(reject(draft, judged, " which clock the run's header names."))
+        .fact("its pass", figure(visit.conditions.wall_ms, "ms"), format!("pass {}", visit.order));
+    Some(reject(draft, judged, ", with the clock that the run's header names."))
 }
 
 /// What every visit that counts measured, by the key of its series.
@@ -165,8 +167,11 @@ impl<'a> Measured<'a> {
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
     let draft = impossible(evidence, judged, "has a sample with 0 units of work")
-        .cause("A benchmark does a whole number of iterations in every window: it lies, or the file was damaged.")
-        .fact("work of a window", 0, format!("visit {}", visit.order));
+        .cause(
+            "A benchmark does a whole number of iterations in every sample. Its report is wrong, or the \
+                file was damaged.",
+        )
+        .fact("work of the sample", 0, format!("pass {}", visit.order));
     Some(reject(draft, judged, OURS))
 }
 
@@ -240,18 +245,15 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let fits = format!("a block of {} does not fit the caches", bytes(block));
     let dimms = &evidence.machine.dimms;
     if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
-        let why = format!(
-            "The {} populated memory channels together move at most that, and {fits}.",
-            channels.count
-        );
+        let why =
+            format!("The {} populated memory channels together carry no more, and {fits}.", channels.count);
         return Some((channels.gb_per_s, why, channels.source.to_string()));
     }
     let populated = dimms.iter().filter(|dimm| dimm.is_memory());
     let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
     let modules = modules.filter(|modules| !modules.is_empty())?;
     let why = format!(
-        "All {} memory modules together move at most that (less where two share a channel, which is not told here), \
-         and {fits}.",
+        "All {} memory modules together carry no more (less where two share a channel), and {fits}.",
         modules.len()
     );
     Some((modules.iter().sum(), why, "SMBIOS type 17".to_string()))
@@ -290,9 +292,10 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         }
         false => link.gb_per_s,
     };
-    let what = if direct { "what was moved" } else { "the file" };
+    let what = if direct { "the data" } else { "the file" };
     let why = format!(
-        "{path} lies on a disk whose link ({}) carries no more: {what} was in a cache, this kernel's or the disk's controller's.",
+        "{path} lies on a disk whose link ({}) carries no more. So {what} was in a cache of this kernel or \
+         of the disk's controller.",
         link.name
     );
     Some((most, why, "/sys/dev/block".to_string()))
@@ -321,14 +324,15 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     match series.text(ids::file::param::CACHE) {
         Some("cold") => Some((
             read,
-            "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \
+            "A file from a disk passes through memory, and one task of this run read memory no faster. So \
              the file was in a cache, this kernel's or its host's."
                 .to_string(),
             source,
         )),
         _ if block(judged)? >= block(memory)? => Some((
             read * ALLOWANCE,
-            "A file that fits no cache of the CPU is read from memory, and one task of this run read memory no faster."
+            "A file larger than the CPU's caches is read from memory, and one task of this run read memory \
+             no faster."
                 .to_string(),
             source,
         )),

@@ -43,11 +43,11 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
         .cause(match counter_lost {
             true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
-            false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
+            false => "The time-stamp counter is available, but the system is set to a slow clock.",
         })
         .fact("current clocksource", current, CURRENT)
         .fact("available", available, CURRENT.replace("current", "available"))
-        .fact("windows were timed by",
+        .fact("samples were timed by",
                 format!(
                     "{}, {:.0} ns a reading",
                     evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
@@ -129,7 +129,8 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
             .facts(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")))
             .facts(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")))
             .confirm("grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c")
-            .advice("For measuring: cpupower frequency-set -g performance, and back afterwards.")
+            .advice("Measure with cpupower frequency-set -g performance, and restore the governor \
+                     afterwards.")
             .explains(evidence.series.iter().map(|judged| judged.series.key.clone())));
     }
     Some(findings)
@@ -166,14 +167,14 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
         None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
     })
-        .cause("Somebody (or the firmware) keeps the cores at their base clock.")
+        .cause("A setting of the system or the firmware keeps the cores at their base clock.")
         .fact("turbo", "off", "/sys/devices/system/cpu")
         .facts(base.map(|base| Fact::new("base clock", ghz(base), "base_frequency")))
         .facts(highest.map(|highest| Fact::new("highest clock", ghz(highest), "cpuinfo_max_freq")))
         .facts(clock.map(|clock| Fact::new("measured clock", ghz(clock), "cpu.clock@one-cpu#clock")))
         .confirm("grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost")
-        .advice("Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
-                 again.")])
+        .advice("Compare only with hosts whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and \
+                 measure again.")])
 }
 
 const MOVING: Rule = Rule {
@@ -217,22 +218,22 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     let step = largest_step(&tracks::visit_clocks(evidence.run));
     let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
     let stepped = step.filter(|step| step.size > 0.05);
-    let (somebody, inside) = (stepped.is_some() && !changed.is_empty(), moved_inside(evidence) > 0.10);
-    if spread <= 0.05 && !somebody && !inside {
+    let (governed, inside) = (stepped.is_some() && !changed.is_empty(), moved_inside(evidence) > 0.10);
+    if spread <= 0.05 && !governed && !inside {
         return Some(Vec::new());
     }
     let closed = spread > 0.05 && evidence.clock.is_some_and(|clock| clock.common().is_none());
     let doubted =
         |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
     let decides = spread > 0.05 && goes_with_it(evidence).any(|judged| doubted(&judged));
-    if !(somebody || inside || closed || decides) {
+    if !(governed || inside || closed || decides) {
         // It moved, and nothing that is said depends on it: neither a finding nor a steady clock.
         return None;
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
-    let somebody = match changed.is_empty() {
+    let remark = match changed.is_empty() {
         true => "",
-        false => " Somebody changed the governor meanwhile.",
+        false => " The governor changed during the run.",
     };
     Some(vec![Finding::note(MOVING.id, format!(
         "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
@@ -240,14 +241,14 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     ))
         .cause(format!(
             "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
-             figures in core cycles do not.{somebody}"
+             figures in core cycles do not.{remark}"
         ))
-        .fact("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz")
+        .fact("clock, 5 to 95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
         .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
-        .fact("windows", evidence.clocks_ghz().len(), "visits")
+        .fact("samples", evidence.clocks_ghz().len(), "passes")
         .facts(stepped.map(|step| {
             let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
-            Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
+            Fact::new("largest step between passes", words, "covariate clock_ghz, median of each pass")
         }))
         .facts(changed.iter().take(3).map(|event| {
             let words = format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3);
@@ -346,20 +347,27 @@ fn chains_differ(
         return None;
     }
     let words = |(_, interval): (&Judged, Interval)| {
-        format!("{} to {}", figure(interval.low, ""), figure(interval.high, "GHz"))
+        format!("{}–{}", figure(interval.low, ""), figure(interval.high, "GHz"))
     };
     let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
-    Some(Finding::warning(CHECK.id, format!(
-        "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
-        percent(least)
-    ))
-        .cause("Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
-                them, or this core needs other than whole cycles for one of them.")
+    Some(
+        Finding::warning(
+            CHECK.id,
+            format!(
+                "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
+                percent(least)
+            ),
+        )
+        .cause(
+            "Additions and multiplications show different clocks. The clock changed between them, an \
+                emulator runs them, or one of them takes no whole number of cycles.",
+        )
         .fact("by additions", words(add), &add.0.series.key)
         .fact("by multiplications", words(multiply), &multiply.0.series.key)
         .confirm("assay run --only cpu.clock --profile standard --new")
         .advice("Use the figures in nanoseconds; those in cycles are off by as much.")
-        .explains(in_cycles.map(|judged| judged.series.key.clone())))
+        .explains(in_cycles.map(|judged| judged.series.key.clone())),
+    )
 }
 
 fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
@@ -369,11 +377,18 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
         return None;
     }
     let words = format!("{}–{} cycles", figure(interval.low, ""), figure(interval.high, ""));
-    Some(Finding::note(CHECK.id, format!("A load from L1 takes {words}, no whole number. Use the figures in ns."))
-        .cause("A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
-                ran at (it moved in between), or an emulator runs the loads.")
+    Some(
+        Finding::note(
+            CHECK.id,
+            format!("A load from L1 takes {words}, no whole number. Use the figures in ns."),
+        )
+        .cause(
+            "A hit in L1 takes a whole number of cycles. The clock changed between the samples and its \
+                readings, or an emulator runs the loads.",
+        )
         .fact("an L1 hit", words, &judged.series.key)
         .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
-        .advice("Read the figures in nanoseconds; look at the rule moving-clock.")
-        .explains([&judged.series.key]))
+        .advice("Read the figures in nanoseconds, and see `assay explain moving-clock`.")
+        .explains([&judged.series.key]),
+    )
 }

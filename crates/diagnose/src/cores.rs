@@ -136,11 +136,11 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
         .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
         .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES)
         .fact("its 95 % interval",
-                format!("{} to {}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
+                format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
                 &core.judged.series.key)
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("If it is the same CPU again, look at its thermal_throttle counters and its sibling's load, and keep \
-                 work that waits for its slowest part off it.")
+        .advice("If the same CPU is slow again, look at its thermal_throttle counters and its sibling's \
+                 load. Keep work that waits for its slowest part off it.")
         .explains([&core.judged.series.key])
 }
 
@@ -164,7 +164,7 @@ fn two(one: &Core, other: &Core) -> Option<Finding> {
                 majority.")
         .facts([fact(slow), fact(fast)])
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("Compare with another machine of the same model; in a guest, with another hour.")
+        .advice("Compare with another host of the same model; in a guest, at another hour.")
         .explains([&slow.judged.series.key, &fast.judged.series.key]))
 }
 

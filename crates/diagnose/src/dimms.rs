@@ -82,7 +82,7 @@ fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
 
 fn told(judged: &Population, finding: &DimmFinding) -> Finding {
     Finding::of(POPULATION.id, finding.severity, capital(finding.text.split("; ").next().unwrap_or_default()))
-        .cause("Neither what the processor drives nor the number of modules a channel explains it.")
+        .cause("Neither the processor nor the number of modules per channel explains it.")
         .facts(facts(judged))
         .confirm("sudo dmidecode -t 17 | grep -E 'Locator|Speed'")
         .advice("Look at the memory speed in the firmware's setup, and at its power profile.")
@@ -96,8 +96,8 @@ fn facts(judged: &Population) -> Vec<Fact> {
         facts.push(Fact::new(label, format!("{}{total}", socket.channels_populated), machine::TABLES));
     }
     for (label, value, source) in [
-        ("slots named as on", &judged.dimm_platform, &judged.dimm_source),
-        ("channels as of", &judged.dimm_cpu_family, &judged.dimm_cpu_source),
+        ("slot names from", &judged.dimm_platform, &judged.dimm_source),
+        ("channel count from", &judged.dimm_cpu_family, &judged.dimm_cpu_source),
     ] {
         if let (Some(value), Some(source)) = (value, source) {
             facts.push(Fact::new(label, value, source));

@@ -124,11 +124,11 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         },
     )
     .cause("Other work ran at the same time and competed for cores, caches and memory.")
-    .fact("others' CPU time", cpus_seen(all.rate()), "/proc/stat over these visits")
-    .fact("visits", visits().count(), "visits")
+    .fact("CPU time of other work", cpus_seen(all.rate()), "/proc/stat over these passes")
+    .fact("passes", visits().count(), "run file")
     .facts(worst.map(|(share, case)| {
         let value = format!("{} of its CPUs' time went to other processes", percent(*share));
-        Fact::new("worst case", value, case.key())
+        Fact::new("worst benchmark", value, case.key())
     }))
     .facts(others::busiest(evidence))
     .confirm("top -b -n 1 | head -15")
@@ -223,10 +223,10 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding =
         Finding::warning(STEAL.id, format!("The host took {} of the CPU time (steal)", percent(all.rate())))
             .cause("This guest shares its cores with other guests. While one of them runs, this one waits.")
-            .fact("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits")
-            .fact("of", format!("{:.0} ms", all.wall_ms), "visits")
+            .fact("steal", format!("{:.0} ms per CPU", all.value), "/proc/stat over all passes")
+            .fact("of", format!("{:.0} ms", all.wall_ms), "run time of all passes")
             .confirm("vmstat 1 10    # column st")
-            .advice("Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.");
+            .advice("Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs.");
     Some(graded(evidence, told, rejected, finding))
 }
 
@@ -288,17 +288,23 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
         true => (Severity::Warning, Effect::None),
         false => (Severity::Problem, Effect::Rejects),
     };
-    Some(vec![Finding::of(QUOTA.id, severity, headline)
-        .cause("This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine.")
-        .facts(limits.cpu_quota.map(|quota| {
-            Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at)
-        }))
-        .facts(throttled.map(|total| {
-            Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all visits")
-        }))
-        .confirm("cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null")
-        .advice("Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time.")
-        .affects(effect, rejected)])
+    Some(vec![
+        Finding::of(QUOTA.id, severity, headline)
+            .cause("Assay runs in a control group with a CPU quota. Figures measure the quota, not the host.")
+            .facts(
+                limits.cpu_quota.map(|quota| Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at)),
+            )
+            .facts(throttled.map(|total| {
+                Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all passes")
+            }))
+            .confirm(
+                "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null",
+            )
+            .advice(
+                "Measure outside the container, or raise the quota (cpu.max, cpu.cfs_quota_us) meanwhile.",
+            )
+            .affects(effect, rejected),
+    ])
 }
 
 /// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
@@ -339,7 +345,7 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
                 control group above stops them in each of its periods.",
         )
         .fact("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others")
-        .fact("of", format!("{awake_ms:.0} ms"), "windows without sleep")
+        .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
         .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
         .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
         .advice(
@@ -370,19 +376,32 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.value <= 0.0 {
         return Some(Vec::new());
     }
-    Some(vec![Finding::warning(SWAP.id, format!("The kernel swapped {} during the run. Free memory, and measure again.", counted(all.value as usize, "page")))
-        .cause("The machine has less free memory than its work needs, so the kernel moves pages to disk and back.")
-        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits")
-        .fact("available memory at the start",
-                evidence
-                    .machine
-                    .memory
-                    .available_bytes
-                    .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
-                "/proc/meminfo")
+    Some(vec![
+        Finding::warning(
+            SWAP.id,
+            format!(
+                "The kernel swapped {} during the run. Free memory, and measure again.",
+                counted(all.value as usize, "page")
+            ),
+        )
+        .cause(
+            "The host has less free memory than its work needs, so the kernel moves pages to disk and \
+                back.",
+        )
+        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all passes")
+        .fact(
+            "available memory at the start",
+            evidence
+                .machine
+                .memory
+                .available_bytes
+                .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
+            "/proc/meminfo",
+        )
         .confirm("vmstat 1 10    # columns si and so")
         .advice("Free memory or stop what uses it, and measure again.")
-        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages))])
+        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages)),
+    ])
 }
 
 #[cfg(test)]

@@ -77,9 +77,9 @@ fn shows(steps: &[Step]) -> Option<Shows> {
         let by = match () {
             () if now.predicted => "the map of memory predicts its runs",
             () if step == 0 => return None,
-            () if !first.is_apart() && now.is_apart() => "its runs begin to lie apart",
-            () if first.is_apart() && now.cv * ANOTHER < first.cv => "its runs draw together",
-            () if first.is_apart() && now.cv > ANOTHER * first.cv => "its runs lie further apart",
+            () if !first.is_apart() && now.is_apart() => "its runs start to differ",
+            () if first.is_apart() && now.cv * ANOTHER < first.cv => "its runs differ less",
+            () if first.is_apart() && now.cv > ANOTHER * first.cv => "its runs differ more",
             () if first.is_apart() && now.is_apart() && now.levels != first.levels => {
                 "its runs come in another order"
             }
@@ -99,7 +99,7 @@ impl Escalated {
         self.shows.is_some()
     }
 
-    /// `bwaves: memory decides from 20 GiB a node on: its runs draw together (CV 7.8 % at 10 GiB,
+    /// `bwaves: memory decides at 20 GiB per node, where its runs differ less (CV 7.8 % at 10 GiB,
     /// 3.1 % at 20 GiB)`.
     pub fn words(&self) -> String {
         let cvs: Vec<String> = self
@@ -110,12 +110,12 @@ impl Escalated {
         let name = self.component();
         match &self.shows {
             Some(shows) => format!(
-                "{name}: memory decides at {} a node: {} ({})",
+                "{name}: memory decides at {} per node, where {} ({})",
                 self.steps[shows.step].footprint(),
                 shows.by,
                 cvs.join(", ")
             ),
-            None => format!("{name}: memory shows at no footprint that was tried ({})", cvs.join(", ")),
+            None => format!("{name}: memory decides at no footprint that was tried ({})", cvs.join(", ")),
         }
     }
 }
@@ -191,12 +191,12 @@ mod tests {
         let found = shown(&[step(10240, &SWING, None), step(20480, &other, None)]);
         assert_eq!(
             found.words(),
-            "bwaves: memory decides at 20 GiB a node: its runs come in another order (CV 7.77 % at 10 GiB, CV 6.63 % at 20 GiB)"
+            "bwaves: memory decides at 20 GiB per node, where its runs come in another order (CV 7.77 % at 10 GiB, CV 6.63 % at 20 GiB)"
         );
         let found = shown(&[step(512, &STEADY, None), step(1024, &STEADY, None), step(2048, &SWING, None)]);
         assert_eq!(found.shows.as_ref().map(|shows| shows.step), Some(2), "{}", found.words());
         let found = shown(&[step(512, &SWING, None), step(1024, &STEADY, None)]);
-        assert!(found.words().contains("draw together"), "{}", found.words());
+        assert!(found.words().contains("differ less"), "{}", found.words());
         let found = shown(&[step(512, &SWING, Some(Follows::Memory))]);
         assert!(found.is_settled() && found.words().contains("512 MiB"), "{}", found.words());
     }

@@ -180,27 +180,36 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let cause = match (guest, part > 0.0) {
         (true, _) => {
-            "This is a guest: its host sets the clock and idles the core. It was measured by a timed loop alone, as no MSR \
-             and no counter is to be had here."
+            "The host of this guest sets the clock and idles the core. A timed loop alone measured it, \
+             without MSRs or counters."
         }
         (false, true) => {
-            "The core wakes at the clock that governor, energy bias or a deep idle state left it, and climbs from there. \
-             It was measured by a timed loop alone."
+            "The core wakes at the clock that governor, energy bias or a deep idle state left, and rises \
+             from there. A timed loop alone measured it."
         }
         (false, false) => {
-            "Turbo: a core that was idle may run above the clock that it keeps. It was measured by a timed loop alone."
+            "Turbo lets a core that was idle run above the clock that it keeps. A timed loop alone measured \
+             it."
         }
     };
     let is_grave = part >= LOW && odd.until_ms >= LONG_MS;
-    Some(vec![Finding::of(AFTER_IDLE.id, if is_grave { Severity::Warning } else { Severity::Note }, most.headline(odd))
+    Some(vec![
+        Finding::of(
+            AFTER_IDLE.id,
+            if is_grave { Severity::Warning } else { Severity::Note },
+            most.headline(odd),
+        )
         .cause(cause)
         .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
         .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
         .advice(match part > 0.0 {
-            true => "Where short requests matter: governor performance, energy_performance_preference performance, or \
-                     shallower idle states (cpupower idle-set -D 10); then measure again.",
+            true => {
+                "For short requests set governor and energy_performance_preference to performance, or \
+                     use shallower idle states (cpupower idle-set -D 10). Then measure again."
+            }
             false => "Judge steady load by the steady clock.",
-        })])
+        }),
+    ])
 }
 
 #[cfg(test)]

@@ -138,8 +138,8 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
     let counters = || "/proc/stat over each run".to_string();
-    all.push(outside("stolen time", counters(), condition(&|run| run.conditions.steal())));
-    all.push(outside("load of others", counters(), condition(&|run| run.conditions.background())));
+    all.push(outside("steal", counters(), condition(&|run| run.conditions.steal())));
+    all.push(outside("load of other work", counters(), condition(&|run| run.conditions.background())));
     let Some((_, walls)) = beside(evidence, judged, ids::metric::WALL, None) else { return all };
     for (words, metric) in [
         ("number of involuntary switches", ids::metric::INVOLUNTARY),
@@ -256,12 +256,12 @@ fn followers<'a>(compared: &'a [Companion], values: &[f64]) -> Vec<Follower<'a>>
 fn no_follower(compared: &[Companion], runs: usize) -> String {
     let names: Vec<&str> = compared.iter().map(|one| one.words).collect();
     let compared = match names.is_empty() {
-        true => "nothing else changed that was noted".to_string(),
+        true => "nothing else that was recorded changed".to_string(),
         false => format!("compared were {}", names.join(", ")),
     };
     format!(
-        "Nothing that was noted beside the {runs} runs goes with it; {compared}. What the program itself gets anew at \
-         each start (addresses, pages, input) was not looked at."
+        "Nothing that was recorded with the {runs} runs follows it; {compared}. What the program gets anew \
+         at each start (addresses, pages, input) was not recorded."
     )
 }
 
@@ -395,9 +395,9 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     let mut facts: Vec<Fact> = [&free, &same, &spread].iter().flat_map(|at| at.facts(evidence)).collect();
     if chosen {
         cause.push_str(&format!(
-            " Free, it lies {} away from the better result, {}: that is the scheduler's choice, not the CPU's speed.",
+            " Left to the scheduler it lies {} from the better result ({}): the scheduler's choice, not the CPU's speed.",
             percent(off),
-            better.name
+            evidence.place(better.name)
         ));
         match Mix::of(evidence, free.judged, same.judged, spread.judged) {
             Some(mix) => {
@@ -405,25 +405,31 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 facts.extend(mix.facts(&free.judged.series));
             }
             None => cause.push_str(
-                " Where its tasks were does not tell the placements apart here, so the free result is not taken apart.",
+                " The places of its tasks do not separate the placements here, so this result has no \
+                 breakdown.",
             ),
         }
     } else {
-        cause.push_str(&format!(" Free, it is as good as {} within {}.", better.name, percent(off)));
+        let place = evidence.place(better.name);
+        cause.push_str(&format!(" Unpinned it is within {} of the result {place}.", percent(off)));
     }
     let severity = if chosen { Severity::Warning } else { Severity::Note };
-    Some(Finding::of(PLACED.id, severity, headline)
-        .cause(cause)
-        .facts(facts)
-        .confirm(again(&free.judged.series.case.inputs, "--new "))
-        .advice(match (chosen, used_of_one) {
-            (false, Some(_)) => "Compare machines by the free or the spread result.",
-            _ => {
-                "Compare machines by the pinned results, each with its own kind. The higher one need not be the better system: on \
-                 one CPU a woken task waits until its waker sleeps."
-            }
-        })
-        .explains([&free.judged.series.key]))
+    Some(
+        Finding::of(PLACED.id, severity, headline)
+            .cause(cause)
+            .facts(facts)
+            .confirm(again(&free.judged.series.case.inputs, "--new "))
+            .advice(match (chosen, used_of_one) {
+                (false, Some(_)) => {
+                    "Compare hosts by the result left to the scheduler or spread over all CPUs."
+                }
+                _ => {
+                    "Compare hosts by the pinned results, each with its own kind. A higher result is not a \
+                 better host: on one CPU a woken task waits until its waker sleeps."
+                }
+            })
+            .explains([&free.judged.series.key]),
+    )
 }
 
 /// The mean share of the looks that found a pair of busy tasks on one CPU, with its key.
@@ -479,8 +485,8 @@ impl Mix {
             false => format!("{} remain unexplained", percent(rest)),
         };
         format!(
-            " Free, its tasks were together in {} of the looks that found two busy tasks (mean of all runs); of the pinned \
-             results that makes {}, the mean of the free runs is {}: {explained}.",
+            " Left to the scheduler, two busy tasks shared a CPU in {} of the looks. That mix predicts {}; \
+             {} was measured ({explained}).",
             percent(self.together),
             figure(self.expected, unit),
             figure(self.measured, unit),

@@ -157,18 +157,23 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let others = withheld.len() - 1;
     let of = if others == 0 { String::new() } else { format!(", and from {}", counted(others, "other CPU")) };
-    Some(vec![Finding::warning(PREEMPTED.id, format!(
-        "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
-        percent(most.withheld),
-        most.cpu
-    ))
+    Some(vec![
+        Finding::warning(
+            PREEMPTED.id,
+            format!(
+                "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
+                percent(most.withheld),
+                most.cpu
+            ),
+        )
         .cause(match pauses.pairs_words() {
             Some(words) => format!("{}.", capital(&words)),
-            None => "The host runs other guests, or its own work, on the CPUs that it gives this guest.".to_string(),
+            None => "The host runs other guests, or its own work, on the CPUs that it gives this guest."
+                .to_string(),
         })
         .facts(withheld.iter().take(4).map(|cpu| {
             let words = format!(
-                "{} ({} to {}), {} in {:.0} s, the longest {}",
+                "{} ({}–{}), {} in {:.0} s, the longest {}",
                 percent(cpu.withheld),
                 percent(cpu.interval.low),
                 percent(cpu.interval.high),
@@ -178,18 +183,24 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
             );
             Fact::new(format!("withheld from CPU {}", cpu.cpu), words, &pauses.case)
         }))
-        .facts(most.stolen.map(|stolen| {
-            Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")
-        }))
+        .facts(
+            most.stolen
+                .map(|stolen| Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")),
+        )
         .facts(pauses.found.pairs.iter().filter(is_told).take(4).map(|pair| {
             let both = percent(pair.both);
-            let words =
-                format!("both stop for {both} of the time; {} if each stopped by itself", percent(pair.chance));
+            let words = format!(
+                "both stop for {both} of the time; {} if each stopped by itself",
+                percent(pair.chance)
+            );
             Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case)
         }))
         .confirm("assay host --new")
-        .advice("Ask the provider for CPUs of one's own. Operator: fewer virtual CPUs than CPUs, each pinned to one of its own; \
-                 quotas of the guest's group as large as its CPUs.")])
+        .advice(
+            "Ask the provider for dedicated CPUs. Operator: pin each virtual CPU to a CPU of its own, \
+                 and give the guest's group enough quota.",
+        ),
+    ])
 }
 
 fn is_told(pair: &&PairTime) -> bool {

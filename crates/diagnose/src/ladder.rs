@@ -104,7 +104,7 @@ impl CacheSize {
 
     /// Who says so.
     pub fn source(&self) -> &'static str {
-        if self.by_ladder { "by the ladder" } else { "by the kernel's word" }
+        if self.by_ladder { "as measured" } else { "as the kernel reports" }
     }
 }
 

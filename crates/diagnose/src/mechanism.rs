@@ -25,14 +25,14 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let mut facts = counted(index, mix);
     let isolated = evidence.machine.cpus.isolated.intersection(&usable);
     if !isolated.is_empty() {
-        let told = isolated.to_string();
-        facts.push(Fact::new("CPUs out of balancing", &told, "/sys/devices/system/cpu/isolated"));
+        let isolated_cpus = isolated.to_string();
+        facts.push(Fact::new("CPUs out of balancing", &isolated_cpus, "/sys/devices/system/cpu/isolated"));
         // Two CPUs that are left would be balanced between.
         if together >= NEARLY_ALL && usable.difference(&isolated).len() <= 1 {
             return Mechanism {
                 words: format!(
-                    "Isolated CPUs (isolcpus={told}) are in no scheduling domain: the kernel moves nothing to or from \
-                     them by itself, so both tasks stay together on the CPU where they began."
+                    "Isolated CPUs (isolcpus={isolated_cpus}) are in no scheduling domain, and the kernel moves \
+                     nothing to or from them. So both tasks stay on the CPU where they began."
                 ),
                 facts,
             };
@@ -46,8 +46,7 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let words = match &domain {
         Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => alone_in_domain(affine, together),
         Some((widest, _)) => in_domain(widest.len(), affine, together),
-        None => "The kernel does not tell which CPUs share a cache, so what it decided by cannot be said."
-            .to_string(),
+        None => "The kernel does not report which CPUs share a cache, so the reason is unknown.".to_string(),
     };
     Mechanism { words, facts }
 }
@@ -77,8 +76,10 @@ fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
         });
     let facts = [
         fact(ids::metric::MIGRATIONS, "free, moves to another CPU", &rate),
-        fact(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}")),
-        fact(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}")),
+        fact(ids::metric::VOLUNTARY, "free, voluntary switches per round", &|count| format!("{count:.2}")),
+        fact(ids::metric::INVOLUNTARY, "free, involuntary switches per round", &|count| {
+            format!("{count:.3}")
+        }),
         affine,
     ];
     facts.into_iter().flatten().collect()
@@ -102,8 +103,8 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
         _ => "where the two met decided, until the load balancer moved one.",
     };
     format!(
-        "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
-         among one{wide}{tried}; {outcome}"
+        "The kernel reports no two CPUs that share a last-level cache. So select_idle_sibling looks at one \
+         CPU only{wide}{tried}: {outcome}"
     )
 }
 
@@ -117,7 +118,7 @@ fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
         _ => "the load of the moment, and where each was last, decided.",
     };
     format!(
-        "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
+        "wake_affine may pull the woken task to its waker{tried}, unless wake_wide sees many partners. \
          select_idle_sibling looks for an idle CPU among the {cpus} that share its cache: {outcome}"
     )
 }

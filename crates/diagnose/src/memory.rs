@@ -56,7 +56,7 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     const SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     let setting = evidence.machine.memory.transparent_huge_pages.as_deref();
-    facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not told by this kernel"), SETTING));
+    facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not reported"), SETTING));
     let (cause, advice) = match setting {
         Some("never") => (
             "Transparent huge pages are switched off on this machine.",
@@ -66,8 +66,8 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
         }
         Some(_) => (
-            "The setting would allow them: this process may be forbidden them (prctl PR_SET_THP_DISABLE), memory may be \
-             too fragmented, or a memory limit too tight.",
+            "The setting allows them. A process setting forbids them (prctl PR_SET_THP_DISABLE), memory is \
+             too fragmented, or a memory limit is too tight.",
             "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
         ),
     };

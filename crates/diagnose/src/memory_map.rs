@@ -274,13 +274,13 @@ impl NodeMap<'_> {
         let chunks = self.chunks();
         match doubt {
             Doubt::FewChunks => format!(
-                "{chunks} chunks of {} were measured, and 32 are needed; allow more memory, or make some free",
+                "{chunks} chunks of {} were measured, and 32 are needed; allow more memory, or free some",
                 bytes_words(self.chunk_bytes as f64)
             ),
             Doubt::FewRounds => format!("{} rounds were counted, and 6 are needed", self.map.rounds),
             Doubt::Noise => format!(
-                "in the noise that was met a second speed of {} could hide in a tenth of the memory; {}; a quieter machine, more \
-                 rounds (--rounds 25) or a higher --limit would settle it",
+                "a second speed of {} could hide in the noise, in a tenth of the memory; {}. Use a quieter \
+                 host, more rounds (--rounds 25) or a higher --limit",
                 percent(self.asked - 1.0),
                 self.seen_words()
             ),
@@ -337,11 +337,14 @@ impl NodeMap<'_> {
 /// What speaks for and against a candidate.
 pub fn candidate_words(candidate: &Candidate, known: &Known) -> String {
     let [ratio, share] = candidate.expected();
-    let mut words =
-        vec![format!("ratio {ratio:.2} expected, {:.2} met: {}", known.ratio, ratio_word(candidate.ratio))];
+    let mut words = vec![format!(
+        "ratio {ratio:.2} expected, {:.2} measured: {}",
+        known.ratio,
+        ratio_word(candidate.ratio)
+    )];
     if let (Some(says), Some([least, most])) = (candidate.share, known.slow_share) {
         words.push(format!(
-            "slow share {} expected, {} to {} of the node: {}",
+            "slow share {} expected, {}–{} of the node: {}",
             percent(share),
             percent(least),
             percent(most),

@@ -77,14 +77,17 @@ fn headline(own: &RegionsSeen, found: &Difference) -> String {
 fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
     let advice = match (cause, own.guest) {
         (Cause::Translation, true) => {
-            "Ask for huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart what runs long: it gets \
-             other memory. Operator: back guests by huge pages (hugetlbfs, or memory aligned to 2 MiB)."
+            "Use huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart long-running \
+             programs: they get other memory. Operator: back guests with huge pages (hugetlbfs, or memory \
+             aligned to 2 MiB)."
         }
         (Cause::Translation, false) => {
-            "Ask for huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs start."
+            "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs \
+             start."
         }
         (Cause::Distance, true) => {
-            "Inside nothing tells which memory is near: trust no single run. Operator: pin the guest's CPUs and memory to one node."
+            "Trust no single run: a guest does not see which memory is near. Operator: pin the guest's CPUs \
+             and memory to one node."
         }
         (Cause::Distance, false) => {
             "Bind memory to the node of its CPUs (numactl), and look for memory of another kind (`assay machine`)."
@@ -147,11 +150,19 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let is_told = |told: &Told| told.found.is_named() || told.found.is_quiet();
     let told: Vec<Told> = of_regions.chain(at_rest).filter(is_told).collect();
     let named = told.iter().filter(|told| told.found.is_named());
-    let findings = named.map(|Told { found, facts, bench }| Finding::note(NEIGHBOUR.id, format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)))
-        .cause("Another task of this machine, or another tenant of its host, used the same memory or cache.")
+    let findings = named.map(|Told { found, facts, bench }| {
+        Finding::note(
+            NEIGHBOUR.id,
+            format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
+        )
+        .cause("Another task of this host, or another guest, used the same memory or cache.")
         .facts(facts.clone())
         .confirm(format!("assay run --only {bench} --profile full --new"))
-        .advice("See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare."));
+        .advice(
+            "Look for other work with top. If there is none, other guests of the host are the cause: \
+                 measure at another time and compare.",
+        )
+    });
     let findings: Vec<Finding> = findings.collect();
     (!told.is_empty()).then_some(findings)
 }

@@ -73,18 +73,18 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
         .collect();
     let cause = match (named.as_slice(), found.guest) {
         ([], true) if regions.is_some_and(|own| own.found.differences.is_empty()) => {
-            "The host gives this guest memory of several speeds. Loads take as long in all of it, so that neither its pages nor its \
-             nodes explain them; which channels the host has there a guest cannot tell."
+            "The host gives this guest memory of several speeds. Loads take equally long everywhere, so \
+             neither pages nor nodes explain them. A guest cannot see the host's channels."
                 .to_string()
         }
-        ([], true) => "Regions of the memory hang on unequally many channels, or on different nodes of the host: a guest cannot \
-                       tell which."
+        ([], true) => "Regions of the memory have unequally many channels, or lie on different nodes of the \
+                       host. A guest cannot see which."
             .to_string(),
-        ([], false) => "Regions of the memory hang on unequally many channels. No population is named: the ratio alone fits \
-                        several, and nothing else that is known here fits one of them."
+        ([], false) => "Regions of the memory have unequally many channels. No population is named, since \
+                        the ratio alone fits several."
             .to_string(),
         (names, _) => format!(
-            "Regions of the memory hang on unequally many channels, as modules in {} channels would make it.",
+            "Regions of the memory have unequally many channels, as with modules in {} channels.",
             names.join(" or ")
         ),
     };

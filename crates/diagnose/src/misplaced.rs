@@ -113,8 +113,8 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     )
     .cause(
-        "The affinity that was asked for did not hold: a sandbox pretends to apply it, a CPU went \
-                offline, or another program moved the task.",
+        "The affinity did not hold: a sandbox only pretends to apply it, a CPU went offline, or another \
+         program moved the task.",
     )
     .facts(facts.into_iter().take(8))
     .confirm("taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds")
@@ -128,9 +128,9 @@ fn where_it_was(seen: &Seen, seat: &CpuSet, case: &Case) -> String {
         [_, other] => other.host.is_none() && seen.cpus.is_subset(&other.cpus),
         _ => false,
     };
-    let as_what = if with_partner { ": with its partner, as `same-cpu`" } else { "" };
+    let as_what = if with_partner { ": with its partner on one CPU" } else { "" };
     format!(
-        "{} of {} windows on CPU {}, not {}{as_what}",
+        "{} of {} samples on CPU {}, not {}{as_what}",
         percent(seen.share()),
         seen.windows,
         first_few(&seen.cpus),

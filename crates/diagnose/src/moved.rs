@@ -104,16 +104,16 @@ impl Moved {
         let elsewhere = self.while_looked_at.as_ref().and_then(Moved::counted);
         match (self.share(), elsewhere) {
             (Some(share), elsewhere) if share > 0.0 => {
-                let by = elsewhere.map_or(String::new(), |words| format!(" (on the whole machine {words})"));
-                format!("{} of the pages moved while they were looked at{by}.", percent(share))
+                let by = elsewhere.map_or(String::new(), |words| format!(" (on the whole host {words})"));
+                format!("{} of the pages moved while they were measured{by}.", percent(share))
             }
             (Some(_), None) => "No page moved meanwhile.".to_string(),
             (Some(_), Some(words)) => {
-                format!("None of the pages looked at moved meanwhile; elsewhere {words}.")
+                format!("None of the measured pages moved meanwhile; elsewhere {words}.")
             }
-            (None, Some(words)) => format!("On this machine meanwhile {words}; only root sees which pages."),
+            (None, Some(words)) => format!("On this host meanwhile {words}; only root sees which pages."),
             (None, None) if self.moved == Some(false) => {
-                "The kernel moved no page of this machine meanwhile.".to_string()
+                "The kernel moved no page of this host meanwhile.".to_string()
             }
             (None, None) => "The kernel does not report whether pages moved meanwhile.".to_string(),
         }
@@ -128,7 +128,7 @@ impl Moved {
                 true => {
                     "cost no more than a second one: consistent with memory that the host had given before"
                 }
-                false => "cost somewhat more than a second one: too little to tell why",
+                false => "cost somewhat more than a second one: too little to name a cause",
             };
             return Some(format!("The first touch of {tried} {words}."));
         }
@@ -152,7 +152,7 @@ impl Moved {
     pub(super) fn facts(&self, case: &str) -> Vec<Fact> {
         let counts = [
             ("while memory was taken", &self.while_taken),
-            ("while memory was looked at", &self.while_looked_at),
+            ("while memory was measured", &self.while_looked_at),
         ];
         let mut facts: Vec<Fact> = counts
             .into_iter()
@@ -238,26 +238,26 @@ mod tests {
                 &busy,
                 &[0.0, 0.0],
                 Some(false),
-                "None of the pages looked at moved meanwhile; elsewhere 312 pages moved, by compaction.",
+                "None of the measured pages moved meanwhile; elsewhere 312 pages moved, by compaction.",
             ),
             (
                 &busy,
                 &[0.5, 0.0],
                 Some(true),
-                "25 % of the pages moved while they were looked at (on the whole machine 312 pages moved, by compaction).",
+                "25 % of the pages moved while they were measured (on the whole host 312 pages moved, by compaction).",
             ),
-            (&STILL, &[], Some(false), "The kernel moved no page of this machine meanwhile."),
+            (&STILL, &[], Some(false), "The kernel moved no page of this host meanwhile."),
             (
                 &busy,
                 &[],
                 Some(true),
-                "On this machine meanwhile 312 pages moved, by compaction; only root sees which pages.",
+                "On this host meanwhile 312 pages moved, by compaction; only root sees which pages.",
             ),
             (
                 &[("pgmigrate_success", 0.0), ("balloon_inflate", 4.0)],
                 &[],
                 Some(true),
-                "On this machine meanwhile pages were moved, merged or taken by the balloon, which takes memory; only root sees \
+                "On this host meanwhile pages were moved, merged or taken by the balloon, which takes memory; only root sees \
                  which pages.",
             ),
             (&[], &[], None, "The kernel does not report whether pages moved meanwhile."),
@@ -281,7 +281,7 @@ mod tests {
         assert!(words.contains("of 3 regions cost no more"), "{words}");
         let (between, words) = touched(&[[560.0, 400.0], [570.0, 400.0]]);
         assert_eq!(between.new, 0);
-        assert!(words.contains("of 2 regions") && words.contains("too little to tell"), "{words}");
+        assert!(words.contains("of 2 regions") && words.contains("too little to name a cause"), "{words}");
         let (new, words) = touched(&[[2400.0, 400.0], [2500.0, 400.0], [410.0, 400.0]]);
         assert_eq!((new.regions, new.new), (3, 2));
         assert!(words.starts_with("2 of 3 regions cost") && words.contains("2000 ns"), "{words}");

@@ -63,19 +63,31 @@ fn faster_than_a_turn(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     });
     let fast: Vec<&Point> = fast.collect();
     let first = fast.first()?;
-    Some(Finding::warning(PAGE_CACHE.id, format!(
-        "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
-        capital(&name(evidence)),
-        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-    ))
-        .cause("The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
-                the file was small enough for it.")
-        .facts(fast.iter().take(5).filter_map(|point| {
-            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
-        }))
+    Some(
+        Finding::warning(
+            PAGE_CACHE.id,
+            format!(
+                "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
+                capital(&name(evidence)),
+                duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+            ),
+        )
+        .cause(
+            "The kernel's page cache was bypassed. The disk or its controller has a cache, and the file \
+                is small enough for it.",
+        )
+        .facts(
+            fast.iter().take(5).filter_map(|point| {
+                point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+            }),
+        )
         .confirm(format!("{} --profile full", again(first.case)))
-        .advice("Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.")
-        .explains(speed_keys(&fast)))
+        .advice(
+            "Measure in a directory with more free space (files grow with it), or treat the figures as \
+                 those of the cache.",
+        )
+        .explains(speed_keys(&fast)),
+    )
 }
 
 /// A loop device that reads and writes its file through the page cache.
@@ -84,14 +96,28 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     let block = disk(evidence)?.stack.iter().find(buffers)?;
     let direct: Vec<&Point> = told.iter().copied().filter(|point| !point.buffered()).collect();
     let first = direct.first()?;
-    Some(Finding::warning(PAGE_CACHE.id, format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name))
-        .cause("A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
-                its own cache, and not that one.")
+    Some(
+        Finding::warning(
+            PAGE_CACHE.id,
+            format!(
+                "Loop device {} reads its file through the page cache. Figures are the cache's.",
+                block.name
+            ),
+        )
+        .cause(
+            "A loop device without direct I/O reads and writes its file through the page cache. Direct \
+                I/O to the device skips only the device's own cache.",
+        )
         .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
-        .fact("its file", clipped(block.backing_file.as_deref().unwrap_or("")), format!("/sys/block/{}/loop/backing_file", block.name))
+        .fact(
+            "its file",
+            clipped(block.backing_file.as_deref().unwrap_or("")),
+            format!("/sys/block/{}/loop/backing_file", block.name),
+        )
         .confirm(format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)))
         .advice("Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.")
-        .explains(speed_keys(&direct)))
+        .explains(speed_keys(&direct)),
+    )
 }
 
 fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
@@ -100,27 +126,37 @@ fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
     let (moved, kind) = (percent(worst.median(ids::metric::DEVICE_SHARE)?), worst.kind());
     let (draft, advice, effect) = match buffered {
         true => (
-            Finding::note(PAGE_CACHE.id, format!(
-                "The disk moved {moved} of the bytes of a {kind}. Buffered figures are the page cache's."
-            ))
-                .cause("A buffered read of what was read or written lately is a copy in memory, and a buffered write is done \
-                        when the data is in memory: the disk follows later."),
-            "For the disk's own speed take the direct rows; for what programs see with a warm cache, these.",
+            Finding::note(
+                PAGE_CACHE.id,
+                format!(
+                    "The disk moved {moved} of the bytes of a {kind}. Buffered figures are the page cache's."
+                ),
+            )
+            .cause(
+                "A buffered read of recent data is a copy in memory. A buffered write ends when the \
+                        data is in memory; the disk follows later.",
+            ),
+            "For the disk's own speed use the direct figures. For what programs see with a warm cache, use \
+             these.",
             Effect::Explains,
         ),
         false => (
-            Finding::problem(PAGE_CACHE.id, format!(
-                "The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."
-            ))
-                .cause("The row asked for direct I/O, but what it was given is no disk's: the filesystem or a layer below it \
-                        answered from memory (a filesystem that ignores O_DIRECT, a loop device over a cached file, a cache \
-                        in a storage stack)."),
-            "Don't use these figures as the disk's. Measure on a filesystem that takes O_DIRECT, or the device itself by --device.",
+            Finding::problem(
+                PAGE_CACHE.id,
+                format!("The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."),
+            )
+            .cause(
+                "The benchmark asked for direct I/O, but the filesystem or a layer below it answered \
+                        from memory. That layer ignores O_DIRECT, is a loop device over a cached file, or \
+                        has a cache of its own.",
+            ),
+            "Do not use these figures as the disk's. Measure on a filesystem that supports O_DIRECT, or the \
+             device itself with --device.",
             Effect::Rejects,
         ),
     };
     let unit = worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit);
-    let of_bytes = |share: f64| format!("{} of the bytes moved by the device", percent(share));
+    let of_bytes = |share: f64| format!("the device moved {} of the bytes", percent(share));
     let shares = points.iter().take(5);
     Some(
         draft

@@ -77,14 +77,21 @@ fn by_group(rows: &[&Point], throttle: &Throttle) -> Option<Finding> {
     let held: Vec<&Point> = rows.iter().filter(near).copied().collect();
     let first = held.first()?;
     let limit = quantity.shown(throttle.per_s);
-    Some(Finding::warning(THROTTLED.id, format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op))
-        .cause(format!("{} allows our group no more {} a second.", throttle.at, throttle.of))
+    Some(
+        Finding::warning(
+            THROTTLED.id,
+            format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op),
+        )
+        .cause(format!("{} allows Assay's control group no more {} a second.", throttle.at, throttle.of))
         .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
         .facts(held.iter().take(5).map(|point| rate_fact(point, quantity)))
         .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
-        .advice("If the disk is what you want to know, run outside of that group or lift the limit; if it is what your \
-                 program gets, this is it.")
-        .explains(speed_keys(&held)))
+        .advice(
+            "To measure the disk, run outside of that group or raise the limit. Programs in the group \
+                 get this figure.",
+        )
+        .explains(speed_keys(&held)),
+    )
 }
 
 /// Shows a limit's file, or all of its name where the folder's own is blanked.
@@ -190,19 +197,30 @@ fn capped(rows: &[&Point], quantity: Quantity) -> Option<Finding> {
     let first = held.first()?;
     let limit = quantity.shown(round);
     let elsewhere = quantity.other().shown(most_other);
-    Some(Finding::warning(THROTTLED.id, format!("{}s stop at {limit} at every block size. The provider may cap the disk.", capital(first.op())))
+    Some(
+        Finding::warning(
+            THROTTLED.id,
+            format!(
+                "{}s stop at {limit} at every block size. The provider may cap the disk.",
+                capital(first.op())
+            ),
+        )
         .cause(format!(
-            "{} points agree within {} on a round number, with blocks from {}, and no limit of our control group says so.",
+            "{} points agree within {} on a round number, with blocks of {}. No limit of Assay's control \
+             group explains it.",
             held.len(),
             percent(FLAT),
             blocks(&held)
         ))
         .facts(held.iter().take(6).map(|point| rate_fact(point, quantity)))
-        .fact("while elsewhere it did", elsewhere, points_source(rows, quantity.other()))
+        .fact("at another block size", elsewhere, points_source(rows, quantity.other()))
         .confirm(format!("{} --profile full", again(first.case)))
-        .advice("Look up what the instance and the volume are sold with; caps of the instance and of the volume both apply, \
-                 and some allow bursts at first (disk.sustained shows those).")
-        .explains(speed_keys(&held)))
+        .advice(
+            "Look up the limits of the instance and of the volume; both apply. Some allow bursts at \
+                 first, which disk.sustained shows.",
+        )
+        .explains(speed_keys(&held)),
+    )
 }
 
 fn points_source(rows: &[&Point], quantity: Quantity) -> String {
@@ -215,7 +233,7 @@ fn blocks(points: &[&Point]) -> String {
     let sizes = || points.iter().filter_map(|point| point.number(ids::param::BLOCK));
     let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(0.0, f64::max));
     match most > 0.0 {
-        true => format!("{} to {}", bytes(least), bytes(most)),
+        true => format!("{}–{}", bytes(least), bytes(most)),
         false => "one size".to_string(),
     }
 }

@@ -57,25 +57,24 @@ impl Kind {
     fn cause(self) -> &'static str {
         match self {
             Kind::Medium => {
-                "The device gave up on blocks there: a medium that fails, a cable or controller, or a file or volume below \
-                             it that is shorter than it should be."
+                "The device gave up on blocks there. The medium, a cable or the controller fails, or a file \
+                 or volume below it is too short."
             }
-            Kind::Room => {
-                "The filesystem, or the thin volume below it, had no room left; or a quota was used up."
-            }
+            Kind::Room => "The filesystem, or the thin volume below it, is full, or a quota is used up.",
             Kind::ReadOnly => {
                 "The filesystem is read-only: it was mounted so, or the kernel made it so after an error."
             }
             Kind::Gone => "The device is no longer there.",
             Kind::Path => {
-                "The way to the device is lost: a path, a cable, a network or a server behind it did not answer in time."
+                "The path to the device is lost: a cable, a network or a server behind it did not answer in \
+                 time."
             }
             Kind::Short => {
                 "The file, volume or device below ends there, or its layer moved a part only and reported no error."
             }
             Kind::Wrong => {
-                "What was read back is not what was written there: a write was lost or went elsewhere, or bytes were \
-                            changed on their way (disk, cable, controller, memory)."
+                "The data that was read back is not what was written. A write was lost or went elsewhere, or \
+                 bytes changed on their way (disk, cable, controller, memory)."
             }
         }
     }
@@ -83,27 +82,28 @@ impl Kind {
     fn advice(self) -> &'static str {
         match self {
             Kind::Medium => {
-                "Save the data first. See the kernel's log for the same sector, `smartctl -a` for reallocated and pending sectors, \
-                             and what lies below (a loop device's file, a network volume). Replace what fails."
+                "Save the data first. Look in the kernel's log for the same sector, and with `smartctl -a` \
+                 for reallocated and pending sectors. Check what lies below (a loop device's file, a network \
+                 volume), and replace what fails."
             }
             Kind::Room => {
-                "Make room, or name another directory by --dir. Assay's own files are gone already."
+                "Free space, or name another directory with --dir. Assay's own files are already deleted."
             }
             Kind::ReadOnly => {
                 "See the kernel's log for the error that came first; check the filesystem unmounted (fsck), then remount it."
             }
             Kind::Gone => "See the kernel's log; plug it in again, or have the host attach the volume.",
             Kind::Path => {
-                "See the kernel's log for paths that went down (`multipath -ll`, `nvme list-subsys`), and the network or server that \
-                             the volume comes from."
+                "Look in the kernel's log for lost paths (`multipath -ll`, `nvme list-subsys`), and at the \
+                 network or server behind the volume."
             }
             Kind::Short => {
-                "Compare the size that the device claims (`blockdev --getsize64`) with what lies below it (a loop device's file, a \
-                             volume that was made smaller)."
+                "Compare the size that the device reports (`blockdev --getsize64`) with what lies below it \
+                 (a loop device's file, a shrunken volume)."
             }
             Kind::Wrong => {
-                "Don't trust this disk. Run the row again: the same offset means the medium, others mean the way to it; test \
-                            the memory, too."
+                "Do not trust this disk. Run the benchmark again: the same offset means the medium, other \
+                 offsets mean the path to it. Test the memory, too."
             }
         }
     }
@@ -199,7 +199,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
                 "" => clipped(failure.words),
                 what => clipped(&format!("{what}: {}", failure.words)),
             };
-            Fact::new(format!("visit {}", visit.order), words, &key)
+            Fact::new(format!("pass {}", visit.order), words, &key)
         }))
         .fact("disk", clipped(&on), ids::probe::DISK)
         .facts(disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4).map(|leaf| {

@@ -46,14 +46,26 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
     let of_disk = |label: &str, size: u64| Fact::new(label, bytes(size as f64), ids::probe::DISK);
-    Some(vec![Finding::warning(NEARLY_FULL.id, format!("The filesystem at {} is {} full. Writes are slower than with room.", clipped(at), percent(used)))
-        .cause(format!("Free room is short and in pieces.{flash}"))
+    Some(vec![
+        Finding::warning(
+            NEARLY_FULL.id,
+            format!(
+                "The filesystem at {} is {} full. Writes are slower than with room.",
+                clipped(at),
+                percent(used)
+            ),
+        )
+        .cause(format!("Free space is short and in pieces.{flash}"))
         .fact("used", percent(used), ids::probe::DISK)
         .facts(disk.free_bytes.map(|free| of_disk("free", free)))
         .facts(disk.total_bytes.map(|all| of_disk("of", all)))
         .confirm(format!("df {}", shell(at)))
-        .advice("Make room (and trim it: `fstrim -v`), then measure again; or name a directory on another disk by --dir.")
-        .explains(speed_keys(&writes))])
+        .advice(
+            "Free space and discard it (`fstrim -v`), then measure again. Or name a directory on another \
+                 disk with --dir.",
+        )
+        .explains(speed_keys(&writes)),
+    ])
 }
 
 pub const NO_TRIM: Rule = Rule {
@@ -114,7 +126,8 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
             Finding::note(NO_TRIM.id, headline)
                 .cause("The drive, or the controller in front of it, offers none.")
                 .facts([max_bytes(leaf)]),
-            "Behind a RAID controller see whether it can pass them; else leave some of the drive unused, which does the same for it.",
+            "Behind a RAID controller see whether it can pass them. Else leave part of the drive unused, \
+             which has the same effect.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
         let disk_name = clipped(&disk.name());

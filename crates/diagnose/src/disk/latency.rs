@@ -89,23 +89,37 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     };
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    Some(vec![Finding::note(TAIL.id, format!(
-        "{} takes {}, the median {}. Plan with the tail.",
-        how.words(&worst.kind()),
-        duration_us(how.us()),
-        duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-    ))
+    Some(vec![
+        Finding::note(
+            TAIL.id,
+            format!(
+                "{} takes {}, the median {}. Plan with the tail.",
+                how.words(&worst.kind()),
+                duration_us(how.us()),
+                duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+            ),
+        )
         .cause(match slow.iter().any(|(point, _)| point.op() != "read") {
-            true => "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
-                     flash cleans up.",
-            false => "Now and then a read waits: for writes of others, for flash that cleans up, or for the host of this guest.",
+            true => {
+                "Now and then a write waits: the device empties its write cache, the filesystem commits \
+                     its journal, or flash cleans up."
+            }
+            false => {
+                "Now and then a read waits for other writes, for flash that cleans up, or for the host \
+                      of this guest."
+            }
         })
-        .facts(slow.iter().take(5).map(|(point, how)| {
-            Fact::new(point.words(), percentiles(point), point.key(how.metric()))
-        }))
+        .facts(
+            slow.iter()
+                .take(5)
+                .map(|(point, how)| Fact::new(point.words(), percentiles(point), point.key(how.metric()))),
+        )
         .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
-        .advice("Plan with the percentile, not with the median. See whether others use the disk, and whether another I/O \
-                 scheduler, less write-back at a time (vm.dirty_bytes) or a journal elsewhere shortens it.")])
+        .advice(
+            "Plan with the percentile, not with the median. Look for other I/O. Try another I/O \
+                 scheduler, a lower vm.dirty_bytes or a journal on another disk.",
+        ),
+    ])
 }
 
 /// `median 80.0 us, 99.9 % 5000 us`, as far as they are known.
@@ -168,7 +182,7 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         "{} takes {}, less than {} can take. A power cut may lose synced data.",
         capital(first.op_of_sync()),
         duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-        if flush.turns { "a disk that turns" } else { "a flush" }
+        if flush.turns { "a spinning disk" } else { "a flush" }
     );
     let mut confirm = again(first.case);
     if let Some(point) = &disk.mount_point {
@@ -176,16 +190,21 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         confirm = format!("grep -F ' {} ' /proc/self/mountinfo; {confirm}", point.trim_matches('\''));
     }
     let (severity, cause) = flush.blame();
-    Some(vec![Finding::of(UNSAFE_FAST.id, severity, headline)
-        .cause(cause)
-        .facts(fast.iter().filter_map(|point| {
-            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
-        }))
-        .facts(flush.facts())
-        .confirm(confirm)
-        .advice("Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
-                 barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection.")
-        .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)))])
+    Some(vec![
+        Finding::of(UNSAFE_FAST.id, severity, headline)
+            .cause(cause)
+            .facts(fast.iter().filter_map(|point| {
+                point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+            }))
+            .facts(flush.facts())
+            .confirm(confirm)
+            .advice(
+                "Do not rely on it for data that must survive a power cut, and do not compare it with disks \
+                 that flush. Mount with barriers; have the host flush (cache=none or directsync); see \
+                 `smartctl -x` for the drive's protection.",
+            )
+            .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50))),
+    ])
 }
 
 /// What a disk does with a flush.
@@ -228,18 +247,19 @@ impl<'a> Flush<'a> {
         } else if self.disk.is_virtual() == Some(true) {
             (
                 Severity::Warning,
-                "This disk is played by a host, which answers a flush from its own memory (a cache mode \
-                 like unsafe or writeback without flush), or by a layer that ignores it.",
+                "The host answers a flush from its own memory (a cache mode such as unsafe), or a layer \
+                 ignores it.",
             )
         } else if self.turns {
             (
                 Severity::Problem,
-                "The disk says that it wrote before it can have turned: it, or its controller, keeps the data in memory.",
+                "The disk reports the write before it can have turned. The disk or its controller keeps the \
+                 data in memory.",
             )
         } else {
             (
                 Severity::Warning,
-                "The disk says that its cache is volatile, and answers a flush sooner than flash can be written.",
+                "The disk reports a volatile cache, and answers a flush sooner than flash can be written.",
             )
         }
     }

@@ -48,38 +48,45 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let is_busy = |point: &&Point| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= BUSY);
     let busy: Vec<&Point> = told.iter().copied().filter(is_busy).collect();
     let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
-    let mut cause = "All CPU time of the generator went into asking and answering.".to_string();
+    let mut cause = "The load generator spent all its CPU time on submitting and completing I/O.".to_string();
     let more = more_jobs(&told, worst);
     if let Some(more) = &more {
         let (jobs, times) = (more.point.jobs(), more.times);
-        cause = format!("{jobs} jobs did {times:.1} times as much: the disk had more to give.");
+        cause = format!("{jobs} jobs did {times:.1} times as much, so the disk can do more.");
     }
     let waited = waited(evidence, worst).filter(|share| *share >= WAITED);
     if waited.is_some() {
-        cause.push_str(" It also waited for a CPU that others had.");
+        cause.push_str(" It also waited for a CPU that ran other work.");
     }
-    Some(vec![Finding::warning(GENERATOR_BOUND.id, format!(
-        "The load of a {} kept its CPUs {} busy. The disk may do more.",
-        worst.kind(),
-        percent(worst.median(ids::metric::GENERATOR_BUSY)?)
-    ))
+    Some(vec![
+        Finding::warning(
+            GENERATOR_BOUND.id,
+            format!(
+                "The load of a {} kept its CPUs {} busy. The disk may do more.",
+                worst.kind(),
+                percent(worst.median(ids::metric::GENERATOR_BUSY)?)
+            ),
+        )
         .cause(cause)
         .facts(busy.iter().take(4).filter_map(|point| {
             let label = format!("CPU time of its CPUs in {}", point.words());
             point.fact(&label, ids::metric::GENERATOR_BUSY, percent)
         }))
-        .facts(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
+        .facts(worst.fact("CPU time per I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
         .facts(more.map(|more| {
             let key = more.point.key(more.point.rate_metric());
             Fact::new(format!("with {} jobs", more.point.jobs()), figure(more.rate, "1/s"), key)
         }))
-        .facts(waited.map(|share| {
-            Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))
-        }))
+        .facts(
+            waited.map(|share| Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))),
+        )
         .confirm(format!("{} --profile full", again(worst.case)))
-        .advice("Take the figures as the least that the disk does; the full profile has rows with a job on each core, and \
-                 larger blocks cost less CPU a byte.")
-        .explains(speed_keys(&busy))])
+        .advice(
+            "Treat the figures as a lower bound of the disk. The full profile has a job on each core, \
+                 and larger blocks cost less CPU per byte.",
+        )
+        .explains(speed_keys(&busy)),
+    ])
 }
 
 /// The same row with more jobs, which did more.
@@ -171,18 +178,19 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         figure(more * 1e3, "MB/s"),
         worst.kind()
     ))
-        .cause("The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
-                rebuild or another guest's share of the same device.")
+        .cause("The device's counters grew by more than Assay's own I/O. Other processes, the filesystem's \
+                background work, a rebuild or another guest used it.")
         .facts(met.iter().take(5).map(|(point, more)| {
             let own = figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s");
-            let told = format!("{} beside our {own}", figure(more * 1e3, "MB/s"));
+            let told = format!("{} besides Assay's {own}", figure(more * 1e3, "MB/s"));
             Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
         }))
         .facts(stalled.map(|total| {
-            Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these visits")
+            Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these passes")
         }))
         .confirm(format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"))
-        .advice("Run again when the device is idle (its counters stand still), or take the figures as those of a disk that is shared.")
+        .advice("Measure again when the device is idle (its counters stand still), or treat the figures as \
+                 those of a shared disk.")
         .explains(met.iter().flat_map(|(point, _)| point.speed_keys()))])
 }
 
@@ -254,21 +262,33 @@ fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
-    Some(Finding::note(DEPTH_USELESS.id, format!(
-        "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
-        enough.op(),
-        duration_us(waited),
-        duration_us(latency)
-    ))
+    Some(
+        Finding::note(
+            DEPTH_USELESS.id,
+            format!(
+                "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
+                enough.op(),
+                duration_us(waited),
+                duration_us(latency)
+            ),
+        )
         .cause(match before {
-            true => "The device had fewer in flight than were asked for: the queue stands in front of it (a scheduler, a throttle, \
-                     a queue's limit, or the generator).",
-            false => "What was asked for stood in the device's own queue: it does no more at once.",
+            true => {
+                "The device had fewer in flight than asked for. The queue is in front of it (a \
+                     scheduler, a throttle, a queue limit, or the load generator)."
+            }
+            false => "The I/Os waited in the device's own queue: it does no more at once.",
         })
         .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
-        .facts(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
-            format!("{count:.1} of {most}")
-        }))
+        .facts(
+            deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+                format!("{count:.1} of {most}")
+            }),
+        )
         .confirm(format!("{} --profile full", again(enough.case)))
-        .advice(format!("On {} ask for {depth} at a time with such blocks; take its latency from there.", name(evidence))))
+        .advice(format!(
+            "Use a depth of {depth} on {} with such blocks, and quote the latency at that depth.",
+            name(evidence)
+        )),
+    )
 }

@@ -117,14 +117,12 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
     let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
     let disk = disk(evidence);
     let cause = match (disk.and_then(|disk| disk.is_virtual()), disk.and_then(|disk| disk.is_solid())) {
-        (Some(true), _) => {
-            "A virtual disk that falls so has spent its burst credits, or the host's cache was full."
-        }
+        (Some(true), _) => "The virtual disk has spent its burst credits, or the host's cache is full.",
         (_, Some(true)) => {
-            "Flash that falls so has filled the cells that it uses as a fast cache (SLC), and now has to write slow ones."
+            "The flash has filled the cells of its fast cache (SLC), and now writes slow ones."
         }
-        (_, Some(false)) => "A cache in front of a disk that turns was full: its own, or a controller's.",
-        _ => "A cache was full, or credits for bursts were spent.",
+        (_, Some(false)) => "A cache in front of a spinning disk is full: its own, or a controller's.",
+        _ => "A cache is full, or burst credits are spent.",
     };
     let key = point.key(ids::metric::BANDWIDTH);
     Some(
@@ -141,10 +139,10 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         .fact("first", figure(before, "GB/s"), &key)
         .fact("then", format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)), &key)
         .fact("written before", bytes(written), &key)
-        .fact("processes that show it", format!("{shown} of {}", lines.len()), &key)
+        .fact("passes that show it", format!("{shown} of {}", lines.len()), &key)
         .confirm(format!("{} --profile full", again(point.case)))
         .advice(format!(
-            "For long writing count with {}; the other rows are shorter than that and saw the first level.",
+            "Plan long writes with {}. Other benchmarks are shorter and show the first level.",
             figure(after, "GB/s")
         ))
         .explains([&key]),
@@ -177,11 +175,11 @@ fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
                 percent(change.abs())
             ),
         )
-        .cause("The disk had not come to what it can keep.")
+        .cause("The disk had not reached the speed that it can keep.")
         .fact("change in the second half", format!("{:+.1} %", change * 100.0), &key)
-        .fact("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
+        .fact("passes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
         .confirm(format!("{} --profile full", again(point.case)))
-        .advice("Don't take the median for a steady speed; measure for longer (--io-time 5m).")
+        .advice("Do not take the median for a steady speed. Measure longer (--io-time 5m).")
         .explains([&key]),
     )
 }

@@ -137,19 +137,24 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
                 format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
             }
         };
-        findings.push(Finding::warning(IRQS.id, headline)
-            .cause("Packets of all connections are handled by one CPU, while the others have time.")
-            .facts(carrying.iter().take(8).map(|irq| {
-                let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
-                let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
-                Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
-            }))
-            .facts(softirq.map(|(share, key)| {
-                Fact::new("the network's interrupts took", percent(share), key)
-            }))
-            .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
-            .advice("Let irqbalance run, or spread them by hand (/proc/irq/N/smp_affinity_list); with one queue only, hand packets on by RPS \
-                     (/sys/class/net/IF/queues/rx-0/rps_cpus)."));
+        findings.push(
+            Finding::warning(IRQS.id, headline)
+                .cause("One CPU handles the packets of all connections, while the others are idle.")
+                .facts(carrying.iter().take(8).map(|irq| {
+                    let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+                    let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
+                    Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
+                }))
+                .facts(
+                    softirq
+                        .map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
+                )
+                .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
+                .advice(
+                    "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one \
+                     queue only, use RPS (/sys/class/net/IF/queues/rx-0/rps_cpus).",
+                ),
+        );
     }
     Some(findings)
 }
@@ -199,7 +204,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             name(end)
         );
         let draft = Finding::warning(PATH_MTU.id, headline)
-            .cause("A hop in between carries less (a tunnel's headers take their share, or it is set so).")
+            .cause("A hop in between carries less, because of a tunnel's headers or of its setting.")
             .fact(format!("MTU of {} at {words}", name(end)), mtu, *source)
             .fact("MTU of the path", known, *source);
         findings.push(finish(draft, end));
@@ -214,7 +219,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             name(other)
         );
         let draft = Finding::warning(PATH_MTU.id, headline)
-            .cause("The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.")
+            .cause("The smaller one decides: TCP agrees on it, larger UDP packets are fragmented or dropped.")
             .fact(format!("MTU of {} at {here}", name(one)), mine, *of_one)
             .fact(format!("MTU of {} at {there}", name(other)), theirs, *of_other);
         findings.push(finish(draft, one));
@@ -269,13 +274,17 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
-    Some(vec![Finding::note(LOOPBACK.id, headline)
-        .cause(cause)
-        .facts(rates.take(4).filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
-        .facts(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)))
-        .fact("network cases on this machine alone", own.len(), "plan")
-        .confirm("assay serve --bind ADDRESS")
-        .advice("For the network itself run `assay serve` on another host, and `assay run --only network --to ADDRESS` with the token that it shows.")])
+    Some(vec![
+        Finding::note(LOOPBACK.id, headline)
+            .cause(cause)
+            .facts(rates.take(4).filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
+            .facts(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)))
+            .fact("network benchmarks on this host alone", own.len(), "plan")
+            .confirm("assay serve --bind ADDRESS")
+            .advice(
+                "Start `assay serve` on another host, and add `--to ADDRESS` with the token that it shows.",
+            ),
+    ])
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ pub fn word(limit: Limit) -> &'static str {
 fn times(held: &Held) -> String {
     let interval = held
         .interval
-        .map(|interval| format!("{:.2} to {:.2}, ", interval.low, interval.high))
+        .map(|interval| format!("{:.2}–{:.2}, ", interval.low, interval.high))
         .unwrap_or_default();
     format!("{:.2} times ({interval}{} rounds)", held.ratio, held.rounds)
 }
@@ -358,29 +358,30 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
         Limit::ReceiverStarved => starved_words("the receiver"),
         Limit::Window => window_words(found),
         Limit::Loss => fixed(
-            "Segments are lost and sent again; each loss makes the congestion window smaller, so one connection stays below what the path \
-             carries, and several together carry more.",
-            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, cable, duplex); \
-             BBR bears losses that CUBIC does not (`--congestion bbr`).",
+            "Segments are lost and sent again. Each loss shrinks the congestion window, so one connection \
+             stays below what the path carries.",
+            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, \
+             cable, duplex). BBR tolerates losses that CUBIC does not (`--congestion bbr`).",
         ),
         Limit::OneStream => fixed(
-            "Four connections carry more than one, and neither a CPU, nor windows nor losses hold the one back: its congestion \
+            "Four connections carry more than one, and no CPU, window or loss limits the one. Its congestion \
              control paces it, or the path balances by connection.",
             "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).",
         ),
         Limit::Link => fixed(
-            "Neither CPU, windows nor streams move it, and it fills the link, headers included: this is the network's own figure.",
-            "Nothing is in the way: a faster link, or jumbo frames (a few per cent), would carry more.",
+            "No CPU, window or number of streams changes it, and it fills the link, headers included. This \
+             is the network's own figure.",
+            "Nothing is wrong. Only a faster link, or jumbo frames (a few per cent), would carry more.",
         ),
         Limit::Shaper => shaper_words(evidence, found),
         Limit::NotSeparable if found.decision.signs.rises() => fixed(
-            "The bandwidth still rose while it was counted: the connection had not come to what it can carry, and what carries more from \
-             its start on (more streams, larger buffers) shows no limit of the path or of the ends.",
-            "Measure for longer than a start takes here: `--profile full` counts the longest windows; more streams (`--streams`) are through their \
-             start sooner.",
+            "The bandwidth still rose while it was measured: the connection had not reached what it can \
+             carry. What carries more from its start (more streams, larger buffers) shows no limit then.",
+            "Measure longer: `--profile full` has the longest samples. More streams (`--streams`) finish \
+             their start sooner.",
         ),
         Limit::NotSeparable => fixed(
-            "The arms do not point to one limit: the facts below say what speaks for what.",
+            "The experiments do not point to one limit. The facts below give the evidence for each.",
             "Repeat it with a larger budget (more rounds) while nothing else runs at either end.",
         ),
     }
@@ -396,11 +397,11 @@ fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
         );
     }
     (
-        format!("{cause} It says nothing of the link's speed."),
+        format!("{cause} It says nothing about the link's speed."),
         format!(
-            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
-             {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
-             only once no CPU is the limit."
+            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that \
+             each end may use. Else give {whose} a faster core nearer to the card's interrupts, larger \
+             messages and segmentation offloads."
         ),
     )
 }
@@ -408,33 +409,34 @@ fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
 fn starved_words(whose: &str) -> (String, String) {
     (
         format!(
-            "The bandwidth follows {whose}'s CPU, and {whose} did not have all of it: others ran on it, or a quota or a hypervisor took it."
+            "The bandwidth follows {whose}'s CPU, which other work, a quota or a hypervisor partly took."
         ),
         format!(
-            "Look at what else runs on that CPU (`pidstat -w 1`), at the CPU quota of {whose}'s control group (cpu.stat), and at stolen time; then measure again."
+            "Look at what else runs on that CPU (`pidstat -w 1`), at steal, and at the CPU quota of \
+             {whose}'s control group. Then measure again."
         ),
     )
 }
 
+/// What to do where TCP's buffers are the limit.
+pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × round \
+                                   trip. Raise net.core.rmem_max and wmem_max for programs that set buffers themselves.";
+
 fn window_words(found: &Concluded) -> (String, String) {
     let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
     let need = need.map(|mb| format!(" Rate × round trip is {} now.", figure(mb, "MB"))).unwrap_or_default();
-    (
-        format!("More may not be on its way at once than the buffers allow, and neither CPU is full.{need}"),
-        "Raise net.ipv4.tcp_rmem and tcp_wmem (third number) at both ends to twice the wanted rate × round trip, and \
-         net.core.rmem_max and wmem_max for programs that set buffers themselves."
-            .to_string(),
-    )
+    (format!("The buffers limit the data in flight, and no CPU is full.{need}"), ENLARGE_BUFFERS.to_string())
 }
 
 fn shaper_words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     let link = path(evidence).and_then(|path| path.link_gbits()).filter(|_| !over_loopback(found.case));
     let below = match link {
         Some((link, _)) => format!("below the link's {}", figure(link, "Gbit/s")),
-        None => "a link of that speed that nobody tells would look the same".to_string(),
+        None => "a link of unknown speed would look the same".to_string(),
     };
     (
-        format!("The path itself has a rate ({below}): nothing that either end changes moves it."),
-        "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
+        format!("The path itself has a rate ({below}), which nothing at either end changes."),
+        "Ask the provider for its limit on this kind of host. Look at `tc -s qdisc` at both ends, and at the \
+         switch's port.".to_string(),
     )
 }

@@ -1,7 +1,7 @@
 //! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one
 //! connection's, a window's, a shaper's.
 
-use super::experiment::{Concluded, concluded, confirm};
+use super::experiment::{Concluded, ENLARGE_BUFFERS, concluded, confirm};
 use super::transfers::{
     self, Transfer, all, at_ends, direction, over_loopback, path, probe_of, told_ends, transfers,
 };
@@ -49,20 +49,28 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
         let Some(full) = shares.into_iter().find(|one| one.share > FULL) else { continue };
         let CpuShare { whose, doing, metric, share } = full;
-        findings.push(Finding::warning(CPU_BOUND.id, format!(
-            "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
-            figure(rate, "Gbit/s")
-        ))
-            .cause(format!("The {whose} had no CPU time left while the link had room."))
+        findings.push(
+            Finding::warning(
+                CPU_BOUND.id,
+                format!(
+                    "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
+                    figure(rate, "Gbit/s")
+                ),
+            )
+            .cause(format!("The {whose} had no CPU time left while the link could carry more."))
             .facts(transfer.rate_fact("bandwidth"))
             .fact(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric))
             .facts(link.map(|(link, end)| {
                 Fact::new(format!("link of {end}"), figure(link, "Gbit/s"), probe_of(end))
             }))
             .confirm(confirm(evidence, transfer.case()))
-            .advice("Do not quote it as the network's speed. More streams (`--streams`: to another host they are spread over the CPUs that each end may \
-                     use), larger messages, offloads and jumbo frames bring it nearer to the link; network.bottleneck shows by experiment which end it is.")
-            .explains([transfer.key()]));
+            .advice(
+                "Do not quote it as the network's speed. Use more streams (`--streams`), larger \
+                     messages, offloads or jumbo frames. network.bottleneck shows by experiment which end is \
+                     the limit.",
+            )
+            .explains([transfer.key()]),
+        );
     }
     judged.then_some(findings)
 }
@@ -143,7 +151,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             figure(single, "Gbit/s"),
             figure(most, "Gbit/s")
         ))
-            .cause("What one connection can have is less than what the path can carry.")
+            .cause("One connection carries less than the path can.")
             .fact("one stream", figure(single, "Gbit/s"), one.key())
             .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
             .fact("times as much", format!("{:.2}", most / single), best.key())
@@ -201,11 +209,14 @@ fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) ->
     let rate = figure(found.rate, "Gbit/s");
     let headline = format!("A shaper on the path limits traffic to {rate}. Ask the provider.");
     Finding::warning(SHAPER.id, headline)
-        .cause("Neither end's CPU, windows nor streams move it: the path has a rate of its own.")
-        .fact("rate that nothing moves", rate, &found.key)
+        .cause("No CPU, window or number of streams changes it: the path has a rate of its own.")
+        .fact("rate that nothing changes", rate, &found.key)
         .facts(near.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(confirm(evidence, found.case))
-        .advice("Ask the provider for the limit of this kind of machine, and look at `tc -s qdisc show` on what lies between.")
+        .advice(
+            "Ask the provider for the limit of this kind of host, and look at `tc -s qdisc show` between \
+                 the ends.",
+        )
         .explains(near.iter().map(|transfer| transfer.key()))
 }
 
@@ -235,9 +246,7 @@ fn known_discipline(
         .fact(format!("{kind} of {words}"), limit, source)
         .facts(hit.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(format!("tc -s qdisc show dev {}", shell(interface)))
-        .advice(
-            "Take the queueing discipline away to measure the network, or quote its rate with the figure.",
-        )
+        .advice("Remove the queueing discipline to measure the network, or quote its rate with the figure.")
         .explains(hit.iter().map(|transfer| transfer.key()));
     Some(finding)
 }
@@ -283,12 +292,12 @@ fn enlarge(rate: f64) -> FindingDraft {
 fn concluded_window(evidence: &Evidence, found: &Concluded) -> Finding {
     let larger = found.decision.signs.large_window.map(|held| format!("{:.2} times", held.ratio));
     enlarge(found.rate)
-        .cause("More buffer carries more, and no CPU is full: what may be on its way at once is the limit.")
+        .cause("Larger buffers carry more, and no CPU is full. The data that may be in flight is the limit.")
         .fact("bandwidth", figure(found.rate, "Gbit/s"), &found.key)
         .facts(larger.map(|times| Fact::new("with larger buffers", times, &found.key)))
         .facts(buffers(evidence))
         .confirm(confirm(evidence, found.case))
-        .advice(ADVICE)
+        .advice(ENLARGE_BUFFERS)
         .explains([&found.key])
 }
 
@@ -321,22 +330,22 @@ impl<'a> WindowLimited<'a> {
         }
         let rtt = transfer.key_of(ids::metric::RTT);
         let finding = enlarge(*rate)
-            .cause("The round trip is long for these buffers: the sender waits for room most of the time.")
+            .cause(
+                "The round trip is long for these buffers: the sender waits for buffer space most of the \
+                    time.",
+            )
             .facts(transfer.rate_fact("bandwidth"))
-            .fact("on its way at once (rate × round trip)", bytes(on_the_way), rtt)
+            .fact("in flight (rate × round trip)", bytes(on_the_way), rtt)
             .fact("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER))
             .facts(transfer.fact("limited by the receiver's window", ids::metric::RWND_LIMITED, percent))
             .facts(transfer.fact("limited by the send buffer", ids::metric::SNDBUF_LIMITED, percent))
             .facts(buffers(evidence))
             .confirm(confirm(evidence, transfer.case()))
-            .advice(ADVICE)
+            .advice(ENLARGE_BUFFERS)
             .explains([transfer.key()]);
         Some(finding)
     }
 }
-
-const ADVICE: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice the wanted rate × round trip; \
-                      net.core.rmem_max and wmem_max bound what programs ask for themselves.";
 
 /// What the kernels allow at most.
 fn buffers(evidence: &Evidence) -> Vec<Fact> {

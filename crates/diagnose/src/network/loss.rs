@@ -62,23 +62,32 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     let [_, receiver] = at_ends(udp.case(), transfers::DROPS);
     let dropped = udp.beside(receiver);
     let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
-    let reordered = udp.fact("came after a later one", ids::metric::REORDERED, percent);
+    let reordered = udp.fact("overtaken by a later one", ids::metric::REORDERED, percent);
     let (draft, advice) = match lost >= LOST {
         false => (
             Finding::note(LOSS.id, format!("{} of the UDP messages came out of order", percent(overtaken)))
-                .cause("They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs."),
-            "Look at bonding, at multipath routes and at RPS; programs over UDP must bear it.",
+                .cause(
+                    "They took different paths: several queues, several links, or several CPUs of the \
+                        receiver (RPS).",
+                ),
+            "Look at bonding, at multipath routes and at RPS; programs over UDP must handle it.",
         ),
         // Over loopback there is no way on which anything could be lost.
         true if counted || over_loopback(udp.case()) => at_receiver(udp, lost, counted),
         true => (
-            Finding::warning(LOSS.id, format!(
-                "The path lost {} of the UDP messages. The receiver dropped next to none.",
-                percent(lost)
-            ))
-                .cause("The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did."),
-            "Measure at half the rate (`--rate`): loss that stays is the wire's or a hop's, loss that goes is a queue's. \
-             `ethtool -S`, `tc -s qdisc` and the switch's counters say where.",
+            Finding::warning(
+                LOSS.id,
+                format!(
+                    "The path lost {} of the UDP messages. The receiver dropped almost none.",
+                    percent(lost)
+                ),
+            )
+            .cause(
+                "The receiver dropped almost none of them. An interface's queue, a switch, a shaper \
+                        or the cable did.",
+            ),
+            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's, loss that goes is \
+             a queue's. Then see `ethtool -S`, `tc -s qdisc` and the switch's counters.",
         ),
     };
     Some(
@@ -114,8 +123,8 @@ fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'sta
             "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
         }
         false => {
-            "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
-             the kernel counted of it."
+            "Over loopback nothing lies between the two sockets, so the receiver's buffer or its CPU's queue \
+             was full."
         }
     };
     (
@@ -135,17 +144,26 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     if share <= AGAIN {
         return None;
     }
-    Some(Finding::warning(LOSS.id, format!("TCP sent {} of its segments again. The path loses packets.", percent(share)))
-        .cause("Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.")
+    Some(
+        Finding::warning(
+            LOSS.id,
+            format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
+        )
+        .cause(
+            "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.",
+        )
         .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
         .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
         .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
         .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
         .facts(on_purpose(evidence))
         .confirm(tcp.again())
-        .advice("network.bottleneck tells whether the losses are the limit or a shaper's way of being one; `ethtool -S` and `tc -s qdisc` \
-                 say where packets are dropped.")
-        .explains([tcp.key()]))
+        .advice(
+            "See with network.bottleneck whether the losses are the limit or come from a shaper. \
+                 `ethtool -S` and `tc -s qdisc` show where packets are dropped.",
+        )
+        .explains([tcp.key()]),
+    )
 }
 
 /// Disciplines that lose packets because they were told to.

@@ -159,8 +159,8 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String
     Some((
         most,
         format!(
-            "The link of {end} carries {link} Gbit/s{ways}: what arrived faster did not come over it, or the driver \
-             tells a wrong speed."
+            "The link of {end} carries {link} Gbit/s{ways}. Faster data did not come over it, or the driver \
+             reports a wrong speed."
         ),
         probe_of(end).to_string(),
     ))
