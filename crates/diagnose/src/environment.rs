@@ -344,7 +344,7 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
             "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
                 control group above stops them in each of its periods.",
         )
-        .fact("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others")
+        .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
         .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
         .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
         .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")

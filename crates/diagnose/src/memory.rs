@@ -59,7 +59,7 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not reported"), SETTING));
     let (cause, advice) = match setting {
         Some("never") => (
-            "Transparent huge pages are switched off on this machine.",
+            "Transparent huge pages are switched off on this host.",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
         None => {
