@@ -27,7 +27,7 @@ const WRONG_ANSWER: Rule = Rule {
 };
 
 fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
-    // What a user's own command works out, nobody here can check.
+    // Assay cannot check what a user's own command computes.
     let plan = &evidence.run.header.plan;
     if !plan.is_empty() && plan.iter().all(|planned| planned.case.id() == Some(guard::COMMAND)) {
         return None;
@@ -64,10 +64,10 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(findings.collect())
 }
 
-/// CPUs that a visit's reason points at because others, doing the same work, were right.
+/// CPUs that the visits' reasons suspect: other CPUs did the same work correctly.
 fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
-    let told = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
-    let found: CpuSet = told
+    let reasons = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
+    let found: CpuSet = reasons
         .filter_map(|(_, cpus)| CpuSet::parse_list(cpus))
         .flat_map(|cpus| cpus.iter().collect::<Vec<u32>>())
         .collect();
@@ -105,15 +105,13 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
         Finding::warning(
             FAILED.id,
-            match count < of {
-                true => format!(
+            if count < of {
+                format!(
                     "{} failed in {count} of {of} passes. The other passes count.",
                     capital(&evidence.name(planned))
-                ),
-                false => format!(
-                    "{} failed in all {of} passes. It has no figure.",
-                    capital(&evidence.name(planned))
-                ),
+                )
+            } else {
+                format!("{} failed in all {of} passes. It has no figure.", capital(&evidence.name(planned)))
             },
         )
         .cause(reported(last))

@@ -3,7 +3,7 @@
 //! N copies against one: what each of many loses of what one alone does is what they share. A
 //! component in caches shows what sharing the machine costs without memory (clock, siblings, other
 //! guests); the rest is memory, if the data do not fit in caches. Components that wait for single
-//! lines scale although memory decides: one copy beside streams shows them.
+//! lines scale although memory decides: one copy with streams beside it shows them.
 
 use super::suite::{Experiment, Part, Suite};
 use machine::Machine;
@@ -14,8 +14,8 @@ use stats::analysis::Judged;
 /// decides; above, it does not.
 const MEMORY_BELOW: f64 = 0.85;
 const FREE_ABOVE: f64 = 0.95;
-/// Data must be so much larger than the last-level caches for the rest to be memory.
-const BEYOND_CACHES: f64 = 2.0;
+/// Only data this many times larger than the last-level caches show memory.
+const MIN_DATA_RATIO: f64 = 2.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
@@ -89,7 +89,7 @@ impl Suite<'_> {
         Share::over(part.rate, alone, 1.0 / part.copies() as f64)
     }
 
-    /// What one copy keeps beside streams.
+    /// Share of its rate alone that one copy keeps while streams run.
     fn kept_beside(&self, part: &Part) -> Option<Share> {
         let (alone, beside) =
             (self.experiment(Experiment::Alone, part)?, self.experiment(Experiment::BesideStreams, part)?);
@@ -154,7 +154,7 @@ impl Suite<'_> {
 pub fn fits(part: &Part, machine: &Machine) -> Option<String> {
     let data = (part.mib() << 20) * part.copies();
     let (level, cache) = last_level(part, machine)?;
-    ((data as f64) < BEYOND_CACHES * cache as f64)
+    ((data as f64) < MIN_DATA_RATIO * cache as f64)
         .then(|| format!("{} MiB of data for {} MiB of L{level}", data >> 20, cache >> 20))
 }
 

@@ -1,4 +1,4 @@
-//! Caches: what is claimed of them, and blocks that were to lie beyond them.
+//! Caches: their reported and measured sizes, and memory blocks that fit in them.
 
 use super::ladder::{CacheSize, ladder};
 use super::words::{bytes, figure, shell};
@@ -31,13 +31,13 @@ const INSIDE: Rule = Rule {
 };
 
 /// Twice, less what rounding blocks to whole lines and tasks takes.
-const BEYOND: f64 = 1.9;
+const MIN_COVER: f64 = 1.9;
 
 fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ladder = ladder(evidence);
     let last = ladder.as_ref().and_then(|ladder| Some((ladder.claimed.last()?.1, ladder.last_size()?)));
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
-    let mut worst: Option<(f64, Inside)> = None;
+    let mut worst: Option<(f64, WorstBlock)> = None;
     for (case, planned) in
         evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
     {
@@ -48,11 +48,11 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         };
         looked = true;
-        if times >= BEYOND {
+        if times >= MIN_COVER {
             continue;
         }
         if worst.as_ref().is_none_or(|(least, _)| times < *least) {
-            worst = Some((times, Inside { block: largest * tasks as f64, cache }));
+            worst = Some((times, WorstBlock { block: largest * tasks as f64, cache }));
         }
         let (each, size) = (bytes(largest), bytes(cache.at));
         let what = format!("{tasks} × {each} in a cache of {size} ({})", cache.source());
@@ -75,10 +75,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     ))
         .cause(format!(
             "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
-            match inside.cache.by_ladder {
-                true => "The latency ladder shows a cache of another size than the kernel reports.",
-                false => "Free memory, or a memory limit, allowed no larger block.",
-            }
+            if inside.cache.by_ladder { "The latency ladder shows a cache of another size than the kernel reports." } else { "Free memory, or a memory limit, allowed no larger block." }
         ))
         .facts(facts)
         .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
@@ -88,7 +85,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// Bytes of all blocks in one cache, and the cache.
-struct Inside {
+struct WorstBlock {
     block: f64,
     cache: CacheSize,
 }
@@ -108,7 +105,7 @@ fn least_cover(
         let cache = seat.cpus.first().and_then(|cpu| machine.last_level_cache(cpu));
         let claimed = cache.and_then(|cache| cache.size_bytes).map(|bytes| bytes as f64);
         let cpus = cache.map(|cache| &cache.cpus);
-        // Caches of one claim are taken for alike.
+        // Caches of one reported size count as equal.
         let measured = last.filter(|(of, _)| claimed.is_none_or(|claimed| claimed == *of));
         let size = measured.map(|(_, size)| size).or(claimed.map(CacheSize::claimed));
         match caches.iter_mut().find(|(other, ..)| *other == cpus) {
@@ -152,9 +149,10 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !by_ladder {
         return Some(Vec::new());
     }
-    let words = match high.is_finite() {
-        true => format!("{} ({}–{})", bytes(at), bytes(low), bytes(high)),
-        false => format!("{} or more", bytes(at)),
+    let words = if high.is_finite() {
+        format!("{} ({}–{})", bytes(at), bytes(low), bytes(high))
+    } else {
+        format!("{} or more", bytes(at))
     };
     let larger = low > *claimed;
     let factor = if larger { low / claimed } else { claimed / high };
@@ -178,7 +176,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Look at /sys/fs/resctrl and at other work, and measure again.",
         ),
     };
-    // Blocks that the claim calls cached and the ladder does not, or the other way round.
+    // Blocks that are cached by the reported size and not by the measured one, or the reverse.
     let disputed = ladder.curve.series.iter().filter(|judged| {
         let size = judged.series.number(ids::memory::param::BYTES).unwrap_or(0.0);
         size > low.min(*claimed) && size <= high.max(*claimed)

@@ -41,10 +41,7 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     let available = evidence.machine.clock.available.join(" ");
     let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
     Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
-        .cause(match counter_lost {
-            true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
-            false => "The time-stamp counter is available, but the system is set to a slow clock.",
-        })
+        .cause(if counter_lost { "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock." } else { "The time-stamp counter is available, but the system is set to a slow clock." })
         .fact("current clocksource", current, CURRENT)
         .fact("available", available, CURRENT.replace("current", "available"))
         .fact("samples were timed by",
@@ -79,7 +76,7 @@ const GOVERNOR: Rule = Rule {
 };
 
 /// Governors that hold the clock where it is low, unless the driver takes them for its own policy.
-pub const HOLDING: [&str; 2] = ["powersave", "userspace"];
+pub const LOW_CLOCK_GOVERNORS: [&str; 2] = ["powersave", "userspace"];
 
 /// Whether the driver has a policy of its own that it calls powersave.
 pub fn is_dynamic(frequency: &Frequency) -> bool {
@@ -103,7 +100,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for (name, governed) in &frequency.governors {
         let affected = governed.intersection(&cpus);
-        let literal = HOLDING.contains(&name.as_str()) && !dynamic;
+        let literal = LOW_CLOCK_GOVERNORS.contains(&name.as_str()) && !dynamic;
         let late = matches!(name.as_str(), "powersave" | "ondemand" | "conservative" | "schedutil") && slow;
         if affected.is_empty() || !(literal || late) {
             continue;
@@ -119,10 +116,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
             ),
         })
-            .cause(match literal {
-                true => "This governor holds the cores at their lowest clock.",
-                false => "This governor raises the clock late; the cores ran below their highest clock.",
-            })
+            .cause(if literal { "This governor holds the cores at their lowest clock." } else { "This governor raises the clock late; the cores ran below their highest clock." })
             .fact("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq")
             .fact("driver", driver, "/sys/devices/system/cpu/cpufreq")
             .facts(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")))
@@ -202,7 +196,7 @@ const MOVING: Rule = Rule {
     check: moving,
 };
 
-/// The 5th percentile, the median and the 95th of the core clock beside windows, GHz; `None` of
+/// 5th percentile, median and 95th percentile of the core clock after each window, GHz; `None` for
 /// fewer than 60 windows.
 pub fn movement(evidence: &Evidence) -> Option<[f64; 3]> {
     let clocks = evidence.clocks_ghz();
@@ -227,14 +221,11 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
     let decides = spread > 0.05 && goes_with_it(evidence).any(|judged| doubted(&judged));
     if !(governed || inside || closed || decides) {
-        // It moved, and nothing that is said depends on it: neither a finding nor a steady clock.
+        // It moved, but no figure depends on it: neither a finding nor a passed check.
         return None;
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
-    let remark = match changed.is_empty() {
-        true => "",
-        false => " The governor changed during the run.",
-    };
+    let remark = if changed.is_empty() { "" } else { " The governor changed during the run." };
     Some(vec![Finding::note(MOVING.id, format!(
         "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
         percent(moved)

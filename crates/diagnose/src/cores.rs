@@ -1,4 +1,4 @@
-//! Cores that do not keep up with their equals.
+//! Cores that are slower than the others of their kind.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,13 @@ const ODD: Rule = Rule {
     check: odd,
 };
 
-/// Smaller differences are nobody's fault.
-const SLOWER: f64 = 0.03;
+/// Smaller differences do not count.
+const MIN_SLOWDOWN: f64 = 0.03;
 
-/// How many robust standard deviations the slowest of so many healthy ones lies below their median
-/// once in ten thousand.
-const REACHED: [(f64, f64); 5] = [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
+/// Pairs of a number of healthy cores and how many robust standard deviations the slowest of them
+/// lies below their median once in 10,000 times (simulated).
+const SLOWEST_HEALTHY: [(f64, f64); 5] =
+    [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
 
 struct Core<'a> {
     cpu: u32,
@@ -75,7 +76,7 @@ fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(groups.values().flat_map(|cores| group(cores)).collect())
 }
 
-/// Name of a CPU's kind, and the highest frequency that its policy tells.
+/// Name of a CPU's kind, and the highest frequency of its policy, kHz.
 fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
     let kinds = &evidence.machine.cpus.kinds;
     let name =
@@ -90,34 +91,35 @@ fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
 
 fn group(cores: &[Core]) -> Vec<Finding> {
     if let [one, other] = cores {
-        return two(one, other).into_iter().collect();
+        return two_cores(one, other).into_iter().collect();
     }
     let values: Vec<f64> = cores.iter().map(|core| core.value).collect();
     let Some(middle) = median(&values) else { return Vec::new() };
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     let spread = 1.4826 * median(&deviations).unwrap_or(0.0);
     let below = |core: &&Core| {
-        let far = core.value < (1.0 - SLOWER) * middle && core.interval.high < (1.0 - SLOWER) * middle;
+        let far =
+            core.value < (1.0 - MIN_SLOWDOWN) * middle && core.interval.high < (1.0 - MIN_SLOWDOWN) * middle;
         let others = cores.iter().filter(|other| other.cpu != core.cpu);
         let alone = match cores.len() {
             0..10 => {
                 others.fold(f64::INFINITY, |least, other| least.min(other.interval.low)) > core.interval.high
             }
-            n => middle - core.value > reached(n as f64) * spread,
+            n => middle - core.value > slowest_healthy(n as f64) * spread,
         };
         far && alone
     };
     cores.iter().filter(below).map(|core| finding(core, middle, cores.len())).collect()
 }
 
-/// The bound for so many cores, between those that were simulated by the logarithm of their number.
-fn reached(n: f64) -> f64 {
-    let above = REACHED.iter().position(|(count, _)| *count >= n);
+/// The bound for `n` cores, interpolated by the logarithm of their number.
+fn slowest_healthy(n: f64) -> f64 {
+    let above = SLOWEST_HEALTHY.iter().position(|(count, _)| *count >= n);
     match above {
-        None => REACHED[REACHED.len() - 1].1,
-        Some(0) => REACHED[0].1,
+        None => SLOWEST_HEALTHY[SLOWEST_HEALTHY.len() - 1].1,
+        Some(0) => SLOWEST_HEALTHY[0].1,
         Some(at) => {
-            let ((few, high), (many, low)) = (REACHED[at - 1], REACHED[at]);
+            let ((few, high), (many, low)) = (SLOWEST_HEALTHY[at - 1], SLOWEST_HEALTHY[at]);
             high + (low - high) * (n / few).ln() / (many / few).ln()
         }
     }
@@ -145,9 +147,9 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
 }
 
 /// Of two, neither is known to be the healthy one.
-fn two(one: &Core, other: &Core) -> Option<Finding> {
+fn two_cores(one: &Core, other: &Core) -> Option<Finding> {
     let (slow, fast) = if one.value <= other.value { (one, other) } else { (other, one) };
-    if slow.interval.high >= (1.0 - SLOWER) * fast.interval.low {
+    if slow.interval.high >= (1.0 - MIN_SLOWDOWN) * fast.interval.low {
         return None;
     }
     let unit = &slow.judged.series.metric.unit;
@@ -170,11 +172,11 @@ fn two(one: &Core, other: &Core) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::reached;
+    use super::slowest_healthy;
 
     #[test]
     fn the_bound_falls_with_the_number_of_cores() {
-        assert_eq!([10.0, 20.0, 50.0, 1000.0, 4000.0].map(reached), [12.7, 6.3, 4.8, 3.9, 3.9]);
-        assert!(reached(14.0) < 12.7 && reached(14.0) > 6.3);
+        assert_eq!([10.0, 20.0, 50.0, 1000.0, 4000.0].map(slowest_healthy), [12.7, 6.3, 4.8, 3.9, 3.9]);
+        assert!(slowest_healthy(14.0) < 12.7 && slowest_healthy(14.0) > 6.3);
     }
 }

@@ -1,4 +1,4 @@
-//! How memory modules are placed, by what the firmware tells of them.
+//! How memory modules are placed, as the firmware reports.
 
 use super::words::capital;
 use super::{Evidence, Rule};
@@ -48,25 +48,27 @@ pub fn found(machine: &Machine) -> Option<Vec<Finding>> {
     }
     let slow = judged.dimm_findings.iter().find(|finding| finding.kind == "below_rated_speed");
     findings.extend(
-        slow.filter(|finding| finding.severity > Severity::Note).map(|finding| told(judged, finding)),
+        slow.filter(|finding| finding.severity > Severity::Note)
+            .map(|finding| below_rated_speed(judged, finding)),
     );
     Some(findings)
 }
 
 /// Findings about where modules sit, the gravest first.
-fn of_placement(judged: &Population) -> impl Iterator<Item = &DimmFinding> {
+fn placement_findings(judged: &Population) -> impl Iterator<Item = &DimmFinding> {
     let modules =
         |finding: &&DimmFinding| !finding.kind.starts_with("mixed") && finding.kind != "below_rated_speed";
     judged.dimm_findings.iter().filter(modules)
 }
 
 fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
-    let gravest = of_placement(judged).next();
+    let gravest = placement_findings(judged).next();
     let certain = judged.dimm_confidence > Some(Confidence::Low);
     let severity = gravest.map_or(Severity::Note, |finding| finding.severity);
     let severity = if certain && verdict == Balance::Unbalanced { severity } else { Severity::Note };
     let modules: usize = judged.dimm_sockets.iter().map(|socket| socket.dimms).sum();
-    let causes: Vec<String> = of_placement(judged).take(2).map(|finding| sentence(&finding.text)).collect();
+    let causes: Vec<String> =
+        placement_findings(judged).take(2).map(|finding| sentence(&finding.text)).collect();
     let headline = match verdict {
         Balance::Unbalanced => format!("Memory modules are placed unevenly: {}", layout(judged)),
         _ => format!("Memory channels are empty: {}", layout(judged)),
@@ -80,7 +82,7 @@ fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
         .advice(judged.dimm_move.as_deref().map_or_else(by_manual, sentence))
 }
 
-fn told(judged: &Population, finding: &DimmFinding) -> Finding {
+fn below_rated_speed(judged: &Population, finding: &DimmFinding) -> Finding {
     Finding::of(POPULATION.id, finding.severity, capital(finding.text.split("; ").next().unwrap_or_default()))
         .cause("Neither the processor nor the number of modules per channel explains it.")
         .facts(facts(judged))
@@ -128,7 +130,7 @@ fn layout(judged: &Population) -> String {
             None => layouts.push((words, vec![number])),
         }
     }
-    let named = layouts.iter().take(LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
+    let named = layouts.iter().take(MAX_LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
         [one] => format!("socket {one} has {words}"),
         several => format!("sockets {} have {words}", several.join(", ")),
     });
@@ -136,7 +138,7 @@ fn layout(judged: &Population) -> String {
 }
 
 /// More different layouts than this do not fit a line.
-const LAYOUTS: usize = 2;
+const MAX_LAYOUTS: usize = 2;
 
 /// With a capital and a full stop.
 fn sentence(text: &str) -> String {

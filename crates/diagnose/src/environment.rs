@@ -1,4 +1,4 @@
-//! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
+//! What disturbed the run: other work, steal, CPU quotas, swapping.
 
 use super::paused::Paused;
 use super::words::{capital, counted, percent};
@@ -32,27 +32,27 @@ const BACKGROUND: Rule = Rule {
     check: background,
 };
 
-/// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are
-/// not believed.
-pub(super) const SHARE_TOLD: f64 = 0.05;
-pub(super) const SHARE_REJECTED: f64 = 0.20;
+/// Other work's share of a case's CPUs from which its figures carry a cause, and from which they
+/// are rejected.
+pub(super) const MIN_EXPLAINED_SHARE: f64 = 0.05;
+pub(super) const MIN_REJECTED_SHARE: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
-pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
+pub(super) const MIN_JUDGED_MS: f64 = 300.0;
 
 /// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at
 /// either end, any part of it as likely as any other.
 const TICK_ERROR_MS: f64 = 4.1;
-/// So many standard errors are too many for the worst of a run's cases to be one of ticks.
-const CERTAIN: f64 = 4.0;
+/// Standard errors beyond which even the worst case of a run is no error of ticks.
+const MIN_STANDARD_ERRORS: f64 = 4.0;
 
-/// The share of the time of these visits, on so many CPUs, below which ticks alone may show it.
-fn of_ticks<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
+/// The smallest share of these visits' time on `cpus` CPUs that ticks alone cannot explain.
+fn smallest_certain_share<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
     let (mut count, mut wall_ms) = (0.0, 0.0);
     for visit in visits {
         count += 1.0;
         wall_ms += visit.conditions.wall_ms;
     }
-    CERTAIN * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
+    MIN_STANDARD_ERRORS * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
 }
 
 /// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each
@@ -65,50 +65,49 @@ fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     }
 }
 
-/// Whether the kernel's own workers do a part of what a case asks for: CPU time beside it is no
-/// sign of others.
-fn served(evidence: &Evidence, case: u32) -> bool {
+/// Whether kernel workers do a part of a case's work: their CPU time is no sign of other work.
+fn uses_kernel_workers(evidence: &Evidence, case: u32) -> bool {
     let planned = evidence.run.header.plan.get(case as usize);
     let group = planned.and_then(|planned| planned.case.bench.split('.').next());
     matches!(group, Some("disk" | "file" | "network"))
 }
 
-/// The share of a case's CPU time that went to others, of which ticks cannot be all.
+/// Other work's share of a case's CPU time; `None` if ticks alone may explain it.
 fn share_of_others(evidence: &Evidence, case: u32, planned: &Planned) -> Option<f64> {
     let seats = planned.case.placement.busy_cpus().len() as f64;
     let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
-    let judged = total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0;
+    let judged = total.wall_ms >= MIN_JUDGED_MS && seats > 0.0;
     let share = total.rate() / seats - tick_error(evidence.visits_of(case));
-    (judged && share >= of_ticks(evidence.visits_of(case), seats)).then_some(share)
+    (judged && share >= smallest_certain_share(evidence.visits_of(case), seats)).then_some(share)
 }
 
-/// Whether others had so much of a case's CPU time that its figures do not count.
-pub(super) fn does_not_count(evidence: &Evidence, case: u32) -> bool {
+/// Whether other work took enough of a case's CPU time to reject its figures.
+pub(super) fn is_disturbed(evidence: &Evidence, case: u32) -> bool {
     let planned = evidence.run.header.plan.get(case as usize);
     let share = planned.and_then(|planned| share_of_others(evidence, case, planned));
-    share.is_some_and(|share| share >= SHARE_REJECTED)
+    share.is_some_and(|share| share >= MIN_REJECTED_SHARE)
 }
 
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let only_served = evidence.cases().all(|(case, _)| served(evidence, case));
-    let judged = |case: u32| only_served || !served(evidence, case);
+    let only_with_workers = evidence.cases().all(|(case, _)| uses_kernel_workers(evidence, case));
+    let judged = |case: u32| only_with_workers || !uses_kernel_workers(evidence, case);
     let visits = || evidence.visits().filter(|visit| judged(visit.case));
     let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
-    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
+    let (mut explained, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
     for (case, planned) in evidence.cases().filter(|(case, _)| judged(*case)) {
         let Some(share) = share_of_others(evidence, case, planned) else { continue };
         match share {
-            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
-            share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
+            share if share >= MIN_REJECTED_SHARE => rejected.extend(evidence.keys_of(case)),
+            share if share >= MIN_EXPLAINED_SHARE => explained.extend(evidence.keys_of(case)),
             _ => {}
         }
         if worst.as_ref().is_none_or(|(most, _)| share > *most) {
             worst = Some((share, &planned.case));
         }
     }
-    let told_by_ticks = cpus * of_ticks(visits(), cpus);
-    let quiet = (0.05f64.max(0.005 * cpus) + tick_error(visits())).max(told_by_ticks);
+    let certain_cpus = cpus * smallest_certain_share(visits(), cpus);
+    let quiet = (0.05f64.max(0.005 * cpus) + tick_error(visits())).max(certain_cpus);
     let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
@@ -133,23 +132,23 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     .facts(others::busiest(evidence))
     .confirm("top -b -n 1 | head -15")
     .advice("Stop the other work, or wait for it with --wait-idle, and measure again.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }
 
 /// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read
 /// one after the other, so that their difference may be below zero.
 pub fn cpus_seen(cpus: f64) -> String {
-    if cpus < LEAST_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
+    if cpus < MIN_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
 }
 
 /// Less is an error of the kernel's ticks.
-const LEAST_SEEN_CPUS: f64 = 0.005;
+const MIN_SEEN_CPUS: f64 = 0.005;
 
-/// One finding for the series that must not be believed and one for those that only carry the
-/// cause; the latter also where neither list has any, since the disturbance was there.
+/// One finding for the rejected series and one for those that only carry the cause; the latter also
+/// if both lists are empty, since the disturbance was there.
 pub(super) fn graded(
     evidence: &Evidence,
-    told: Vec<String>,
+    explained: Vec<String>,
     rejected: Vec<String>,
     finding: Finding,
 ) -> Vec<Finding> {
@@ -180,8 +179,8 @@ pub(super) fn graded(
         let words = ["does not count", "do not count"];
         findings.push(of(Severity::Problem, Effect::Rejects, rejected, words));
     }
-    if !told.is_empty() || findings.is_empty() {
-        findings.push(of(Severity::Warning, Effect::Explains, told, ["may be too slow"; 2]));
+    if !explained.is_empty() || findings.is_empty() {
+        findings.push(of(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
     }
     findings
 }
@@ -207,17 +206,17 @@ const STEAL: Rule = Rule {
 fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     let stolen = |c: &Conditions| Some(c.steal_ms? / f64::from(c.cpus.max(1)));
     let all = Evidence::total(evidence.visits(), stolen)?;
-    let (mut told, mut rejected) = (Vec::new(), Vec::new());
+    let (mut explained, mut rejected) = (Vec::new(), Vec::new());
     for (case, _) in evidence.cases() {
         let total = Evidence::total(evidence.visits_of(case), stolen);
-        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS) else { continue };
+        let Some(total) = total.filter(|total| total.wall_ms >= MIN_JUDGED_MS) else { continue };
         match total.rate() {
             rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
-            rate if rate > 0.02 => told.extend(evidence.keys_of(case)),
+            rate if rate > 0.02 => explained.extend(evidence.keys_of(case)),
             _ => {}
         }
     }
-    if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
+    if all.rate() <= 0.005 && explained.is_empty() && rejected.is_empty() {
         return Some(Vec::new());
     }
     let finding =
@@ -227,7 +226,7 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
             .fact("of", format!("{:.0} ms", all.wall_ms), "run time of all passes")
             .confirm("vmstat 1 10    # column st")
             .advice("Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }
 
 const QUOTA: Rule = Rule {
@@ -256,15 +255,16 @@ const QUOTA: Rule = Rule {
 fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     let limits = &evidence.machine.limits;
     let throttled = Evidence::total(evidence.visits(), |c| c.throttled_ms);
-    let is_told = throttled.is_some() || limits.cpu_quota.is_some();
+    let is_reported = throttled.is_some() || limits.cpu_quota.is_some();
     let cpus = evidence.run.header.allowed_cpus.len() as f64;
     let short = limits.cpu_quota.filter(|quota| *quota < cpus);
     let paused = throttled.filter(|total| total.value > 0.0);
     if short.is_none() && paused.is_none() {
         // A quota may bind us from where it is not seen.
-        return match is_told && limits.groups_above != Some(true) {
-            true => Some(Vec::new()),
-            false => unseen_quota(evidence).map(|finding| vec![finding]),
+        return if is_reported && limits.groups_above != Some(true) {
+            Some(Vec::new())
+        } else {
+            unseen_quota(evidence).map(|finding| vec![finding])
         };
     }
     let rejected = evidence.keys_above(0.01, |c| c.throttled_ms);
@@ -284,9 +284,10 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
             format!("A CPU quota stopped {stopped}. Raise the quota.")
         }
     };
-    let (severity, effect) = match rejected.is_empty() {
-        true => (Severity::Warning, Effect::None),
-        false => (Severity::Problem, Effect::Rejects),
+    let (severity, effect) = if rejected.is_empty() {
+        (Severity::Warning, Effect::None)
+    } else {
+        (Severity::Problem, Effect::Rejects)
     };
     Some(vec![
         Finding::of(QUOTA.id, severity, headline)
@@ -310,9 +311,10 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
 /// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
 /// time of each CPU on which tasks were stopped, so that it may be more than all the time.
 fn stopped(rate: f64, cpus: f64) -> String {
-    match rate > 1.0 {
-        true => format!("the tasks of {:.1} CPUs on average", rate.min(cpus.max(1.0))),
-        false => format!("all tasks for {} of the time", percent(rate)),
+    if rate > 1.0 {
+        format!("the tasks of {:.1} CPUs on average", rate.min(cpus.max(1.0)))
+    } else {
+        format!("all tasks for {} of the time", percent(rate))
     }
 }
 

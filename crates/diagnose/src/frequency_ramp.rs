@@ -35,10 +35,10 @@ const AFTER_IDLE: Rule = Rule {
 };
 
 /// Part of the steady clock within which a clock is the same.
-const NEAR: f64 = 0.02;
+const MAX_SAME: f64 = 0.02;
 /// A clock lower by this part for this long, ms, is a warning.
-const LOW: f64 = 0.1;
-const LONG_MS: f64 = 1.0;
+const MIN_WARNING_SHARE: f64 = 0.1;
+const MIN_WARNING_MS: f64 = 1.0;
 
 /// The clock after one length of idling.
 #[derive(Clone, Debug)]
@@ -49,13 +49,13 @@ pub struct Wake {
     pub first_ms: f64,
     pub steady: (f64, Interval),
     /// What the first milliseconds run at, where that differs.
-    pub odd: Option<Odd>,
+    pub odd: Option<FirstStretch>,
     key: String,
 }
 
 /// First milliseconds at another clock than the steady one.
 #[derive(Clone, Debug)]
-pub struct Odd {
+pub struct FirstStretch {
     pub until_ms: f64,
     /// Mean over them, GHz; its interval is that of their ends, each as low and as high as it may
     /// be.
@@ -81,7 +81,7 @@ impl Wake {
         }
     }
 
-    fn headline(&self, odd: &Odd) -> String {
+    fn headline(&self, odd: &FirstStretch) -> String {
         format!(
             "The core runs at {:.2} instead of {:.2} GHz for {} ms after idling for {} ms",
             odd.ghz.0,
@@ -133,7 +133,9 @@ fn wake(evidence: &Evidence, case: u32) -> Option<Wake> {
     let kept = evidence.find(cpu::CLOCK, "one-cpu", cpu::metric::CLOCK);
     let kept =
         kept.and_then(|judged| Some((judged.analysis.figure()?.median, judged.analysis.figure()?.interval?)));
-    let steady = kept.filter(|(_, kept)| last.2.high < (1.0 - LOW) * kept.low).unwrap_or((last.1, last.2));
+    let steady = kept
+        .filter(|(_, kept)| last.2.high < (1.0 - MIN_WARNING_SHARE) * kept.low)
+        .unwrap_or((last.1, last.2));
     Some(Wake {
         idle_ms: plan.params.get(cpu::param::IDLE_MS)?.number()?,
         first: (first.1, first.2),
@@ -144,9 +146,9 @@ fn wake(evidence: &Evidence, case: u32) -> Option<Wake> {
     })
 }
 
-fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<Odd> {
-    let is_below = |interval: &Interval| interval.high < (1.0 - NEAR) * steady.low;
-    let is_above = |interval: &Interval| interval.low > (1.0 + NEAR) * steady.high;
+fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<FirstStretch> {
+    let is_below = |interval: &Interval| interval.high < (1.0 - MAX_SAME) * steady.low;
+    let is_above = |interval: &Interval| interval.low > (1.0 + MAX_SAME) * steady.high;
     let (_, _, first) = steps.first()?;
     let alike: &dyn Fn(&Interval) -> bool = match (is_below(first), is_above(first)) {
         (true, _) => &is_below,
@@ -162,7 +164,7 @@ fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<Odd> {
         until_ms = *end;
     }
     let [ghz, low, high] = sums.map(|sum| sum / until_ms);
-    Some(Odd { until_ms, ghz: (ghz, Interval { low, high }) })
+    Some(FirstStretch { until_ms, ghz: (ghz, Interval { low, high }) })
 }
 
 fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -171,11 +173,10 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
     let Some(odd) = &most.odd else { return Some(Vec::new()) };
     let part = 1.0 - odd.ghz.0 / most.steady.0;
     let facts = wakes.iter().map(|wake| Fact::new("clock after idling", wake.sentence(), &wake.key));
-    let lost = match part > 0.0 {
-        true => {
-            format!("{:.2} ms in {} ms, {} of the clock", most.lost_ms(), millis(odd.until_ms), percent(part))
-        }
-        false => format!("none: the clock is {} higher at first", percent(-part)),
+    let lost = if part > 0.0 {
+        format!("{:.2} ms in {} ms, {} of the clock", most.lost_ms(), millis(odd.until_ms), percent(part))
+    } else {
+        format!("none: the clock is {} higher at first", percent(-part))
     };
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let cause = match (guest, part > 0.0) {
@@ -192,7 +193,7 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
              it."
         }
     };
-    let is_grave = part >= LOW && odd.until_ms >= LONG_MS;
+    let is_grave = part >= MIN_WARNING_SHARE && odd.until_ms >= MIN_WARNING_MS;
     Some(vec![
         Finding::of(
             AFTER_IDLE.id,
@@ -202,12 +203,11 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
         .cause(cause)
         .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
         .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
-        .advice(match part > 0.0 {
-            true => {
-                "For short requests set governor and energy_performance_preference to performance, or \
+        .advice(if part > 0.0 {
+            "For short requests set governor and energy_performance_preference to performance, or \
                      use shallower idle states (cpupower idle-set -D 10). Then measure again."
-            }
-            false => "Judge steady load by the steady clock.",
+        } else {
+            "Judge steady load by the steady clock."
         }),
     ])
 }
@@ -227,7 +227,7 @@ mod tests {
             odd(&[step(0.05, 1.4), step(1.0, 1.4), step(2.0, 2.8), step(5.0, 3.0)], steady).expect("odd");
         assert_eq!(found.until_ms, 2.0);
         assert!((found.ghz.0 - 2.1).abs() < 1e-9 && found.ghz.1.contains(2.1), "{found:?}");
-        // Later dips are no wake-up, and 2 % is no difference.
+        // Later dips do not count, nor do differences up to 2 %.
         assert!(odd(&[step(0.05, 2.96), step(1.0, 1.4), step(2.0, 3.0)], steady).is_none());
         let above = odd(&[step(0.05, 3.6), step(1.0, 1.4), step(2.0, 3.0)], steady).expect("odd");
         assert_eq!(above.until_ms, 0.05);

@@ -1,4 +1,4 @@
-//! Pauses of CPUs, put down to who made them: tasks of this system or the host.
+//! Pauses of CPUs and their cause: tasks of this system or the host.
 
 use super::words::{capital, counted, percent};
 use super::{Diagnosis, Evidence, Rule};
@@ -39,12 +39,12 @@ pub struct Pauses {
     pub found: Found,
     /// Key of the case.
     pub case: String,
-    /// Whether a hypervisor lies below; `None` where nothing tells.
+    /// Whether a hypervisor lies below; `None` if unknown.
     pub guest: Option<bool>,
 }
 
 impl Diagnosis {
-    /// Who keeps CPUs from running; `None` where no pauses were watched.
+    /// What keeps CPUs from running; `None` if the run did not watch pauses.
     pub fn pauses(&self) -> Option<Pauses> {
         pauses(&self.run, &self.machine)
     }
@@ -65,7 +65,7 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
     })
 }
 
-/// The CPUs of a visit that were watched, as a stored visit tells them.
+/// The watched CPUs of a stored visit.
 fn watched(visit: &Visit) -> Vec<Watched> {
     let of = |cpu: i64, metric: MetricId| {
         let own = |samples: &&Samples| {
@@ -152,8 +152,8 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let withheld = pauses.withheld();
     let Some(most) = withheld.first() else {
-        let told = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
-        return told.then(Vec::new);
+        let all_whole = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
+        return all_whole.then(Vec::new);
     };
     let others = withheld.len() - 1;
     let of = if others == 0 { String::new() } else { format!(", and from {}", counted(others, "other CPU")) };
@@ -187,7 +187,7 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
             most.stolen
                 .map(|stolen| Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")),
         )
-        .facts(pauses.found.pairs.iter().filter(is_told).take(4).map(|pair| {
+        .facts(pauses.found.pairs.iter().filter(is_settled).take(4).map(|pair| {
             let both = percent(pair.both);
             let words = format!(
                 "both stop for {both} of the time; {} if each stopped by itself",
@@ -203,7 +203,7 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-fn is_told(pair: &&PairTime) -> bool {
+fn is_settled(pair: &&PairTime) -> bool {
     [PairAnswer::TakeTurns, PairAnswer::StopTogether].contains(&pair.answer)
 }
 

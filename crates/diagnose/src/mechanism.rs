@@ -1,5 +1,5 @@
-//! Which part of the scheduler decides where two tasks that wake each other sit, by what was seen
-//! of it.
+//! Which part of the scheduler decides where two tasks that wake each other run, as far as its
+//! counters show.
 
 use super::Evidence;
 use super::mix::{Index, Mix};
@@ -15,20 +15,20 @@ pub struct Mechanism {
 }
 
 /// Shares beyond these are called all and none.
-const NEARLY_ALL: f64 = 0.95;
-const NEARLY_NONE: f64 = 0.05;
+const MIN_ALL: f64 = 0.95;
+const MAX_NONE: f64 = 0.05;
 
 pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let usable = mix.free.series.case.placement.cpus();
     let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
-    let affine = seen(index, mix, ids::metric::AFFINE);
+    let affine = case_median(index, mix, ids::metric::AFFINE);
     let mut facts = counted(index, mix);
     let isolated = evidence.machine.cpus.isolated.intersection(&usable);
     if !isolated.is_empty() {
         let isolated_cpus = isolated.to_string();
         facts.push(Fact::new("CPUs out of balancing", &isolated_cpus, "/sys/devices/system/cpu/isolated"));
         // Two CPUs that are left would be balanced between.
-        if together >= NEARLY_ALL && usable.difference(&isolated).len() <= 1 {
+        if together >= MIN_ALL && usable.difference(&isolated).len() <= 1 {
             return Mechanism {
                 words: format!(
                     "Isolated CPUs (isolcpus={isolated_cpus}) are in no scheduling domain, and the kernel moves \
@@ -51,8 +51,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     Mechanism { words, facts }
 }
 
-/// A median of the case, or of the point that stands for it, with its key.
-fn seen<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
+/// A median of the case or of its point, with the series' key.
+fn case_median<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
     let series = &mix.free.series;
     let at = |point: &Params| index.at(&series.case.series_key(point, &metric));
     let judged = at(&Params::new()).or_else(|| at(&series.point))?;
@@ -62,7 +62,7 @@ fn seen<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a 
 /// What was counted while the tasks were free.
 fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
     let fact = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
-        let (value, key) = seen(index, mix, metric)?;
+        let (value, key) = case_median(index, mix, metric)?;
         Some(Fact::new(label, words(value), key))
     };
     let rate = |rate: f64| format!("{rate:.0}/s");
@@ -90,7 +90,7 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
     // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what
     // came of it.
     let wide = match affine {
-        Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
+        Some(share) if share < MAX_NONE && together <= MAX_NONE => {
             ", and wake_wide keeps wake_affine from being tried"
         }
         _ => "",
@@ -98,8 +98,8 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
     let tried = affine
         .map_or(String::new(), |share| format!(" (wake_affine tried in {} of the wake-ups)", percent(share)));
     let outcome = match together {
-        share if share >= NEARLY_ALL => "a woken task found no other CPU, and both stayed on one.",
-        share if share <= NEARLY_NONE => "each stayed where it was last, and that was another CPU.",
+        share if share >= MIN_ALL => "a woken task found no other CPU, and both stayed on one.",
+        share if share <= MAX_NONE => "each stayed where it was last, and that was another CPU.",
         _ => "where the two met decided, until the load balancer moved one.",
     };
     format!(
@@ -113,8 +113,8 @@ fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
     let tried =
         affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
     let outcome = match together {
-        share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",
-        share if share <= NEARLY_NONE => "nearly always it found one.",
+        share if share >= MIN_ALL => "it found none, or took the waker's own for idle.",
+        share if share <= MAX_NONE => "nearly always it found one.",
         _ => "the load of the moment, and where each was last, decided.",
     };
     format!(
@@ -123,8 +123,8 @@ fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
     )
 }
 
-/// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where
-/// it does.
+/// The largest set of usable CPUs that share a last-level cache as the kernel reports it, and the
+/// file that does.
 fn llc_domain(evidence: &Evidence, usable: &CpuSet) -> Option<(CpuSet, &'static str)> {
     let machine = evidence.machine;
     // What select_idle_sibling goes by: the widest domain whose CPUs share their cache.

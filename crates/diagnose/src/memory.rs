@@ -1,4 +1,4 @@
-//! Memory that was not backed as it was asked for.
+//! Memory that the kernel backed with small pages although huge pages were requested.
 
 use super::words::percent;
 use super::{Evidence, Rule};
@@ -28,7 +28,7 @@ const HUGE_PAGES: Rule = Rule {
 
 /// Share of huge pages from which a block counts as backed by them (methods of the field ask for 95
 /// %).
-const ENOUGH: f64 = 0.95;
+const MIN_HUGE_SHARE: f64 = 0.95;
 
 fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut judged_any = false;
@@ -38,11 +38,11 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let shares = evidence.visits_of(case).filter_map(|visit| visit.process.huge_share);
-        // What is no share is a damaged number.
+        // Values outside 0..=1 are damaged.
         let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
         let Some(share) = median(&shares) else { continue };
         judged_any = true;
-        if share < ENOUGH {
+        if share < MIN_HUGE_SHARE {
             least = least.min(share);
             series.extend(evidence.keys_of(case));
             facts.push(Fact::new("share of huge pages", percent(share), planned.case.key()));

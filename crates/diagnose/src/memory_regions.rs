@@ -1,4 +1,4 @@
-//! Regions of memory that differ and why, and neighbours of the memory.
+//! Regions of memory that differ and why, and other users of the memory.
 
 use super::memory_map::maps;
 use super::regions::{RegionsSeen, seen};
@@ -40,26 +40,28 @@ const DIFFER: Rule = Rule {
 fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = seen(evidence);
     let maps = maps(evidence.run, evidence.machine);
-    // A map that has several speeds says so itself.
-    let is_told = |own: &RegionsSeen, found: &Difference| {
+    // A map of several speeds has a finding of its own.
+    let is_known = |seen_regions: &RegionsSeen, found: &Difference| {
         found.cause == Cause::Transfer
-            && maps.iter().any(|map| map.case == own.case && map.speeds().is_some())
+            && maps.iter().any(|map| map.case == seen_regions.case && map.speeds().is_some())
     };
-    let untold = |own: &'_ RegionsSeen| -> Vec<Finding> {
-        let named = own.found.named().filter(|found| !is_told(own, found));
-        let regions = named.map(|found| finding(own, found.cause, headline(own, found)));
+    let findings_of = |seen_regions: &'_ RegionsSeen| -> Vec<Finding> {
+        let named = seen_regions.found.named().filter(|found| !is_known(seen_regions, found));
+        let regions = named.map(|found| finding(seen_regions, found.cause, headline(seen_regions, found)));
         // Where whole regions lie farther their pages do.
-        let are_regions = own.found.named().any(|found| found.cause == Cause::Distance);
-        let far = own.far.filter(|far| !are_regions && far.matters());
-        let pages = far.and_then(|_| own.far_size()).map(|size| finding(own, Cause::Distance, size));
+        let are_regions = seen_regions.found.named().any(|found| found.cause == Cause::Distance);
+        let far = seen_regions.far.filter(|far| !are_regions && far.matters());
+        let pages = far
+            .and_then(|_| seen_regions.far_size())
+            .map(|size| finding(seen_regions, Cause::Distance, size));
         regions.chain(pages).collect()
     };
-    (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
+    (!all.is_empty()).then(|| all.iter().flat_map(findings_of).collect())
 }
 
-fn headline(own: &RegionsSeen, found: &Difference) -> String {
+fn headline(seen_regions: &RegionsSeen, found: &Difference) -> String {
     let share = percent(found.slow_share());
-    let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
+    let of = seen_regions.node.map_or(String::new(), |node| format!(" of node {node}"));
     match found.cause {
         Cause::Translation => format!(
             "{share} of the memory{of} costs {} more per random access, by address translation",
@@ -74,8 +76,8 @@ fn headline(own: &RegionsSeen, found: &Difference) -> String {
     }
 }
 
-fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
-    let advice = match (cause, own.guest) {
+fn finding(seen_regions: &RegionsSeen, cause: Cause, headline: String) -> Finding {
+    let advice = match (cause, seen_regions.guest) {
         (Cause::Translation, true) => {
             "Use huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart long-running \
              programs: they get other memory. Operator: back guests with huge pages (hugetlbfs, or memory \
@@ -100,12 +102,12 @@ fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
         }
     };
     // A region that moved is not one region: what differs may be less, and elsewhere.
-    let moved = own.moved.as_ref().filter(|moved| moved.moved == Some(true));
+    let moved = seen_regions.moved.as_ref().filter(|moved| moved.moved == Some(true));
     let remark = moved.map_or(String::new(), |moved| format!(" {}", moved.sentence()));
     Finding::warning(DIFFER.id, headline)
-        .cause(format!("{}.{remark}", capital(own.cause_words(cause))))
-        .facts(own.facts())
-        .confirm(match own.node {
+        .cause(format!("{}.{remark}", capital(seen_regions.cause_words(cause))))
+        .facts(seen_regions.facts())
+        .confirm(match seen_regions.node {
             Some(node) => format!("assay memmap --node {node} --new"),
             None => "assay memmap --new".to_string(),
         })
@@ -131,26 +133,26 @@ const NEIGHBOUR: Rule = Rule {
     check: neighbours,
 };
 
-/// What moments tell, and on what that rests.
-struct Told {
+/// Other use of memory over time, with its facts.
+struct NeighbourEvidence {
     found: Neighbour,
     facts: Vec<Fact>,
     bench: BenchId,
 }
 
 fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let of_regions = seen(evidence).into_iter().filter_map(|own| {
-        let facts = own.facts();
-        Some(Told { found: own.neighbour?, facts, bench: ids::REGIONS })
+    let of_regions = seen(evidence).into_iter().filter_map(|seen_regions| {
+        let facts = seen_regions.facts();
+        Some(NeighbourEvidence { found: seen_regions.neighbour?, facts, bench: ids::REGIONS })
     });
-    let at_rest = at_rest::of_evidence(evidence).and_then(|rest| {
+    let at_rest = at_rest::at_rest(evidence).and_then(|rest| {
         let facts = rest.facts();
-        Some(Told { found: rest.neighbour?, facts, bench: NEIGHBOURS })
+        Some(NeighbourEvidence { found: rest.neighbour?, facts, bench: NEIGHBOURS })
     });
-    let is_told = |told: &Told| told.found.is_named() || told.found.is_quiet();
-    let told: Vec<Told> = of_regions.chain(at_rest).filter(is_told).collect();
-    let named = told.iter().filter(|told| told.found.is_named());
-    let findings = named.map(|Told { found, facts, bench }| {
+    let is_known = |known: &NeighbourEvidence| known.found.is_named() || known.found.is_quiet();
+    let known: Vec<NeighbourEvidence> = of_regions.chain(at_rest).filter(is_known).collect();
+    let named = known.iter().filter(|known| known.found.is_named());
+    let findings = named.map(|NeighbourEvidence { found, facts, bench }| {
         Finding::note(
             NEIGHBOUR.id,
             format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
@@ -164,5 +166,5 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
         )
     });
     let findings: Vec<Finding> = findings.collect();
-    (!told.is_empty()).then_some(findings)
+    (!known.is_empty()).then_some(findings)
 }

@@ -37,7 +37,7 @@ const SPEEDS: Rule = Rule {
 };
 
 /// From this ratio on the machine is faulty, below it its numbers need care.
-const GRAVE: f64 = 1.15;
+const MIN_PROBLEM_RATIO: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
@@ -45,13 +45,14 @@ fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
     let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, of(map))).collect();
     // What is inconclusive is not called clean.
-    let told = !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
-    (told || !findings.is_empty()).then_some(findings)
+    let conclusive =
+        !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
+    (conclusive || !findings.is_empty()).then_some(findings)
 }
 
 fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     let speeds = found.speeds()?;
-    // Translation is asked first: what it explains is no population of modules.
+    // Translation and distance come first: what they explain is no population of modules.
     let named =
         regions.and_then(|own| Some((own, own.found.named().find(|other| other.cause != Cause::Transfer)?)));
     if let Some((own, why)) = named {
@@ -91,7 +92,7 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     Some(
         Finding::of(
             SPEEDS.id,
-            if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
+            if speeds.ratio >= MIN_PROBLEM_RATIO { Severity::Problem } else { Severity::Warning },
             found.headline()?,
         )
         .cause(cause)
@@ -132,7 +133,7 @@ const NODES: Rule = Rule {
 };
 
 /// Nodes further apart than this are not alike (methods: 3 %).
-const NODES_APART: f64 = 1.03;
+const MIN_NODE_RATIO: f64 = 1.03;
 
 fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
@@ -142,12 +143,12 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let most = maps.iter().filter_map(cores).max()?;
     let compared: Vec<&NodeMap> = maps.iter().filter(|map| cores(map) == Some(most)).collect();
-    let is_told = |map: &&NodeMap| !matches!(map.map.answer, Answer::Inconclusive(_));
-    let mut alike: Vec<&NodeMap> = compared.iter().copied().filter(is_told).collect();
+    let is_conclusive = |map: &&NodeMap| !matches!(map.map.answer, Answer::Inconclusive(_));
+    let mut alike: Vec<&NodeMap> = compared.iter().copied().filter(is_conclusive).collect();
     alike.sort_by(|one, other| one.typical.total_cmp(&other.typical));
     let [slowest, .., fastest] = alike.as_slice() else { return None };
     let ratio = fastest.typical / slowest.typical;
-    if ratio <= NODES_APART {
+    if ratio <= MIN_NODE_RATIO {
         // What is inconclusive is not called clean.
         return (alike.len() == compared.len()).then(Vec::new);
     }

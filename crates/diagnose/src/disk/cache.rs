@@ -1,6 +1,6 @@
-//! Figures that are a cache's.
+//! Disk figures that come from a cache.
 
-use super::points::{Point, again, disk, name, points, speed_keys};
+use super::points::{DiskPoint, again, disk, name, points, speed_keys};
 use crate::words::{capital, clipped, duration_us, figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
@@ -32,36 +32,37 @@ pub const PAGE_CACHE: Rule = Rule {
 };
 
 /// What the device must have moved of our bytes.
-const MOVED: f64 = 0.9;
+const MIN_DEVICE_SHARE: f64 = 0.9;
 /// A disk that turns cannot be this fast, us.
-const TURNING_US: f64 = 1000.0;
+const MIN_SPINNING_US: f64 = 1000.0;
 
 fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told: Vec<&Point> = points.iter().filter(|point| point.is_transfer()).collect();
-    let turns = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
-    let looked = told.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
+    let transfers: Vec<&DiskPoint> = points.iter().filter(|point| point.is_transfer()).collect();
+    let spins = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
+    let looked = transfers.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
     let mut findings = Vec::new();
     for buffered in [false, true] {
-        let missed = told.iter().copied().filter(|point| {
-            point.buffered() == buffered && point.has(ids::metric::DEVICE_SHARE, |share| share < MOVED)
+        let missed = transfers.iter().copied().filter(|point| {
+            point.buffered() == buffered
+                && point.has(ids::metric::DEVICE_SHARE, |share| share < MIN_DEVICE_SHARE)
         });
         findings.extend(not_moved(&missed.collect::<Vec<_>>(), buffered));
     }
-    findings.extend(through_loop(evidence, &told));
-    if turns {
-        findings.extend(faster_than_a_turn(evidence, &told));
+    findings.extend(through_loop(evidence, &transfers));
+    if spins {
+        findings.extend(faster_than_half_a_turn(evidence, &transfers));
     }
-    (looked || turns || !findings.is_empty()).then_some(findings)
+    (looked || spins || !findings.is_empty()).then_some(findings)
 }
 
 /// Random direct reads that are faster than half a turn of a disk that turns.
-fn faster_than_a_turn(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
-    let fast = told.iter().copied().filter(|point| {
+fn faster_than_half_a_turn(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding> {
+    let fast = transfers.iter().copied().filter(|point| {
         let is_random = point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered();
-        is_random && point.has(ids::metric::LATENCY_P50, |p50| p50 < TURNING_US)
+        is_random && point.has(ids::metric::LATENCY_P50, |p50| p50 < MIN_SPINNING_US)
     });
-    let fast: Vec<&Point> = fast.collect();
+    let fast: Vec<&DiskPoint> = fast.collect();
     let first = fast.first()?;
     Some(
         Finding::warning(
@@ -91,10 +92,10 @@ fn faster_than_a_turn(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
 }
 
 /// A loop device that reads and writes its file through the page cache.
-fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
+fn through_loop(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding> {
     let buffers = |block: &&Block| block.backing_file.is_some() && block.direct_io == Some(false);
     let block = disk(evidence)?.stack.iter().find(buffers)?;
-    let direct: Vec<&Point> = told.iter().copied().filter(|point| !point.buffered()).collect();
+    let direct: Vec<&DiskPoint> = transfers.iter().copied().filter(|point| !point.buffered()).collect();
     let first = direct.first()?;
     Some(
         Finding::warning(
@@ -120,12 +121,12 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
     )
 }
 
-fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
-    let share = |point: &Point| point.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0);
+fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
+    let share = |point: &DiskPoint| point.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0);
     let worst = points.iter().min_by(|one, other| share(one).total_cmp(&share(other)))?;
     let (moved, kind) = (percent(worst.median(ids::metric::DEVICE_SHARE)?), worst.kind());
-    let (draft, advice, effect) = match buffered {
-        true => (
+    let (draft, advice, effect) = if buffered {
+        (
             Finding::note(
                 PAGE_CACHE.id,
                 format!(
@@ -139,8 +140,9 @@ fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
             "For the disk's own speed use the direct figures. For what programs see with a warm cache, use \
              these.",
             Effect::Explains,
-        ),
-        false => (
+        )
+    } else {
+        (
             Finding::problem(
                 PAGE_CACHE.id,
                 format!("The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."),
@@ -153,7 +155,7 @@ fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
             "Do not use these figures as the disk's. Measure on a filesystem that supports O_DIRECT, or the \
              device itself with --device.",
             Effect::Rejects,
-        ),
+        )
     };
     let unit = worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit);
     let of_bytes = |share: f64| format!("the device moved {} of the bytes", percent(share));

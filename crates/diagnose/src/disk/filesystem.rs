@@ -1,6 +1,6 @@
 //! What the state of the filesystem and of its layers does to a disk.
 
-use super::points::{Point, device, disk, points, speed_keys};
+use super::points::{DiskPoint, device, disk, points, speed_keys};
 use crate::words::{bytes, clipped, percent, shell};
 use crate::{Evidence, Rule};
 use machine::Disk;
@@ -28,16 +28,16 @@ pub const NEARLY_FULL: Rule = Rule {
 };
 
 /// A filesystem that is fuller is slower to write to.
-pub const FULL: f64 = 0.9;
+pub const MAX_USED_SHARE: f64 = 0.9;
 
 fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let disk = disk(evidence).filter(|disk| !disk.raw && !disk.is_memory())?;
     let used = disk.used_share()?;
-    if used < FULL {
+    if used < MAX_USED_SHARE {
         return Some(Vec::new());
     }
-    let writes: Vec<&Point> =
+    let writes: Vec<&DiskPoint> =
         points.iter().filter(|point| point.op() != "read" && point.op() != "stat").collect();
     let flash = match disk.is_solid() {
         Some(true) => " The disk below is flash, which slows down when it has few free blocks.",

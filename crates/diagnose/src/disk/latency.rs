@@ -1,6 +1,6 @@
 //! Latencies with a long tail, and syncs that are too fast to be true.
 
-use super::points::{Point, again, device, disk, points};
+use super::points::{DiskPoint, again, device, disk, points};
 use crate::words::{capital, duration_us, figure, shell};
 use crate::{Evidence, Rule};
 use machine::disk::{Block, Disk};
@@ -29,62 +29,62 @@ pub const TAIL: Rule = Rule {
     check: tail,
 };
 
-const TIMES: f64 = 20.0;
-const LEAST_US: f64 = 5_000.0;
-const STALL_US: f64 = 500_000.0;
+const MIN_TAIL_RATIO: f64 = 20.0;
+const MIN_TAIL_US: f64 = 5_000.0;
+const MIN_STALL_US: f64 = 500_000.0;
 
 /// What makes a tail a long one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Slow {
+enum Tail {
     Thousandth(f64),
     Longest(f64),
 }
 
-impl Slow {
-    fn of(point: &Point) -> Option<Slow> {
+impl Tail {
+    fn of(point: &DiskPoint) -> Option<Tail> {
         let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.usual(ids::metric::LATENCY_P999));
         let longest =
-            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= STALL_US).map(Slow::Longest);
+            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= MIN_STALL_US).map(Tail::Longest);
         // A stall of half a second is the graver one, whatever a thousandth takes.
-        longest.or(p999.filter(|us| *us >= TIMES * p50 && *us >= LEAST_US).map(Slow::Thousandth))
+        longest.or(p999.filter(|us| *us >= MIN_TAIL_RATIO * p50 && *us >= MIN_TAIL_US).map(Tail::Thousandth))
     }
 
     fn us(self) -> f64 {
         match self {
-            Slow::Thousandth(us) | Slow::Longest(us) => us,
+            Tail::Thousandth(us) | Tail::Longest(us) => us,
         }
     }
 
     fn metric(self) -> MetricId {
         match self {
-            Slow::Thousandth(_) => ids::metric::LATENCY_P999,
-            Slow::Longest(_) => ids::metric::LATENCY_MAX,
+            Tail::Thousandth(_) => ids::metric::LATENCY_P999,
+            Tail::Longest(_) => ids::metric::LATENCY_MAX,
         }
     }
 
     fn words(self, kind: &str) -> String {
         match self {
-            Slow::Thousandth(_) => format!("One {kind} in 1,000"),
-            Slow::Longest(_) => format!("The longest {kind} of a pass"),
+            Tail::Thousandth(_) => format!("One {kind} in 1,000"),
+            Tail::Longest(_) => format!("The longest {kind} of a pass"),
         }
     }
 }
 
 fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told = points.iter().filter(|point| {
+    let with_percentiles = points.iter().filter(|point| {
         let has_tail = point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX));
         point.bench() != ids::TRIM
             && point.has(ids::metric::LATENCY_P50, |p50| p50 > 0.0)
             && has_tail.is_some()
     });
-    let told: Vec<&Point> = told.collect();
-    if told.is_empty() {
+    let with_percentiles: Vec<&DiskPoint> = with_percentiles.collect();
+    if with_percentiles.is_empty() {
         return None;
     }
-    let slow: Vec<(&Point, Slow)> =
-        told.iter().filter_map(|point| Some((*point, Slow::of(point)?))).collect();
-    let us = |(_, slow): &&(&Point, Slow)| slow.us();
+    let slow: Vec<(&DiskPoint, Tail)> =
+        with_percentiles.iter().filter_map(|point| Some((*point, Tail::of(point)?))).collect();
+    let us = |(_, slow): &&(&DiskPoint, Tail)| slow.us();
     let Some((worst, how)) = slow.iter().max_by(|one, other| us(one).total_cmp(&us(other))) else {
         return Some(Vec::new());
     };
@@ -99,15 +99,12 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
                 duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
             ),
         )
-        .cause(match slow.iter().any(|(point, _)| point.op() != "read") {
-            true => {
-                "Now and then a write waits: the device empties its write cache, the filesystem commits \
+        .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
+            "Now and then a write waits: the device empties its write cache, the filesystem commits \
                      its journal, or flash cleans up."
-            }
-            false => {
-                "Now and then a read waits for other writes, for flash that cleans up, or for the host \
+        } else {
+            "Now and then a read waits for other writes, for flash that cleans up, or for the host \
                       of this guest."
-            }
         })
         .facts(
             slow.iter()
@@ -123,7 +120,7 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// `median 80.0 us, 99.9 % 5000 us`, as far as they are known.
-fn percentiles(point: &Point) -> String {
+fn percentiles(point: &DiskPoint) -> String {
     let parts = [
         ("median", ids::metric::LATENCY_P50),
         ("99 %", ids::metric::LATENCY_P99),
@@ -160,13 +157,13 @@ pub const UNSAFE_FAST: Rule = Rule {
     check: unsafe_fast,
 };
 
-const FLUSH_US: f64 = 20.0;
-const TURN_US: f64 = 1000.0;
+const MIN_FLUSH_US: f64 = 20.0;
+const MIN_SPINNING_US: f64 = 1000.0;
 
 fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let disk = disk(evidence).filter(|disk| !disk.is_memory())?;
-    let syncs: Vec<&Point> = points
+    let syncs: Vec<&DiskPoint> = points
         .iter()
         .filter(|point| point.bench() == ids::SYNC && point.median(ids::metric::LATENCY_P50).is_some())
         .collect();
@@ -174,22 +171,22 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let flush = Flush::of(disk);
-    let Some(limit) = flush.least_us() else { return Some(Vec::new()) };
+    let Some(limit) = flush.min_us() else { return Some(Vec::new()) };
     let fast = syncs.into_iter().filter(|point| point.has(ids::metric::LATENCY_P50, |p50| p50 < limit));
-    let fast: Vec<&Point> = fast.collect();
+    let fast: Vec<&DiskPoint> = fast.collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
     let headline = format!(
         "{} takes {}, less than {} can take. A power cut may lose synced data.",
         capital(first.op_of_sync()),
         duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-        if flush.turns { "a spinning disk" } else { "a flush" }
+        if flush.spins { "a spinning disk" } else { "a flush" }
     );
     let mut confirm = again(first.case);
     if let Some(point) = &disk.mount_point {
         let point = shell(point);
         confirm = format!("grep -F ' {} ' /proc/self/mountinfo; {confirm}", point.trim_matches('\''));
     }
-    let (severity, cause) = flush.blame();
+    let (severity, cause) = flush.cause();
     Some(vec![
         Finding::of(UNSAFE_FAST.id, severity, headline)
             .cause(cause)
@@ -210,9 +207,9 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
 /// What a disk does with a flush.
 struct Flush<'a> {
     disk: &'a Disk,
-    /// The layer that says that its write cache is volatile.
+    /// The layer that reports a volatile write cache.
     volatile: Option<&'a Block>,
-    turns: bool,
+    spins: bool,
     /// The filesystem never asks for one.
     off: bool,
 }
@@ -222,23 +219,23 @@ impl<'a> Flush<'a> {
         Flush {
             disk,
             volatile: disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back")),
-            turns: disk.is_solid() == Some(false),
+            spins: disk.is_solid() == Some(false),
             off: disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0"),
         }
     }
 
     /// Below this no sync can have reached the medium; `None` where any time is possible.
-    fn least_us(&self) -> Option<f64> {
-        // A controller with a battery, or a capacitor: what it says is durable is.
+    fn min_us(&self) -> Option<f64> {
+        // A controller with a battery or a capacitor is trusted.
         let safe = self.disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
         match self.volatile {
-            _ if self.turns && !safe || self.off => Some(TURN_US),
-            Some(_) => Some(FLUSH_US),
+            _ if self.spins && !safe || self.off => Some(MIN_SPINNING_US),
+            Some(_) => Some(MIN_FLUSH_US),
             None => None,
         }
     }
 
-    fn blame(&self) -> (Severity, &'static str) {
+    fn cause(&self) -> (Severity, &'static str) {
         if self.off {
             (
                 Severity::Problem,
@@ -250,7 +247,7 @@ impl<'a> Flush<'a> {
                 "The host answers a flush from its own memory (a cache mode such as unsafe), or a layer \
                  ignores it.",
             )
-        } else if self.turns {
+        } else if self.spins {
             (
                 Severity::Problem,
                 "The disk reports the write before it can have turned. The disk or its controller keeps the \
@@ -274,7 +271,7 @@ impl<'a> Flush<'a> {
     }
 }
 
-impl Point<'_> {
+impl DiskPoint<'_> {
     /// The call that was timed.
     fn op_of_sync(&self) -> &str {
         self.text(ids::param::OP).unwrap_or("fsync")

@@ -1,8 +1,8 @@
-//! Who was at work: the generator's CPUs, others on the same device, and depth that is of no use.
+//! What used CPU and disk: the load generator, other I/O, and queue depth without a gain.
 
 use std::collections::BTreeMap;
 
-use super::points::{Point, again, device, disk, highest, name, points, speed_keys};
+use super::points::{DiskPoint, again, device, disk, highest, name, points, speed_keys};
 use crate::words::{duration_us, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
@@ -29,9 +29,9 @@ pub const GENERATOR_BOUND: Rule = Rule {
 };
 
 /// The share of its CPUs' time from which a generator has none left.
-pub const BUSY: f64 = 0.9;
-const MORE_BY_JOBS: f64 = 1.1;
-const WAITED: f64 = 0.1;
+pub const MIN_BUSY: f64 = 0.9;
+const MIN_JOBS_GAIN: f64 = 1.1;
+const MIN_WAIT_SHARE: f64 = 0.1;
 
 fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
@@ -41,12 +41,12 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
             && point.text(ids::param::ENGINE) != Some("polled")
             && point.median(ids::metric::GENERATOR_BUSY).is_some()
     });
-    let told: Vec<&Point> = told.collect();
+    let told: Vec<&DiskPoint> = told.collect();
     if told.is_empty() {
         return None;
     }
-    let is_busy = |point: &&Point| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= BUSY);
-    let busy: Vec<&Point> = told.iter().copied().filter(is_busy).collect();
+    let is_busy = |point: &&DiskPoint| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= MIN_BUSY);
+    let busy: Vec<&DiskPoint> = told.iter().copied().filter(is_busy).collect();
     let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
     let mut cause = "The load generator spent all its CPU time on submitting and completing I/O.".to_string();
     let more = more_jobs(&told, worst);
@@ -54,7 +54,7 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         let (jobs, times) = (more.point.jobs(), more.times);
         cause = format!("{jobs} jobs did {times:.1} times as much, so the disk can do more.");
     }
-    let waited = waited(evidence, worst).filter(|share| *share >= WAITED);
+    let waited = waited(evidence, worst).filter(|share| *share >= MIN_WAIT_SHARE);
     if waited.is_some() {
         cause.push_str(" It also waited for a CPU that ran other work.");
     }
@@ -91,23 +91,22 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 /// The same row with more jobs, which did more.
 struct MoreJobs<'p, 'a> {
-    point: &'p Point<'a>,
+    point: &'p DiskPoint<'a>,
     rate: f64,
     times: f64,
 }
 
-fn more_jobs<'p, 'a>(told: &[&'p Point<'a>], worst: &Point) -> Option<MoreJobs<'p, 'a>> {
+fn more_jobs<'p, 'a>(told: &[&'p DiskPoint<'a>], worst: &DiskPoint) -> Option<MoreJobs<'p, 'a>> {
     let one = worst.iops()?;
-    let same = |other: &&&Point| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
+    let same = |other: &&&DiskPoint| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
     told.iter().filter(same).find_map(|point| {
-        let rate = point.iops().filter(|rate| *rate >= MORE_BY_JOBS * one)?;
+        let rate = point.iops().filter(|rate| *rate >= MIN_JOBS_GAIN * one)?;
         Some(MoreJobs { point, rate, times: rate / one })
     })
 }
 
-/// Share of the windows' time that the generator was ready and others had its CPU, where that was
-/// noted.
-fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
+/// Share of the windows' time that the load generator waited for a CPU; `None` if not recorded.
+fn waited(evidence: &Evidence, point: &DiskPoint) -> Option<f64> {
     let series = &point.judged(point.rate_metric())?.series;
     let (mut waited, mut all) = (0.0, 0.0);
     for visit in evidence.visits_of(point.index).filter(|visit| visit.reason.is_none()) {
@@ -142,31 +141,31 @@ pub const OTHERS: Rule = Rule {
     check: others,
 };
 
-const READ_BESIDES: f64 = 1.1;
-const WRITTEN_BESIDES: f64 = 1.25;
-const LEAST_GB: f64 = 1e-3;
+const MAX_READ_SHARE: f64 = 1.1;
+const MAX_WRITTEN_SHARE: f64 = 1.25;
+const MIN_EXCESS_GB_PER_S: f64 = 1e-3;
 
 fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let copies = disk(evidence).is_some_and(|disk| disk.stack.iter().any(|block| block.below.len() > 1));
-    let judged = |point: &&Point| {
+    let judged = |point: &&DiskPoint| {
         let op = point.op();
         point.is_transfer()
             && !point.buffered()
             && point.median(ids::metric::DEVICE_SHARE).is_some()
             && (op == "read" || op == "write" && !copies)
     };
-    let told: Vec<&Point> = points.iter().filter(judged).collect();
+    let told: Vec<&DiskPoint> = points.iter().filter(judged).collect();
     if told.is_empty() {
         return None;
     }
-    let besides = |point: &Point| {
+    let besides = |point: &DiskPoint| {
         let (share, own) = (point.median(ids::metric::DEVICE_SHARE)?, point.bandwidth()?);
-        let limit = if point.op() == "read" { READ_BESIDES } else { WRITTEN_BESIDES };
+        let limit = if point.op() == "read" { MAX_READ_SHARE } else { MAX_WRITTEN_SHARE };
         let more = (share - 1.0) * own;
-        (share > limit && more >= LEAST_GB).then_some(more)
+        (share > limit && more >= MIN_EXCESS_GB_PER_S).then_some(more)
     };
-    let met: Vec<(&Point, f64)> =
+    let met: Vec<(&DiskPoint, f64)> =
         told.into_iter().filter_map(|point| Some((point, besides(point)?))).collect();
     let Some((worst, more)) = met.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
         return Some(Vec::new());
@@ -213,12 +212,12 @@ pub const DEPTH_USELESS: Rule = Rule {
     check: depth_useless,
 };
 
-const GAIN: f64 = 1.05;
-const DEEPER: f64 = 2.0;
+const MIN_DEPTH_GAIN: f64 = 1.05;
+const MIN_DEPTH_RATIO: f64 = 2.0;
 
 fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let mut rows: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+    let mut rows: BTreeMap<String, Vec<&DiskPoint>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.is_transfer() && !point.is_paced() && !point.buffered()) {
         let known = point.number(ids::param::DEPTH).is_some()
             && point.iops().is_some()
@@ -244,20 +243,23 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(findings.collect())
 }
 
-fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
-    let told = |point: &Point| {
+fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
+    let told = |point: &DiskPoint| {
         Some((point.number(ids::param::DEPTH)?, point.iops()?, point.median(ids::metric::LATENCY_P50)?))
     };
     let at = row.iter().position(|point| {
         let Some((depth, rate, latency)) = told(point) else { return false };
-        let deeper: Vec<_> =
-            row.iter().filter_map(|other| told(other)).filter(|other| other.0 >= DEEPER * depth).collect();
+        let deeper: Vec<_> = row
+            .iter()
+            .filter_map(|other| told(other))
+            .filter(|other| other.0 >= MIN_DEPTH_RATIO * depth)
+            .collect();
         let waits = |other: &(f64, f64, f64)| other.2 / latency >= 0.5 * other.0 / depth;
-        !deeper.is_empty() && deeper.iter().all(|other| other.1 < GAIN * rate && waits(other))
+        !deeper.is_empty() && deeper.iter().all(|other| other.1 < MIN_DEPTH_GAIN * rate && waits(other))
     })?;
     let (enough, deepest) = (row[at], row.last()?);
     let ((depth, rate, latency), (most, at_most, waited)) = (told(enough)?, told(deepest)?);
-    let at_depth = |(point, depth, rate, latency): (&Point, f64, f64, f64)| {
+    let at_depth = |(point, depth, rate, latency): (&DiskPoint, f64, f64, f64)| {
         let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
@@ -272,12 +274,11 @@ fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
                 duration_us(latency)
             ),
         )
-        .cause(match before {
-            true => {
-                "The device had fewer in flight than asked for. The queue is in front of it (a \
+        .cause(if before {
+            "The device had fewer in flight than asked for. The queue is in front of it (a \
                      scheduler, a throttle, a queue limit, or the load generator)."
-            }
-            false => "The I/Os waited in the device's own queue: it does no more at once.",
+        } else {
+            "The I/Os waited in the device's own queue: it does no more at once."
         })
         .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
         .facts(

@@ -1,6 +1,6 @@
 //! Speeds that do not last.
 
-use super::points::{Point, again, disk, points};
+use super::points::{DiskPoint, again, disk, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
@@ -31,9 +31,9 @@ pub const NOT_STEADY: Rule = Rule {
     check,
 };
 
-const LOWER: f64 = 0.10;
-const MOVING: f64 = 0.05;
-const FEWEST: usize = 10;
+const MIN_FALL: f64 = 0.10;
+const MAX_TREND: f64 = 0.05;
+const MIN_PERIODS: usize = 10;
 
 /// The periods of one process: bandwidth, GB/s, and how many bytes each wrote.
 struct Line {
@@ -49,7 +49,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
         let lines: Vec<Line> = evidence
             .visits_of(point.index)
             .filter_map(|visit| line(visit, point))
-            .filter(|line| line.values.len() >= FEWEST)
+            .filter(|line| line.values.len() >= MIN_PERIODS)
             .collect();
         looked |= !lines.is_empty();
         findings.extend(fallen(evidence, point, &lines).or_else(|| moving(point, &lines)));
@@ -57,7 +57,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     looked.then_some(findings)
 }
 
-fn line(visit: &Visit, point: &Point) -> Option<Line> {
+fn line(visit: &Visit, point: &DiskPoint) -> Option<Line> {
     let series = &point.judged(ids::metric::BANDWIDTH)?.series;
     if visit.reason.is_some() {
         return None;
@@ -78,11 +78,11 @@ fn line(visit: &Visit, point: &Point) -> Option<Line> {
 
 /// The last step down of a line that is not followed by one up to where it was.
 fn step(line: &Line) -> Option<Change> {
-    let sensitivity = Sensitivity { least: LOWER, ..Sensitivity::default() };
+    let sensitivity = Sensitivity { least: MIN_FALL, ..Sensitivity::default() };
     let all = changes(&line.values, sensitivity, 1);
-    let first = all.iter().find(|change| change.relative() <= -LOWER)?;
+    let first = all.iter().find(|change| change.relative() <= -MIN_FALL)?;
     let last = all.last()?;
-    (last.after <= first.before * (1.0 - LOWER)).then_some(Change { after: last.after, ..*first })
+    (last.after <= first.before * (1.0 - MIN_FALL)).then_some(Change { after: last.after, ..*first })
 }
 
 /// Credits or a cache that one process used up and that were not back for those after it: its step,
@@ -100,7 +100,7 @@ fn spent_at_once(lines: &[Line]) -> Option<(Change, f64)> {
     kept.then_some((change, written))
 }
 
-fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
+fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Finding> {
     let steps: Vec<(Change, f64)> = lines
         .iter()
         .filter_map(|line| {
@@ -108,10 +108,8 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
             Some((change, line.bytes[..change.at.min(line.bytes.len())].iter().sum::<f64>()))
         })
         .collect();
-    let steps = match steps.is_empty() || 2 * steps.len() < lines.len() {
-        true => vec![spent_at_once(lines)?],
-        false => steps,
-    };
+    let steps =
+        if steps.is_empty() || 2 * steps.len() < lines.len() { vec![spent_at_once(lines)?] } else { steps };
     let shown = steps.len();
     let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
     let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
@@ -149,12 +147,12 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
     )
 }
 
-fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
+fn moving(point: &DiskPoint, lines: &[Line]) -> Option<Finding> {
     let trends: Vec<f64> = lines
         .iter()
         .filter_map(|line| {
             let trend = trend(&line.values[line.values.len() / 2..])?;
-            (trend.p < 0.01 && trend.relative_change.abs() > MOVING).then_some(trend.relative_change)
+            (trend.p < 0.01 && trend.relative_change.abs() > MAX_TREND).then_some(trend.relative_change)
         })
         .collect();
     let (down, up) = (

@@ -1,8 +1,6 @@
-//! What the ends of a path are: offloads, interrupts, MTU, or no network at all.
+//! The ends of a network path: offloads, interrupts, MTU, loopback.
 
-use super::transfers::{
-    BUSY as BUSY_OF_ENDS, Ends, SOFTIRQ, Transfer, all, is_network, over_loopback, path, told_ends,
-};
+use super::transfers::{BUSY, Ends, SOFTIRQ, Transfer, all, described_ends, is_network, over_loopback, path};
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::{End, NetworkPath};
@@ -26,39 +24,39 @@ pub const OFFLOADS: Rule = Rule {
     check: offloads,
 };
 
-const BUSY: f64 = 0.8;
-const FAST_GBITS: f64 = 10.0;
+const MIN_BUSY: f64 = 0.8;
+const MIN_FAST_GBITS: f64 = 10.0;
 
 /// The run's path, where it had a transfer over it.
-fn used<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
+fn used_path<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
     let path = path(evidence)?;
     evidence.cases().any(|(_, planned)| is_network(&planned.case)).then_some(path)
 }
 
-/// The greatest share of a metric at an end, with the key that says so.
+/// The greatest share of a metric at an end, with its series' key.
 fn greatest(evidence: &Evidence, [local, remote]: Ends, words: &str) -> Option<(f64, String)> {
     let metric = if words == "this end" { local } else { remote };
     let shares = all(evidence)
         .into_iter()
-        .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
+        .filter_map(|transfer| Some((transfer.median_of(metric)?, transfer.key_of(metric))));
     shares.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     if path.ends().all(|(_, end)| end.offloads.is_empty()) {
         return None;
     }
     let mut findings = Vec::new();
-    for (words, end, source) in told_ends(path) {
+    for (words, end, source) in described_ends(path) {
         let veth = end.kind.as_deref() == Some("veth") || end.driver.as_deref() == Some("veth");
         let off: Vec<&str> = ["tso", "gso", "gro", "rx_checksum", "tx_checksum"]
             .into_iter()
             .filter(|name| end.offload(name) == Some(false) && !(veth && *name == "gro"))
             .collect();
-        let busy = greatest(evidence, BUSY_OF_ENDS, words);
-        let fast = end.link_gbits().filter(|link| *link >= FAST_GBITS);
-        let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > BUSY);
+        let busy = greatest(evidence, BUSY, words);
+        let fast = end.link_gbits().filter(|link| *link >= MIN_FAST_GBITS);
+        let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > MIN_BUSY);
         if off.is_empty() || !matters {
             continue;
         }
@@ -108,34 +106,33 @@ pub const IRQS: Rule = Rule {
     check: irqs,
 };
 
-const HALF: f64 = 0.5;
+const MIN_SOFTIRQ: f64 = 0.5;
 
 fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     let known = |end: &End| !end.loopback && end.cpus.len() > 1 && !end.packet_irqs().is_empty();
     if !path.ends().any(|(_, end)| known(end)) {
         return None;
     }
     let mut findings = Vec::new();
-    for (words, end, source) in told_ends(path).filter(|(_, end, _)| known(end)) {
+    for (words, end, source) in described_ends(path).filter(|(_, end, _)| known(end)) {
         let carrying = end.packet_irqs();
         let cpus = CpuSet::union_of(carrying.iter().map(|irq| &irq.cpus));
         let softirq = greatest(evidence, SOFTIRQ, words);
-        let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > HALF);
+        let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > MIN_SOFTIRQ);
         let shared = carrying.len() > 1 && cpus.len() == 1;
         let single = end.rx_queues == Some(1) && loaded && cpus.len() <= 2;
         if end.rps_cpus.len() > 1 || !(shared || single) {
             continue;
         }
         let interface = end.interface.as_deref().unwrap_or("eth0");
-        let headline = match shared {
-            true => format!(
+        let headline = if shared {
+            format!(
                 "CPU {cpus} takes all {} interrupts of {interface} at {words}. Spread them.",
                 carrying.len()
-            ),
-            false => {
-                format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
-            }
+            )
+        } else {
+            format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
         };
         findings.push(
             Finding::warning(IRQS.id, headline)
@@ -178,12 +175,13 @@ pub const PATH_MTU: Rule = Rule {
 };
 
 fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     if path.local.loopback {
         return None;
     }
-    let told: Vec<(&str, &End, &str)> = told_ends(path).filter(|(_, end, _)| end.mtu.is_some()).collect();
-    let comparable = told.len() > 1 || told.iter().any(|(_, end, _)| end.path_mtu.is_some());
+    let described: Vec<(&str, &End, &str)> =
+        described_ends(path).filter(|(_, end, _)| end.mtu.is_some()).collect();
+    let comparable = described.len() > 1 || described.iter().any(|(_, end, _)| end.path_mtu.is_some());
     if !comparable {
         return None;
     }
@@ -194,7 +192,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
     let mut findings = Vec::new();
-    for (words, end, source) in &told {
+    for (words, end, source) in &described {
         let (Some(mtu), Some(known)) = (end.mtu, end.path_mtu) else { continue };
         if known >= mtu {
             continue;
@@ -209,7 +207,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             .fact("MTU of the path", known, *source);
         findings.push(finish(draft, end));
     }
-    if let [(here, one, of_one), (there, other, of_other)] = told.as_slice()
+    if let [(here, one, of_one), (there, other, of_other)] = described.as_slice()
         && let (Some(mine), Some(theirs)) = (one.mtu, other.mtu)
         && mine != theirs
     {
@@ -257,21 +255,22 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
     let own: Vec<u32> =
         cases.iter().filter(|(_, own)| *own || one_machine).map(|(index, _)| *index).collect();
     if own.is_empty() {
-        // Without the other end's description nobody knows whether it is another machine.
-        let told = path(evidence).is_some_and(|path| path.remote.is_some());
-        return told.then(Vec::new);
+        // Without a description of the other end it may be this host.
+        let described = path(evidence).is_some_and(|path| path.remote.is_some());
+        return described.then(Vec::new);
     }
     let transfers: Vec<Transfer> = all(evidence);
     let rates = transfers.iter().filter(|transfer| own.contains(&(transfer.judged.series.planned as u32)));
-    let (headline, cause) = match one_machine && !cases.iter().any(|(_, own)| *own) {
-        true => (
+    let (headline, cause) = if one_machine && !cases.iter().any(|(_, own)| *own) {
+        (
             "Both ends are 1 host: its kernel and CPUs were tested, no network",
             "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "Network figures are those of loopback (127.0.0.1). No network card was tested.",
             "Without --to the other end is a process on this host.",
-        ),
+        )
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
     Some(vec![

@@ -1,4 +1,4 @@
-//! The experiment that finds out what limits a transfer, and what it came to.
+//! The experiment that finds what limits a transfer, and its result.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ impl<'a> Arms<'a> {
             processes.iter().map(|process| (process.order, process.values.as_slice())).collect();
         let padded = |(order, length): (&u32, &usize)| {
             let values = by_visit.get(order).copied().unwrap_or_default();
-            // The later bandwidth is told once a visit, for all its rounds.
+            // The later bandwidth is recorded once per visit, for all its rounds.
             let rest = match values {
                 [only] if metric == ids::metric::LATER => *only,
                 _ => f64::NAN,
@@ -162,8 +162,8 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
     let path = path(evidence).filter(|_| !over_loopback(case));
     // A discipline shapes what its own end sends. The plain transfer is one stream.
     let shaped = path.and_then(|path| {
-        let told = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
-        told.min_by(f64::total_cmp)
+        let reported = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
+        reported.min_by(f64::total_cmp)
     });
     let link = path.filter(|path| !path.one_machine()).and_then(|path| path.link_gbits());
     Experiment {
@@ -201,12 +201,12 @@ pub fn word(limit: Limit) -> &'static str {
 }
 
 /// `0.71 times (0.69 to 0.74, 9 rounds)`
-fn times(held: &Held) -> String {
-    let interval = held
+fn ratio_words(response: &Held) -> String {
+    let interval = response
         .interval
         .map(|interval| format!("{:.2}–{:.2}, ", interval.low, interval.high))
         .unwrap_or_default();
-    format!("{:.2} times ({interval}{} rounds)", held.ratio, held.rounds)
+    format!("{:.2} times ({interval}{} rounds)", response.ratio, response.rounds)
 }
 
 /// What speaks for one limit and against another, as far as it was measured.
@@ -225,8 +225,8 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         ("with a quarter of the buffers", signs.small_window, "small-window"),
         ("first 50 ms of a connection over the rest", signs.burst, "start"),
     ];
-    let held = arms.into_iter().filter_map(|(label, held, arm)| Some((label, held?, arm)));
-    facts.extend(held.map(|(label, held, arm)| Fact::new(label, times(&held), key(arm))));
+    let response = arms.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
+    facts.extend(response.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
     let plain = &found.experiment.plain;
     for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
         for (label, share, metric) in [
@@ -264,7 +264,7 @@ fn facts(found: &Concluded) -> Vec<Fact> {
     }
     if let Some(growth) = signs.growth {
         let label = "second half of the plain transfers over the first";
-        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", ids::metric::GROWTH)));
+        facts.push(Fact::new(label, ratio_words(&growth), self::key(case, "plain", ids::metric::GROWTH)));
     }
     if let Some(queue) = signs.queue {
         let value = format!("{queue:.1} times that at nine tenths of the rate");
@@ -288,8 +288,8 @@ fn bottleneck(evidence: &Evidence) -> Option<Vec<Finding>> {
         let cpu = matches!(found.decision.limit, Limit::SenderCpu | Limit::ReceiverCpu | Limit::BothCpus);
         cpu && over_loopback(found.case)
     };
-    let told = all.into_iter().filter(|found| !natural(found));
-    Some(told.map(|found| finding(evidence, &found)).collect())
+    let reported = all.into_iter().filter(|found| !natural(found));
+    Some(reported.map(|found| finding(evidence, &found)).collect())
 }
 
 fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
@@ -323,13 +323,13 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         .concerns([&found.key])
 }
 
-/// Three visits have rounds enough, and each takes so many round trips besides its own time.
-const TRIPS_OF_THREE: f64 = 1800.0;
+/// Round trips that three visits, which have enough rounds, take besides their own time.
+const ROUND_TRIPS_OF_3_PASSES: f64 = 1800.0;
 
 /// The command that repeats the experiment, with a budget for rounds enough on this way.
 pub fn confirm(evidence: &Evidence, case: &Case) -> String {
     let trip_us = path(evidence).and_then(|path| path.remote.as_ref()?.round_trip_us).unwrap_or(0.0);
-    let needs_s = 60.0 + TRIPS_OF_THREE * (trip_us / 1e6).min(0.5);
+    let needs_s = 60.0 + ROUND_TRIPS_OF_3_PASSES * (trip_us / 1e6).min(0.5);
     let minutes = (needs_s / 60.0).ceil().max(2.0);
     let to = case.inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
     format!("assay run --only network.bottleneck{to} --budget {minutes:.0}m")

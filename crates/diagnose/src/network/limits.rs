@@ -1,9 +1,8 @@
-//! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one
-//! connection's, a window's, a shaper's.
+//! Bandwidths that something else than the link limits: a CPU, one connection, a window, a shaper.
 
 use super::experiment::{Concluded, ENLARGE_BUFFERS, concluded, confirm};
 use super::transfers::{
-    self, Transfer, all, at_ends, direction, over_loopback, path, probe_of, told_ends, transfers,
+    self, Transfer, all, at_ends, described_ends, direction, over_loopback, path, probe_of, transfers,
 };
 use crate::words::{bytes, figure, percent, shell};
 use crate::{Evidence, Rule};
@@ -33,8 +32,8 @@ pub const CPU_BOUND: Rule = Rule {
     check: cpu_bound,
 };
 
-const FULL: f64 = 0.9;
-const FILLED: f64 = 0.9;
+const MIN_FULL: f64 = 0.9;
+const MIN_FILLED: f64 = 0.9;
 
 fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let link = path(evidence).and_then(|path| path.link_gbits());
@@ -44,10 +43,10 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         let shares = cpu_shares(&transfer);
         judged |= !shares.is_empty();
         let (Some(rate), Some(one_way)) = (transfer.rate(), transfer.one_way()) else { continue };
-        if link.is_some_and(|(link, _)| one_way > FILLED * link) {
+        if link.is_some_and(|(link, _)| one_way > MIN_FILLED * link) {
             continue;
         }
-        let Some(full) = shares.into_iter().find(|one| one.share > FULL) else { continue };
+        let Some(full) = shares.into_iter().find(|one| one.share > MIN_FULL) else { continue };
         let CpuShare { whose, doing, metric, share } = full;
         findings.push(
             Finding::warning(
@@ -90,7 +89,7 @@ fn cpu_shares(transfer: &Transfer) -> Vec<CpuShare> {
     {
         let ends = ["sender", "receiver"].into_iter().zip(at_ends(transfer.case(), ends));
         shares.extend(ends.filter_map(|(whose, metric)| {
-            Some(CpuShare { whose, doing, metric, share: transfer.beside(metric)? })
+            Some(CpuShare { whose, doing, metric, share: transfer.median_of(metric)? })
         }));
     }
     shares
@@ -118,7 +117,7 @@ pub const ONE_STREAM: Rule = Rule {
     check: one_stream,
 };
 
-const MORE: f64 = 1.15;
+const MIN_STREAM_GAIN: f64 = 1.15;
 
 fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = transfers(evidence, ids::TCP);
@@ -142,7 +141,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
         compared = true;
         let interval = |transfer: &Transfer| transfer.judged.interval();
         let apart = interval(one).zip(interval(best)).is_some_and(|(one, best)| best.low > one.high);
-        if most <= MORE * single || !apart {
+        if most <= MIN_STREAM_GAIN * single || !apart {
             continue;
         }
         let streams = best.streams();
@@ -191,7 +190,7 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings: Vec<Finding> = concluded.map(|found| concluded_shaper(evidence, found, &all)).collect();
     if let Some(path) = path {
         findings.extend(
-            told_ends(path)
+            described_ends(path)
                 .filter_map(|(words, end, source)| known_discipline(path, words, end, source, &all)),
         );
     }
@@ -270,7 +269,7 @@ pub const WINDOW: Rule = Rule {
     check: window,
 };
 
-const LIMITED: f64 = 0.5;
+const MIN_WINDOW_SHARE: f64 = 0.5;
 const BUSY: f64 = 0.85;
 
 fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -301,7 +300,7 @@ fn concluded_window(evidence: &Evidence, found: &Concluded) -> Finding {
         .explains([&found.key])
 }
 
-/// A transfer of which TCP says how long windows held it back.
+/// A transfer for which TCP reports how long windows limited it.
 struct WindowLimited<'a> {
     transfer: Transfer<'a>,
     rate: f64,
@@ -310,22 +309,22 @@ struct WindowLimited<'a> {
 
 impl<'a> WindowLimited<'a> {
     fn of(transfer: Transfer<'a>) -> Option<WindowLimited<'a>> {
-        let (rate, rtt_us) = (transfer.rate()?, transfer.beside(ids::metric::RTT)?);
-        transfer.beside(ids::metric::RWND_LIMITED).or(transfer.beside(ids::metric::SNDBUF_LIMITED))?;
+        let (rate, rtt_us) = (transfer.rate()?, transfer.median_of(ids::metric::RTT)?);
+        transfer.median_of(ids::metric::RWND_LIMITED).or(transfer.median_of(ids::metric::SNDBUF_LIMITED))?;
         Some(WindowLimited { transfer, rate, rtt_us })
     }
 
     fn finding(&self, evidence: &Evidence) -> Option<Finding> {
         let WindowLimited { transfer, rate, rtt_us } = self;
-        let beside =
-            |metrics: [MetricId; 2]| metrics.into_iter().filter_map(|metric| transfer.beside(metric));
-        let limited: f64 = beside([ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]).sum();
-        let busy = beside(at_ends(transfer.case(), transfers::BUSY)).fold(0.0, f64::max);
-        let buffer = beside([ids::metric::SEND_BUFFER, ids::metric::RECEIVE_BUFFER]).reduce(f64::max)?;
+        let median_of =
+            |metrics: [MetricId; 2]| metrics.into_iter().filter_map(|metric| transfer.median_of(metric));
+        let limited: f64 = median_of([ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]).sum();
+        let busy = median_of(at_ends(transfer.case(), transfers::BUSY)).fold(0.0, f64::max);
+        let buffer = median_of([ids::metric::SEND_BUFFER, ids::metric::RECEIVE_BUFFER]).reduce(f64::max)?;
         // Gbit/s × us: thousands of bits.
         let one_way = transfer.one_way().unwrap_or(*rate);
         let on_the_way = one_way / transfer.streams() * rtt_us * 1e3 / 8.0;
-        if limited <= LIMITED || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
+        if limited <= MIN_WINDOW_SHARE || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
             return None;
         }
         let rtt = transfer.key_of(ids::metric::RTT);
@@ -350,7 +349,7 @@ impl<'a> WindowLimited<'a> {
 /// What the kernels allow at most.
 fn buffers(evidence: &Evidence) -> Vec<Fact> {
     let mut facts = Vec::new();
-    for (words, end, source) in path(evidence).into_iter().flat_map(told_ends) {
+    for (words, end, source) in path(evidence).into_iter().flat_map(described_ends) {
         for (name, sizes) in [("tcp_rmem", &end.tcp_rmem), ("tcp_wmem", &end.tcp_wmem)] {
             let label = format!("{name} of {words}, at most");
             facts.extend(sizes.get(2).map(|size| Fact::new(label, bytes(*size as f64), source)));
