@@ -1,7 +1,7 @@
 //! Scores that depend on where the tasks land.
 
 use super::mechanism::mechanism;
-use super::mix::{ENOUGH, Index, Mix, mix};
+use super::mix::{Index, MIN_ALONE_WINDOWS, Mix, mix};
 use super::words::{capital, clipped, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
@@ -250,7 +250,7 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
     }
     let label = format!("free, mean of {} windows", mix.windows);
     facts.push(Fact::new(label, value(mix.free_ns), &mix.free.series.key));
-    for part in mix.parts.iter().filter(|part| part.alone >= ENOUGH) {
+    for part in mix.parts.iter().filter(|part| part.alone >= MIN_ALONE_WINDOWS) {
         let Some(ns) = part.alone_ns else { continue };
         let label = format!("free, the {} windows on {} alone", part.alone, part.class);
         facts.push(Fact::new(label, value(ns), &mix.free.series.key));

@@ -1,6 +1,6 @@
 //! Others that the scheduler prefers to us.
 
-use super::environment::{LONG_ENOUGH_MS, SHARE_REJECTED, SHARE_TOLD, graded};
+use super::environment::{MIN_EXPLAINED_SHARE, MIN_JUDGED_MS, MIN_REJECTED_SHARE, graded};
 use super::others::{by_process, fact, standing};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
@@ -56,7 +56,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         let seats = planned.case.placement.busy_cpus();
         let Some(held) = held(evidence, case, &seats) else { continue };
         match held.share {
-            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
+            share if share >= MIN_REJECTED_SHARE => rejected.extend(evidence.keys_of(case)),
             _ => told.extend(evidence.keys_of(case)),
         }
         if worst.as_ref().is_none_or(|worst| held.share > worst.share) {
@@ -87,7 +87,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
 /// be told from others' ordinary work.
 fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let used = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
-    if used.wall_ms < LONG_ENOUGH_MS || seats.is_empty() {
+    if used.wall_ms < MIN_JUDGED_MS || seats.is_empty() {
         return None;
     }
     let others = used.rate() / seats.len() as f64;
@@ -107,7 +107,7 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let name = evidence.run.header.plan[case as usize].case.key();
     let by_them = by.iter().map(|(_, cpus)| cpus).sum::<f64>() / seats.len() as f64;
     let share = others.min(by_them);
-    if share >= SHARE_TOLD {
+    if share >= MIN_EXPLAINED_SHARE {
         return Some(Held { share, case: name, by, waited });
     }
     let throttled = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
@@ -117,7 +117,7 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
         waited.share > WAITED && waited.stretch_ms >= STRETCH_MS.max(fair_ms)
     };
     match waited {
-        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= SHARE_REJECTED => {
+        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= MIN_REJECTED_SHARE => {
             Some(Held { share: others, case: name, by: Vec::new(), waited: Some(waited) })
         }
         _ => None,

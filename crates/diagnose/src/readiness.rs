@@ -195,8 +195,9 @@ fn modules(machine: &Machine) -> Option<FindingLine> {
 fn governor(machine: &Machine) -> Option<FindingLine> {
     const LATE: [&str; 3] = ["ondemand", "conservative", "schedutil"];
     let frequency = &machine.frequency;
-    let is_slow =
-        |name: &str| LATE.contains(&name) || clock::HOLDING.contains(&name) && !clock::is_dynamic(frequency);
+    let is_slow = |name: &str| {
+        LATE.contains(&name) || clock::LOW_CLOCK_GOVERNORS.contains(&name) && !clock::is_dynamic(frequency)
+    };
     let (name, of) = frequency.governors.iter().find(|(name, _)| is_slow(name))?;
     let text = format!("Governor {name} rules {}. Use performance to measure.", counted(of.len(), "CPU"));
     Some(line(Severity::Warning, "governor", Some(rules::SLOW_GOVERNOR), text))
@@ -253,7 +254,7 @@ fn disk_limits(machine: &Machine) -> Option<FindingLine> {
 }
 
 fn disk_space(machine: &Machine) -> Option<FindingLine> {
-    let share = machine.disk.as_ref()?.used_share().filter(|share| *share >= disk::FULL)?;
+    let share = machine.disk.as_ref()?.used_share().filter(|share| *share >= disk::MAX_USED_SHARE)?;
     let text =
         format!("The filesystem is {:.0} % full: writes are slower than on an empty one.", 100.0 * share);
     Some(line(Severity::Warning, "disk space", Some(disk_rules::DISK_NEARLY_FULL), text))

@@ -2,7 +2,7 @@
 //! numbered wrongly, CPUs that do not stay where they are.
 
 use super::distances::{
-    Contention, Measured, believed_llcs, contention, cores_among, groups, shared_cores, transfers, words,
+    Contention, Measured, contention, cores_among, groups, reported_llcs, shared_cores, transfers, words,
 };
 use super::words::{at_most, clipped, figure, percent};
 use super::{Evidence, Rule};
@@ -71,7 +71,7 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let one_core = |set: &CpuSet| cores_among(machine, set.iter()) < 2;
-    let alone = believed_llcs(machine).iter().all(one_core);
+    let alone = reported_llcs(machine).iter().all(one_core);
     if !alone || cores_among(machine, machine.cpus.online.iter()) < 2 || !guest(machine) {
         return Some(Vec::new());
     }
@@ -246,7 +246,7 @@ fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
 fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Level, Vec<Vec<u32>>)> {
     let apart = |level: &&Level| level.within >= SHARED_NS.start && level.beyond >= ELSEWHERE_NS;
     levels.iter().filter(apart).find_map(|level| {
-        believed_llcs(machine).into_iter().find_map(|cpus| {
+        reported_llcs(machine).into_iter().find_map(|cpus| {
             let own = |group: &Vec<u32>| -> Vec<u32> {
                 group.iter().copied().filter(|cpu| cpus.contains(*cpu)).collect()
             };

@@ -1,7 +1,7 @@
 //! CPUs and caches as the kernel believes them and as a run measured them, ready to be drawn beside
 //! each other.
 
-use super::distances::believed_llcs;
+use super::distances::reported_llcs;
 use super::ladder::ladder;
 use super::words::{bytes, figure};
 use super::{Diagnosis, Evidence};
@@ -79,7 +79,7 @@ fn groupings(
     row("package, believed", machine.cpus.packages.iter().flatten().map(|own| listed(&own.cpus)).collect());
     row("node, believed", machine.nodes.iter().map(|node| listed(&node.cpus)).collect());
     if !machine.caches.is_empty() {
-        row("last-level cache, believed", believed_llcs(machine).iter().map(listed).collect());
+        row("last-level cache, believed", reported_llcs(machine).iter().map(listed).collect());
     }
     match groups.map(|found| &found.answer) {
         Some(Answer::Levels(levels)) => {

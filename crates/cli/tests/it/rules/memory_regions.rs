@@ -121,7 +121,7 @@ pub fn regions_with_a_cause() -> Vec<Case> {
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
     // The finding tells pages of these regions that moved, and no others.
     let compacted = json!({ "pgmigrate_success": 312, "compact_success": 2 });
-    for (moved, remark) in [(0.25, "25 % of the pages moved while they were looked at"), (0.0, "")] {
+    for (moved, remark) in [(0.25, "25 % of the pages moved while they were measured"), (0.0, "")] {
         let distant = |region, look| {
             let [hopping, scattered, near, rate] = alike(region, look);
             let times = if slow(region) { 1.5 } else { 1.0 };
