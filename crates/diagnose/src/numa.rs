@@ -12,12 +12,14 @@ const BALANCING: Rule = Rule {
     id: ids::rule::NUMA_BALANCING,
     title: "The kernel moved pages between NUMA nodes",
     topic: "NUMA",
-    meaning: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
-            and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
-    action: "",
-    when: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
-             256 pages (1 MiB) a second carry the cause.",
-    how: "",
+    meaning: "Automatic NUMA balancing unmaps pages to see which CPU touches them, and moves them nearer. The faults and copies cost \
+             time in bursts. A measured block can change its node in the middle.",
+    action: "Switch it off while you measure: sysctl kernel.numa_balancing=0. Set it back afterwards. See it: grep numa_ \
+             /proc/vmstat",
+    when: "The kernel's host-wide counter of migrated pages rose during passes. Benchmarks that saw more than 256 pages (1 MiB) \
+             per second carry the cause.",
+    how: "The counter is numa_pages_migrated of /proc/vmstat, in pages of 4 KiB. It counts the whole host, so pages of other \
+             processes are in it.",
     calm: "NUMA balancing: 0 pages moved",
     looked_at: "/proc/vmstat",
     source: file!(),
@@ -53,17 +55,16 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 const REMOTE: Rule = Rule {
     id: ids::rule::REMOTE_MEMORY,
-    title: "Memory lies on another node than it was meant for",
+    title: "Memory on another NUMA node than intended",
     topic: "NUMA",
-    meaning: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
-            The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \
-            only, or when balancing moves pages after their tasks.",
-    action: "",
-    when: "Fires when the median share of measured pages on another node than the placement asked for (where it asks \
-             for none: the node of the task's CPU) is above 5 % over a case's visits, by the kernel's own word for up to \
-             512 pages of each block (move_pages without moving). Placements that ask for remote memory are held \
-             against what they asked for.",
-    how: "",
+    meaning: "Memory of another node is 1.4 to 2.5 times slower and shares the link between the nodes. The kernel takes it when the \
+             near node is full, a cpuset allows only other nodes, or balancing moves pages.",
+    action: "Free memory on the intended node, or allow the cpuset its nodes, and measure again. See it: numactl --show; numastat \
+             -m",
+    when: "More than 5 % of the measured pages lie on another node than the placement asks for. Without such a request the node \
+             of the task's CPU counts.",
+    how: "The kernel reports the nodes of up to 512 pages of each block (move_pages without moving). The median share over a \
+             benchmark's passes counts. Placements that ask for remote memory are compared with what they asked for.",
     calm: "memory on the intended nodes",
     looked_at: "move_pages",
     source: file!(),

@@ -13,22 +13,20 @@ pub const RULES: &[Rule] = &[FREE];
 
 const FREE: Rule = Rule {
     id: ids::host::rule::FREE_PLACEMENT,
-    title: "A free score is a mix of placements",
+    title: "A score that depends on where the scheduler put its tasks",
     topic: "placement",
-    meaning: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
-            choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
-            moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
-            small guest whose host hides its shared cache can beat its own host. And the higher score may be the worse \
-            system's: who keeps both tasks on one CPU delays whoever is woken.",
-    action: "",
-    when: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
-             figures of the first). Where the tasks were is looked at every few rounds and counted window by window; the sum \
-             of each distance's share times the time pinned tasks take there is compared with the mean time of the free \
-             windows themselves. Within 10 % the score is called explained. Else the rest is looked for in the windows \
-             that lay at one distance alone (95 % of their rounds, three windows or more): what free tasks take there \
-             and pinned ones do not is one part, what the changing costs the other. Beside each placement stands the \
-             wake-up latency of the woken task. The largest difference speaks as a warning, the others as notes.",
-    how: "",
+    meaning: "Two tasks that wake each other are fast on one CPU and slow on two. If they are left to the scheduler, the score shows \
+             its choice, not the hardware. A guest that hides its shared L3 can beat its own host this way.",
+    action: "Compare hosts by the pinned figures: one CPU with one CPU, two CPUs with two CPUs. See it: assay run --only \
+             ipc.pipe-pingpong --new",
+    when: "Pinned placements of one benchmark differ by more than 1.5 times. One finding is a warning (ipc.pipe-pingpong, else \
+             the largest difference), others are notes.",
+    how: "Every few rounds Assay notes where the two tasks are, and counts by window. The share of each distance, times the time \
+             of tasks pinned at it, gives an expected time; within 10 % of the mean of the free windows it explains the score. \
+             Otherwise the rest is split by the windows at one distance alone (95 % of their rounds, three windows or more): what \
+             free tasks take there and pinned ones do not, and what changing places costs. The wake-up latency of the woken task \
+             stands with each placement. With several points of a benchmark the finding gives the figures of the first. UnixBench's \
+             pipe-based context switching is measured free, and a scheduler that keeps both tasks on one CPU delays the woken one.",
     calm: "",
     looked_at: "",
     source: file!(),

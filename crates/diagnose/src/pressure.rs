@@ -13,17 +13,16 @@ const PRESSURE: Rule = Rule {
     id: ids::rule::MEMORY_PRESSURE,
     title: "Memory ran short while measuring",
     topic: "memory short",
-    meaning: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
-            microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \
-            processes are killed. It happens on the whole machine or inside one control group with a limit.",
-    action: "",
-    when: "Fires for a case during which tasks stalled for memory for 1 % of the time (the kernel's pressure totals, some), or \
-             more than once a second a task had to free memory itself (direct reclaim) or met a memory limit of our \
-             control group, or a process was killed for want of memory. On a quiet machine all of these stand still, so the \
-             bounds need only be above what a single event makes. Such a case carries the cause. It is rejected where our \
-             own group was short: its own pressure was 10 % of the time, or the machine's was and a limit on our group \
-             was met; pressure elsewhere need not have touched us.",
-    how: "",
+    meaning: "Without free memory an allocation must free pages first: it takes milliseconds instead of a fraction of a microsecond. \
+             Files fall out of the page cache, and in the end the kernel kills processes. The host may be short, or one control \
+             group with a limit.",
+    action: "Free memory or raise the group's limit (memory.max), and measure again. See it: cat /proc/pressure/memory",
+    when: "Tasks stalled for memory 1 % of the time, or the kernel killed a process. Or direct reclaim or limit hits exceeded one \
+             per second. Figures are rejected if Assay's group stalled 10 % of the time, or the host did and the limit was met.",
+    how: "Stalls are the kernel's pressure totals (some), of the host and of Assay's control group. Direct reclaim is allocstall \
+             of /proc/vmstat, limit hits are those of memory.events or memory.failcnt. On a quiet host all of these stand still, so \
+             the limits need only exceed what a single event makes. Benchmarks that saw it carry the cause; pressure elsewhere need \
+             not have touched them.",
     calm: "memory pressure: none seen",
     looked_at: "/proc/pressure",
     source: file!(),

@@ -13,14 +13,15 @@ const SHARES: Rule = Rule {
     id: ids::rule::PROFILE_SHARES,
     title: "Which knobs of a profile are responsible",
     topic: "profile",
-    meaning: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
-            strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \
-            interactions, with intervals. Often one or two do it all, and the rest may be left alone.",
-    action: "",
-    when: "On logarithms: an effect is a knob turned alone over none turned; an interaction is what a pair gives beyond both alone; the \
-             remainder is the total without all of these. Intervals are at 95 % from one fit with passes and drift taken out (docs/method/sweeps.md). A knob is called responsible where its effect is told from none after Holm's correction over the knobs, and is above 2 % or a twentieth \
-             of the total.",
-    how: "",
+    meaning: "A profile changes many knobs at once. Assay changed each knob alone, strong ones in pairs, and all together. So the \
+             difference is split among knobs and interactions; often one or two account for all of it.",
+    action: "Apply only the responsible knobs and leave the others as they are. See it: assay sweep BENCHMARK --knob \
+             NAME=BEFORE,AFTER",
+    when: "A profile experiment finds an effect, or can exclude one above 5 %. A knob is responsible if its effect is significant \
+             and above 2 % or a twentieth of the total.",
+    how: "On logarithms: an effect is one knob changed alone over none changed, an interaction is what a pair does beyond both \
+             alone, and the remainder is the total without all of these. Intervals are at 95 % from one fit that takes passes and \
+             drift out (docs/method/sweeps.md). Significance is by Holm's correction over the knobs.",
     calm: "",
     looked_at: "",
     source: file!(),

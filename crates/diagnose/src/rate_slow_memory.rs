@@ -14,16 +14,17 @@ const SLOW_MEMORY: Rule = Rule {
     id: ids::rule::RATE_SLOW_MEMORY,
     title: "Runs follow their shares of slow memory",
     topic: "memory",
-    meaning: "Where memory has two speeds, a run is as fast as the memory that it got. Each run keeps a histogram of its physical \
-            pages, and a map after the runs says which physical blocks are slow: both together predict each run's rate. What \
-            they predict is explained; what they do not predict has another cause.",
-    action: "",
-    when: "`assay rate --with-map`, as root. 4096 pages of all copies, counted in blocks of 64 MiB; a block has the speed of the \
-             map's chunks in it, or of its neighbours where these agree. A run passes through its memory piece by piece, so times \
-             add up: a (1 + m (t - 1)) a unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other \
-             runs. Explained: correlation with p < 0.05 by permutation, and predictions take away 70 % of the variance; \
-             in part: 30 %. Not explained: less, or memory could move the runs by less than a third of how far they lie apart.",
-    how: "",
+    meaning: "If memory has two speeds, a run is as fast as the memory that it got. Assay compares the rate of each run with its \
+             share of slow memory. What the share predicts is explained; the rest has another cause.",
+    action: "If it explains the runs, find the slow modules with assay memmap and assay machine. Otherwise look at the clock and at \
+             other work. See it: assay rate --with-map --new",
+    when: "With a map (as root) the share removes 70 % of the variance between runs, or 30 % (in part). Runs more than 5 % apart \
+             that it does not explain are reported too.",
+    how: "4096 pages of all copies are counted in blocks of 64 MiB. A block has the speed of the map's chunks in it, or of its \
+             neighbours where these agree. A run passes through its memory piece by piece, so times add up: a (1 + m (t - 1)) per \
+             unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other runs. Explained also \
+             needs a correlation with p < 0.05 by permutation. Not explained: less, or memory could move the runs by less than a \
+             third of their distance.",
     calm: "no run follows its memory's place",
     looked_at: "pagemap",
     source: file!(),

@@ -15,16 +15,17 @@ const SHARED_CORE: Rule = Rule {
     id: ids::host::rule::SHARED_CORE,
     title: "Another thread shared the core",
     topic: "shared core",
-    meaning: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
-            nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
-            time: it has its CPU all the while, and less of it. Figures of core-bound rows at the clock count only windows without it.",
-    action: "",
-    when: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
-             about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
-             from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
-             the lowest are above 1.6 cycles: then the core was never alone, or fetches otherwise. The price is that of series with \
-             five windows of either kind: their median beside another thread over that alone.",
-    how: "",
+    meaning: "Two threads of a core share its units: while the other works, this one is up to twice as slow. A guest sees neither \
+             the other thread nor steal. Core-bound figures at the clock leave such windows out.",
+    action: "Judge this host by several runs at different hours, or rent whole cores. On your own host keep the siblings free. See \
+             it: assay run --only cpu.clock,syscall.getpid --profile standard --new",
+    when: "From 5 % of the probes on the core fetched for two threads. It needs 40 probes, and lowest probes of at most 1.6 \
+             cycles per round.",
+    how: "After each window of work on one CPU Assay times a loop of taken branches, in cycles of the core clock read just \
+             before. A round takes about one cycle where the core fetches for one thread, and two where it alternates between two. \
+             A probe counts as shared from 1.5 times the lowest twentieth of all probes on. With the lowest above 1.6 cycles the \
+             core was never alone, or fetches otherwise. The price is that of figures with five windows of either kind: their \
+             median with another thread over that without.",
     calm: "core not shared while measured",
     looked_at: "a loop of branches",
     source: file!(),

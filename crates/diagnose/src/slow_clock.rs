@@ -13,19 +13,18 @@ pub const RULES: &[Rule] = &[SLOW];
 
 const SLOW: Rule = Rule {
     id: ids::rule::SLOW_CLOCK,
-    title: "The core clock is below what the machine claims",
+    title: "The core clock is below the reported one",
     topic: "clock",
-    meaning: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
-            are made for; light loads run above it. A measured clock below it means that somebody or something holds the \
-            core back: a governor, a cap, heat, a power limit, a firmware's setting. All that runs in the core is slower \
-            by as much. Load raises the clock: what the kernel shows for an idle core says nothing.",
-    action: "",
-    when: "The clock of a visit is the median of those beside its windows. Fires when the 95 % interval of the median \
-             over all visits (six at least) lies below 95 % of the base clock, or, where scaling_max_freq is below \
-             cpuinfo_max_freq, below 95 % of the latter. The base clock is base_frequency, what cpuid's leaf 16h or the \
-             model's name says, or acpi-cpufreq's highest (which has no turbo in it). A guest without cpufreq is told \
-             in a note: the claim is its host's, and the host may have meant it.",
-    how: "",
+    meaning: "A processor keeps its base clock under any load that its cooling and power supply are made for. Here something keeps \
+             it lower: a governor, a cap, heat, a power limit or firmware. All work inside the core is slower by the same share.",
+    action: "Remove the cause that the finding names, such as the governor: cpupower frequency-set -g performance. See it: assay \
+             run --only cpu.clock --profile standard --new",
+    when: "The 95 % interval of the median clock over passes (six at least) lies below 95 % of the base clock. With a cap the \
+             hardware's highest clock counts. In a guest without cpufreq it is a note.",
+    how: "The clock of a pass is the median of those read with its windows. The base clock is base_frequency, what CPUID leaf \
+             16h or the model name gives, or acpi-cpufreq's highest (which has no turbo in it). A cap is scaling_max_freq below \
+             cpuinfo_max_freq. A guest has its base clock from the host, which may have meant the lower one. Load raises the clock: \
+             what the kernel shows for an idle core says nothing.",
     calm: "core clock at or above base",
     looked_at: "timed additions",
     source: file!(),

@@ -15,19 +15,19 @@ pub const RULES: &[Rule] = &[COST, CAPACITY];
 
 const COST: Rule = Rule {
     id: ids::rule::SMT_COST,
-    title: "What a busy neighbour costs",
+    title: "What a busy sibling or neighbour core costs",
     topic: "SMT",
-    meaning: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
-            than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
-            when it is merely on. On a machine without SMT the neighbour is another core, which shares memory, \
-            last-level cache and turbo, and the kernel's locks.",
-    action: "",
-    when: "Each pinned case of assay smt table is measured alone, beside the same work, beside a spinner and with SMT off, \
-             in turns. Costs are ratios of pairs of the same pass; one counts as paying (or the same) where its whole \
-             95 % interval lies beyond (within) 2 %. Calls of several processes are those with several seats and those \
-             that make children. Published expectation (lmbench tables with hyper-threading on and off): single-process \
-             calls unaffected, pipe and fork+exit pay a little.",
-    how: "",
+    meaning: "Two threads of a core share its units and caches. While both are busy, each is slower than alone, yet CPU % counts two \
+             full CPUs. Without SMT the neighbour is another core, which shares memory, L3, turbo and kernel locks.",
+    action: "Judge headroom by the cost of the calls that your service makes, not by CPU %. See it: assay smt table --profile \
+             standard",
+    when: "A pinned call surely takes longer with a busy neighbour, or another time with SMT off. Surely means that its whole 95 \
+             % interval lies beyond 2 %.",
+    how: "Each pinned call of assay smt table is measured alone, with the same work on the neighbour, with a spinner there, and \
+             with SMT off, alternately. Costs are ratios of pairs of the same pass; a call is the same if its whole interval lies \
+             within 2 %. Calls of several processes are those with several tasks, and those that create children. Published \
+             expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and fork+exit pay \
+             a little.",
     calm: "a busy sibling costs nothing",
     looked_at: "each call twice",
     source: file!(),
@@ -100,22 +100,24 @@ fn facts_of(rows: &[Row], variant: Variant) -> Vec<Fact> {
 
 const CAPACITY: Rule = Rule {
     id: ids::rule::SMT_CAPACITY,
-    title: "What CPU% hides",
+    title: "What CPU % hides",
     topic: "SMT",
-    meaning: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
-            may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
-            is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
-    action: "",
-    when: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
-             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
-             with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
-             today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
-             interval by the bootstrap over passes. Without siblings CPU% is said to tell what is used only where the whole interval of the used share lies within 3 \
-             points of it at all of 10, 20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does most with \
-             one thread busy. Idle cores are taken first, as Linux does, where not said otherwise. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
-             times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
-             published yields are 1.15 to 1.6.",
-    how: "",
+    meaning: "Linux counts each thread of a core as a CPU. With one of two siblings busy CPU % shows half, though the second thread \
+             adds far less than the first. So a host with SMT looks emptier than it is.",
+    action: "Find the throughput at full load and keep a margin of it. Never extrapolate from CPU %. See it: assay smt --fine; \
+             assay utilization",
+    when: "assay smt measured what a second thread adds. Without SMT: work is more than 3 points ahead of CPU %, or a second core \
+             gives less than 1.7 times one. Contradicting figures of one core and of all are a warning.",
+    how: "Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
+             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling \
+             busy and t2 that with both (times the clock over the clock with everything busy); the host's is the mean over its \
+             cores. Work can grow to 1 / U times today's, while CPU % u suggests 1 / u. Attainment is the work done over the most \
+             that was done; the gap is the most by which it is ahead of CPU %, its interval by the bootstrap over passes. Without \
+             siblings CPU % counts as right only if the whole interval of the used share lies within 3 points of it at all of 10, \
+             20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does \
+             most with one thread busy. Idle cores are taken first, as Linux does, unless noted. Assumed: future work is of the \
+             same kind, and only CPU limits it. A second core below 1.7 times one, by its whole interval, is no core of its own, or \
+             a quota, a busy host or a falling clock slows it. U as IBM's PURR defines it; published yields are 1.15 to 1.6.",
     calm: "CPU % of two cores within 3 points",
     looked_at: "work at each load",
     source: file!(),

@@ -15,19 +15,20 @@ const EFFECT: Rule = Rule {
     id: ids::sweep::rule::SWEEP_EFFECT,
     title: "What the knobs of a sweep do",
     topic: "setting",
-    meaning: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
-            that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
-            here: that is a result. The best cell is named with all that cannot be told apart from it.",
-    action: "",
-    when: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
-             at once on logarithms (docs/method/sweeps.md). Whether they matter is asked of all visits together, before any cell: the values of each \
-             knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
-             at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
-             that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
-             flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof. What to set is the area of \
-             neighbouring settings whose gain is largest at the lower end of an interval that holds for all areas together; a compromise is the same among those \
-             whose response is at most 10 % worse.",
-    how: "",
+    meaning: "It shows whether the benchmark depends on the knobs, where its response is best, and how much better than before. No \
+             effect is a result too. Cells that cannot be separated from the best one are named with it.",
+    action: "Set the knobs as the finding advises, then measure the old and the new setting once more. See it: assay sweep \
+             BENCHMARK --knob NAME=OLD,NEW",
+    when: "A sweep finds an effect at 5 % over all its questions. Or it finds none, and would have seen one of 10 %.",
+    how: "Each pass visits all cells in a fresh random order, and the setting before the sweep every eighth visit; level, drift \
+             and noise are fitted at once on logarithms (docs/method/sweeps.md). The questions go to all passes together before any \
+             cell: the values of each knob, a trend along it if they are numbers, whether one knob depends on the other, then any \
+             two cells; by permutation within passes, at 5 % over all questions (closed testing). Core-bound work is brought to one \
+             core clock, unless the knobs move that. Best cells are those within the simultaneous 95 % bound of the best one. \
+             Regions are the shortest description of rows and columns as falling, ragged and flat pieces. Switches are counted in \
+             the same passes; a rank correlation is named from 0.7 on, and is no proof. The advice is the area of neighbouring \
+             settings with the largest gain at the lower end of an interval that holds for all areas together; a compromise is the \
+             same among those with a response at most 10 % worse.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -38,12 +39,13 @@ const TRADE: Rule = Rule {
     id: ids::sweep::rule::SWEEP_TRADE,
     title: "Throughput against response",
     topic: "trade-off",
-    meaning: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
-            whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
-    action: "",
-    when: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
-             than that. What no other dominates is the Pareto front.",
-    how: "",
+    meaning: "One setting is rarely best for both. Long slices and few preemptions finish fixed work sooner, but a woken task waits \
+             longer. No setting beats the listed ones in both; the rest of the map does not matter.",
+    action: "Choose among the listed settings by what your service needs, throughput or response. See it: assay sweep BENCHMARK \
+             --knob NAME=OLD,NEW",
+    when: "The sweep measured throughput and response at each setting, and one of them depends on the knobs.",
+    how: "A setting dominates another if it is better in one metric by more than the noise of both, and not worse in the other \
+             by more than that. Settings that no other dominates form the Pareto front.",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -30,20 +30,20 @@ fn guest(machine: &Machine) -> bool {
 
 const HIDDEN_LLC: Rule = Rule {
     id: ids::rule::HIDDEN_LLC,
-    title: "The last-level cache is hidden from this guest",
+    title: "The host hides the last-level cache from this guest",
     topic: "topology",
-    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
-            search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
-            and whoever is woken waits. The same guest with its cache shown behaves like its host. Which kernels: 3.10 keeps both tasks on one \
-            CPU where no cache is told (published: one-copy context switching 589 without a shared cache, 109 with one); 5.10, 6.1 and 6.12 \
-            spread them all the same, as each task stays on the CPU where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with \
-            a socket for each CPU). There the hidden cache costs the search for idle CPUs, and no score shows it.",
-    action: "",
-    when: "Applies where the kernel believes that no two cores share a cache. Fires in a guest whose processor is of a kind \
-             that always has an L3 (EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them) while sysfs lists caches \
-             and none of level 3; or in a guest whose cores pass lines on in 20 to 70 ns by the median (through other caches \
-             it takes 80 and more), or drive each other's data out of a cache (memory.llc-sharing).",
-    how: "",
+    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. Without one its search ends at one core. \
+             Tasks that wake each other may stay on one CPU: the score looks splendid, and the woken task waits.",
+    action: "Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on). \
+             See it: lscpu -C; assay run --only memory.core-to-core --new",
+    when: "A guest reports no cache that two cores share. Yet its processor model has an L3, lines pass between cores in 20–70 \
+             ns, or cores evict each other's data.",
+    how: "Models: EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them, where sysfs lists caches and none of level 3. \
+             Transfers: the median between cores; through other caches a line takes 80 ns and more. Evictions: memory.llc-sharing. \
+             Kernels differ: 3.10 keeps both tasks on one CPU without a reported cache (published: one-copy context switching 589 \
+             without a shared cache, 109 with one); 5.10, 6.1 and 6.12 spread them all the same, as each task stays on the CPU \
+             where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with a socket for each CPU). There \
+             the hidden cache costs the search for idle CPUs, and no score shows it.",
     calm: "",
     looked_at: "sysfs caches",
     source: file!(),
@@ -139,18 +139,17 @@ fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f6
 
 const NOT_SHARED: Rule = Rule {
     id: ids::rule::LLC_NOT_SHARED,
-    title: "A last-level cache is claimed for CPUs that do not share it",
+    title: "CPUs that do not share their reported last-level cache",
     topic: "topology",
-    meaning: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
-            scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
-            sizes by last-level cache are wrong. The other way round it would keep them apart.",
-    action: "",
-    when: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
-             docs/method/topology.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
-             more, lines inside taking 20 ns and more (below, they are threads of a core), lines between them 80 ns and \
-             more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
-             ten) while another CPU of the claimed cache reads as much.",
-    how: "",
+    meaning: "The kernel reports one L3 for CPUs of several dies or sockets. The scheduler then moves tasks between CPUs without a \
+             common cache, as if their data were near. Sizes by last-level cache are wrong.",
+    action: "Keep tasks that share data inside one measured group. In a guest have the host pass its sockets and caches. See it: \
+             assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new",
+    when: "One L3 is listed for several sockets. Or lines take 20 ns or more inside groups of its CPUs and 80 ns or more between \
+             them. Or a CPU keeps its data while another reads as much.",
+    how: "Groups of line transfers split the CPUs of one reported cache, each part with two cores or more; below 20 ns CPUs are \
+             threads of a core (docs/method/topology.md has the error rates). A CPU keeps its data if the other CPU's reading does \
+             at most 15 % of what its own does, in nine passes of ten.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
@@ -261,16 +260,15 @@ const HIDDEN_SMT: Rule = Rule {
     id: ids::rule::HIDDEN_SMT,
     title: "Threads of one core look like cores",
     topic: "SMT",
-    meaning: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
-            core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
-            Twice the cores are counted, and scaling by cores looks poor.",
-    action: "",
-    when: "Fires where two CPUs of different cores by the kernel (or of which it tells no cores) slow each other by 1.25 \
-             times and more when both compute in registers: beyond four standard errors of the median of visits, by 1.2 \
-             times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
-             two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
-             that has one core's time for both, slows them just so. docs/method/topology.md has the error rates.",
-    how: "",
+    meaning: "The host shows threads of one core as cores of their own. Two busy tasks can land on one core while others idle: each \
+             runs at half to three quarters of its speed. Scaling by cores looks poor.",
+    action: "Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2, pinned CPUs). See it: assay run \
+             --only cpu.pair-slowdown --profile standard --new",
+    when: "Two CPUs of different reported cores slow each other by 1.25 times or more while both compute in registers. With two \
+             CPUs only, lines must also pass in less than 20 ns.",
+    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and is \
+             beyond what most pairs do; threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
+             quota, or by a host that has one core's time for both. docs/method/topology.md has the error rates.",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -336,14 +334,13 @@ const WRONG_SIBLINGS: Rule = Rule {
     id: ids::rule::WRONG_SIBLINGS,
     title: "SMT siblings are numbered wrongly",
     topic: "SMT",
-    meaning: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
-            that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
-            kernels also contradict themselves about who belongs to a package.",
-    action: "",
-    when: "Fires where the kernel's own files contradict each other about cores or packages; or where pairs that it calls \
-             siblings do not slow each other when both compute in registers (below 1.25 times, beyond four standard \
-             errors). A warning where other pairs do instead.",
-    how: "",
+    meaning: "The scheduler fills cores before threads, and people pin by the list of siblings. If that list is wrong, both do the \
+             opposite of what they mean.",
+    action: "Pin by the measured pairs. Report the list to the maker of the firmware or the operator of the host. See it: lscpu \
+             -e=CPU,CORE,SOCKET; assay run --only cpu.pair-slowdown --new",
+    when: "The kernel's files contradict each other about cores or packages. Or reported siblings do not slow each other in \
+             registers (below 1.25 times); a warning if other pairs do.",
+    how: "Below 1.25 times counts beyond four standard errors. Old kernels contradict themselves about the CPUs of a package.",
     calm: "",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -401,16 +398,16 @@ fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
 
 const FLOATING: Rule = Rule {
     id: ids::rule::FLOATING_VCPUS,
-    title: "The guest's CPUs do not stay where they are",
+    title: "The host moves this guest's CPUs",
     topic: "topology",
-    meaning: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
-            the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \
-            can be true.",
-    action: "",
-    when: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
-             three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
-             makes none near. Needs four CPUs; docs/method/topology.md has the error rates.",
-    how: "",
+    meaning: "A host that does not pin a guest's CPUs moves them between its own. Pinning inside the guest has no effect, and \
+             figures of two tasks have several values. No reported topology can be true.",
+    action: "Have the host pin the guest's CPUs (virsh vcpupin), then measure again. Until then compare many runs. See it: assay \
+             run --only memory.core-to-core --profile standard --new",
+    when: "A guest has four CPUs or more, and two passes each show clear groups by line transfers. Three CPUs or more changed \
+             neighbours between them.",
+    how: "Groups are clear if transfers between them take 1.5 times as long at least. A CPU changed neighbours if it lost one \
+             and gained another: steal makes pairs slow, it makes none near. docs/method/topology.md has the error rates.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
