@@ -23,8 +23,8 @@ const DRIFT: Rule = Rule {
     how: "Three tests, each at p < 0.01: Mann-Kendall with the Theil-Sen slope over the processes in visiting order, change \
              points by E-divisive means with a permutation test, and the order of samples inside processes. A change must exceed 1 \
              % and half the interval. A run has hundreds of figures, so some move by chance: the 5 % need a p that holds for all \
-             key series of the run (Bonferroni), and chance moves one figure in fifty. docs/method/verdicts.md has the measured \
-             error rates.",
+             figures of the run (Bonferroni), and chance moves one figure in fifty. docs/method/verdicts.md has the measured error \
+             rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -33,7 +33,7 @@ const DRIFT: Rule = Rule {
             evidence,
             VerdictKind::Drifting,
             &DRIFT,
-            "Something that changes slowly moved these values: heat, power budgets, other guests or load.",
+            "Something slow changed these figures: heat, power limits, other guests or load.",
         )
     },
 };
@@ -88,8 +88,8 @@ fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> 
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {
         cause = match found.len() {
-            1 => format!("{cause} The value goes with the {covariate}."),
-            of => format!("{cause} In {count} of {of} the value goes with the {covariate}."),
+            1 => format!("{cause} The figure follows the {covariate}."),
+            of => format!("{cause} {count} of {of} figures follow the {covariate}."),
         };
     }
     let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();

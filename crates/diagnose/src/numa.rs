@@ -42,10 +42,10 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
     let setting = match evidence.machine.memory.numa_balancing {
         Some(true) => "on",
         Some(false) => "off",
-        None => "not told by this kernel",
+        None => "not reported by this kernel",
     };
     Some(vec![Finding::note(BALANCING.id, format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value))
-        .cause("Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does.")
+        .cause("Automatic NUMA balancing moves pages nearer to the CPU that touches them, which costs time meanwhile.")
         .fact("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits")
         .fact("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing")
         .confirm("grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing")
@@ -134,7 +134,7 @@ fn misplaced_because(
     if let Some(mems) = machine.limits.mems.as_ref().filter(|mems| !meant.is_subset(mems)) {
         return (
             format!(
-                "The cpuset allows memory of nodes {mems} only, the tasks run on or asked for nodes {meant}."
+                "The cpuset allows only memory of nodes {mems}. The tasks run on nodes {meant} or asked for them."
             ),
             fact(
                 "memory nodes allowed",
@@ -168,8 +168,8 @@ fn misplaced_because(
         );
     }
     (
-        "Neither a cpuset nor full nodes nor balancing shows itself: a memory policy that was handed down (numactl \
-         --interleave, --membind), or nodes that filled meanwhile."
+        "No cpuset, full node or balancing explains it. Perhaps numactl set a memory policy (--interleave, --membind), or \
+         nodes filled meanwhile."
             .into(),
         fact("nodes meant", meant.to_string(), "plan"),
         "Start it without numactl, and look at numastat while it runs.".into(),

@@ -2,7 +2,7 @@
 
 use super::environment::graded;
 use super::evidence::Total;
-use super::words::percent;
+use super::words::{counted, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{Conditions, Effect, Fact, Finding, Visit};
@@ -100,15 +100,15 @@ impl Shortage {
             }
         };
         let count = |events: f64| format!("{events:.0} times");
-        add(true, "some task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
-        let source = "memory.pressure of our control group";
-        add(self.group_stalled > 0.0, "one of our group did", percent(self.group_stalled), source);
+        add(true, "a task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
+        let source = "memory.pressure of Assay's control group";
+        add(self.group_stalled > 0.0, "a task of Assay's group stalled", percent(self.group_stalled), source);
         add(self.reclaims > 0.0, "direct reclaim", count(self.reclaims), "/proc/vmstat, allocstall");
-        let source = "memory.events or memory.failcnt of our control groups";
+        let source = "memory.events or memory.failcnt of Assay's control groups";
         add(self.limit_hits > 0.0, "a memory limit was met", count(self.limit_hits), source);
         add(
             self.kills > 0.0,
-            "processes killed for want of memory",
+            "processes killed for lack of memory",
             format!("{:.0}", self.kills),
             "/proc/vmstat",
         );
@@ -137,8 +137,8 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
     let shortage = Shortage::during(evidence.visits().filter(|visit| short.contains(&visit.case)))?;
     let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_TOLD) {
         (true, _) => {
-            let killed = if shortage.kills < 1.5 { "a process" } else { "processes" };
-            format!("Memory ran out and the kernel killed {killed} {:.0} times", shortage.kills)
+            let killed = counted(shortage.kills as usize, "time");
+            format!("Memory ran out, and the kernel killed processes {killed}")
         }
         (false, true) => format!("Tasks waited for free memory {} of the time", percent(shortage.stalled)),
         (false, false) => {
@@ -147,8 +147,8 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
     };
     let finding = Finding::warning(PRESSURE.id, headline)
-        .cause("The machine, or the control group with its limit, has less memory than its work needs: pages were freed while \
-                others waited for them.")
+        .cause("The host, or a control group with a limit, has less memory than its work needs. Tasks waited while pages \
+                were freed.")
         .facts(shortage.facts())
         .confirm("cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat")
         .advice("Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \

@@ -69,12 +69,12 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     let held = format!("{} of its CPUs' time", percent(worst.share));
     let headline = format!("{who} took {} of the measured CPU", percent(worst.share));
     let finding = Finding::warning(HIGHER_PRIORITY.id, headline)
-        .cause("The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts.")
+        .cause("The scheduler runs this task before Assay's and as long as it wants, so samples contain its bursts.")
         .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
-        .fact("held in the worst case", held, &worst.case)
+        .fact("taken in the worst benchmark", held, &worst.case)
         .facts(worst.waited.as_ref().map(|waited| {
-            let value = format!("{} of the time, {:.1} ms at once", percent(waited.share), waited.stretch_ms);
-            Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows")
+            let value = format!("{} of the time, {:.1} ms at a time", percent(waited.share), waited.stretch_ms);
+            Fact::new("waited for a CPU", value, "/proc/self/schedstat with the samples")
         }))
         .confirm("ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15")
         .advice("Stop that task or move it to another CPU (taskset -p), and measure again.");

@@ -53,7 +53,7 @@ fn finding(shared: &SharedOut) -> Finding {
     let headline = match (told, names.as_slice()) {
         (false, []) => format!("{after} changes {metric} by {low} to {high}, which may be nothing"),
         (false, names) => {
-            format!("{after} changes {metric} by {low} to {high}, though {} alone does", names.join(" and "))
+            format!("{after} changes {metric} by {low} to {high}, but {} alone has an effect", names.join(" and "))
         }
         (true, []) => format!("{after} changes {metric} by {}. No single knob stands out.", change(total.ln)),
         (true, names) => {
@@ -71,19 +71,19 @@ fn finding(shared: &SharedOut) -> Finding {
     let count = shared.factors.factors.len();
     Finding::note(SHARES.id, headline)
         .cause(format!(
-            "Each of {count} knobs was turned alone and all at once; visits of one setting differ by {}.",
+            "Assay changed each of {count} knobs alone, and all together. Passes of one setting differ by {}.",
             percent(shared.shares.noise)
         ))
         .facts(facts(shared))
         .confirm(confirm)
         .advice(match (told, strong.len() < count, names.as_slice()) {
             (true, true, [_, ..]) => {
-                format!("Turning {} alone gives what can be told of it", names.join(" and "))
+                format!("Change only {}: the other knobs add nothing significant.", names.join(" and "))
             }
             (true, ..) => {
-                "Turn them together: no part of them can be left out by what was measured".to_string()
+                "Change all of them together: no knob is known to be needless.".to_string()
             }
-            (false, ..) => format!("{metric} is no reason to choose between the two"),
+            (false, ..) => format!("Do not choose between the two by {metric}."),
         })
 }
 
@@ -105,7 +105,7 @@ fn facts(shared: &SharedOut) -> Vec<Fact> {
         let [one, other] = pair.factors.map(|factor| shared.name(factor));
         fact(format!("{one} and {other} together beyond both alone"), part(&pair.effect, pair.share))
     }));
-    facts.push(fact("not shared out".to_string(), words(remainder)));
+    facts.push(fact("remainder".to_string(), words(remainder)));
     let left_out = &shared.factors.left_out;
     if !left_out.is_empty() {
         let names: Vec<&str> = left_out.iter().map(|left| left.name.as_str()).take(8).collect();

@@ -67,14 +67,13 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
     let headline = format!("Runs of {} are up to {most} apart. Their mean says little.", at_most(3, &names));
     Some(vec![Finding::of(RUNS_APART.id, severity, headline)
         .cause(match severity {
-            Severity::Note => "Pieces of work inside one process scatter nearly as much: the machine was not quiet.",
-            _ => "Something differs from run to run that a run keeps while it lasts, or that came or went between sessions.",
+            Severity::Note => "Pieces of work inside one process scatter nearly as much: the host was not quiet.",
+            _ => "Something differs between runs and stays while a run lasts, or it changed between sessions.",
         })
         .facts(facts)
         .confirm(format!("assay rate --component {} --footprint {}", names.join(","), larger(&suite)))
-        .advice("Run the same components with a larger footprint (`assay rate --escalate` does it by itself): where memory of two \
-                 speeds is the cause, runs that cover more of it get mixtures and the pattern changes. Then `assay memmap` and \
-                 `assay machine` show where the slow part is.")
+        .advice("Run the same components with a larger footprint (assay rate --escalate). If memory of two speeds is the \
+                 cause, the pattern changes. Then assay memmap and assay machine show the slow part.")
         .concerns(moving.iter().map(|part| part.key()))])
 }
 
@@ -146,18 +145,18 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     let names: Vec<&str> = settled.iter().map(|one| one.part.name()).collect();
     let most = settled.iter().map(|one| one.runs.apart).fold(0.0, f64::max);
     Some(vec![Finding::warning(SETTLED.id, format!(
-        "Runs of {} keep the speed they begin with, up to {} apart. More processes are needed.",
+        "Runs of {} keep the speed they start with, up to {} apart. More processes are needed.",
         at_most(3, &names),
         percent(most)
     ))
         .cause(match settled.iter().any(|one| one.sits.allocations.is_some_and(|share| share > 0.5)) {
-            true => "Fresh arrays inside the same process move it: what decides are the physical pages.",
-            false => "It is settled when a process begins: physical pages, layout of addresses, or its CPU.",
+            true => "Fresh arrays inside one process change it: the physical pages decide.",
+            false => "The speed is fixed when a process starts: by its physical pages, address layout or CPU.",
         })
         .facts(settled.iter().flat_map(|one| one.facts(by_memory)))
         .confirm(format!("assay rate --component {} --allocations 4 --iterations 3", names.join(",")))
-        .advice("`assay memmap` looks for memory of two speeds, `assay machine` for memory modules in the wrong slots. More \
-                 pieces of work inside a process narrow nothing here; more processes do.")
+        .advice("Run more processes: more work inside one narrows nothing. Look for memory of two speeds (assay memmap) and \
+                 for modules in the wrong slots (assay machine).")
         .explains(settled.iter().map(|one| one.part.key()))])
 }
 
@@ -252,7 +251,7 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         percent(most(&memory)),
         percent(most(&caches))
     ))
-        .cause("Clock, temperature and stolen time would move components in caches as well.")
+        .cause("Clock, temperature and steal would change components in caches as well.")
         .facts(moved.iter().map(|(part, runs)| {
             let what = format!("runs of {}, whose data fill memory", part.name());
             Fact::new(what, words(runs, part.scatter), part.key())
@@ -260,8 +259,8 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         .fact("median CV of components on memory", percent(cv_memory), "rate.*")
         .fact("median CV of components in caches", percent(cv_caches), "rate.*")
         .confirm("assay memmap")
-        .advice("Look at the memory modules (`assay machine`), at the map (`assay memmap`), and for neighbours that use the \
-                 memory's bandwidth.")
+        .advice("Check the memory modules (assay machine) and the map (assay memmap). Look for other work that uses memory \
+                 bandwidth.")
         .explains(moved.iter().map(|(part, _)| part.key()))])
 }
 

@@ -25,7 +25,7 @@ const SLOW_MEMORY: Rule = Rule {
              unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other runs. Explained also \
              needs a correlation with p < 0.05 by permutation. Not explained: less, or memory could move the runs by less than a \
              third of their distance.",
-    calm: "no run follows its memory's place",
+    calm: "runs do not depend on slow memory",
     looked_at: "pagemap",
     source: file!(),
     check: slow_memory,
@@ -54,14 +54,14 @@ fn finding(one: &Placed) -> Option<Finding> {
     let headline = one.headline()?;
     Some(Finding::of(SLOW_MEMORY.id, severity, headline)
         .cause(match joined.follows {
-            Follows::Not => "Something else moves them: what goes on beside, the clock, other guests.",
-            _ => "Part of the physical memory is slower, and each run keeps the pages that it was given.",
+            Follows::Not => "Something else changes them: other work, the clock or other guests.",
+            _ => "Part of the physical memory is slower, and each run keeps the pages that it got.",
         })
         .facts(facts(joined, key))
         .confirm(format!("assay rate --component {} --with-map --new", one.part.name()))
         .advice(match explained {
-            true => "Look for the slow part: `assay memmap` draws it, `assay machine` shows which slots are filled.",
-            false => "Look at the clock and at other work while it ran; more runs tell more.",
+            true => "Look for the slow part: assay memmap draws it, assay machine shows which slots are filled.",
+            false => "Look at the clock and at other work during the runs, and add runs.",
         })
         .affects(if explained { Effect::Explains } else { Effect::None }, [key]))
 }
@@ -79,8 +79,8 @@ fn facts(joined: &Joined, key: &str) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new("share of slow memory of each run, %", slow, "visits"),
         Fact::new("measured, % of the mean", of_mean(&joined.measured), key),
-        Fact::new("predicted of each by all others, % of the mean", of_mean(&joined.predicted), key),
-        Fact::new("what remains, at most", percent(joined.left), key),
+        Fact::new("predicted from all other runs, % of the mean", of_mean(&joined.predicted), key),
+        Fact::new("unexplained, at most", percent(joined.left), key),
         Fact::new("pages on mapped memory, at least", percent(known), "visits"),
     ];
     if let (Some([r, p]), Some(bound)) = (joined.correlation, joined.bound) {

@@ -22,7 +22,7 @@ const SANDBOXED: Rule = Rule {
     how: "Signs: gVisor's fixed /proc/version, the kernel release of WSL, the vendor in /proc/cpuinfo, mounts of fuse.lxcfs \
              below /proc, several control programs in /proc/sysinfo, and Xen above another hypervisor. The figures are true of the \
              sandbox, so verdicts stay. assay machine shows containers, microVMs and WSL 2.",
-    calm: "no sandbox in the kernel's place",
+    calm: "no sandbox in front of the kernel",
     looked_at: "kernel and mounts",
     source: file!(),
     check: sandboxed,
@@ -35,11 +35,11 @@ fn sandboxed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |enclosure: &machine::Enclosure| {
         let (path, says) = enclosure.sign.split_once(": ").unwrap_or((&enclosure.sign, enclosure.name));
         Finding::warning(SANDBOXED.id, enclosure.reading.clone())
-            .cause(format!("The run was made inside of this: {}.", enclosure.name))
+            .cause(format!("The run was inside this sandbox: {}.", enclosure.name))
             .fact("sign", says, path)
             .facts(enclosure.hides.iter().map(|hidden| Fact::new("not seen", *hidden, enclosure.name)))
             .confirm("assay machine --all")
-            .advice("Measure outside of it to judge the machine; compare only with runs in the same sandbox.")
+            .advice("Measure outside of it to judge the host. Compare only with runs in the same sandbox.")
     };
     Some(told.map(finding).collect())
 }
@@ -58,7 +58,7 @@ const RESTRICTED: Rule = Rule {
     how: "Containers are found by the signs of assay machine. The rest is Seccomp and CapEff of /proc/self/status (a capability \
              that includes a missing one counts), and a user namespace that is not the first one. What a filter refuses cannot be \
              read: the facts name what the default profile of containerd and Docker refuses. `container` is a setting of the run.",
-    calm: "no container that refuses calls",
+    calm: "no calls refused by a container",
     looked_at: "CapEff, Seccomp",
     source: file!(),
     check: restricted,
@@ -75,7 +75,7 @@ fn restricted(evidence: &Evidence) -> Option<Vec<Finding>> {
     let container = evidence.machine.container.as_ref()?;
     let Some(headline) = restriction(evidence.machine) else { return Some(Vec::new()) };
     let lost = container.limits.iter().map(|limit| format!("{} ({})", limit.costs, limit.limit));
-    let cause = format!("Missing in it: {}.", lost.collect::<Vec<_>>().join("; "));
+    let cause = format!("Missing or measured another way: {}.", lost.collect::<Vec<_>>().join("; "));
     let facts = container.limits.iter().map(|limit| {
         let path = limit.sign.split(": ").next().unwrap_or(&limit.sign);
         Fact::new(limit.limit, limit.costs, path)

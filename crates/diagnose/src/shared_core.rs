@@ -56,14 +56,14 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         |of: &[f64]| median(of).map_or("–".to_string(), |cycles| format!("{cycles:.2} cycles a round"));
     let source = "covariate fetch_cycles";
     let mut facts = vec![
-        Fact::new("looks beside another thread", format!("{} of {}", percent(share), all.len()), source),
-        Fact::new("a loop of branches alone", cycles(&alone), source),
-        Fact::new("beside another thread", cycles(&beside), source),
+        Fact::new("probes with another thread busy", format!("{} of {}", percent(share), all.len()), source),
+        Fact::new("loop of branches, core alone", cycles(&alone), source),
+        Fact::new("loop of branches, another thread busy", cycles(&beside), source),
     ];
     let middle = median(&prices.iter().map(|(price, _)| *price).collect::<Vec<f64>>());
     if let (Some(middle), Some((most, of))) = (middle, prices.last()) {
-        let words = format!("{middle:.2} times as long in the middle of {} series", prices.len());
-        facts.push(Fact::new("work beside another thread takes", words, source));
+        let words = format!("{middle:.2} times as long, median of {} figures", prices.len());
+        facts.push(Fact::new("work with another thread busy takes", words, source));
         facts.push(Fact::new("most", format!("{most:.2} times as long"), *of));
     }
     let left_out =
@@ -71,21 +71,21 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (windows, at_clock) =
         left_out.fold((0, 0), |(windows, series), left| (windows + left.windows, series + 1));
     if at_clock > 0 {
-        let words = format!("{windows} of {at_clock} series");
+        let words = format!("{windows} of {at_clock} figures");
         facts.push(Fact::new("windows that figures at the clock leave out", words, source));
     }
     let takes =
         middle.map_or(String::new(), |middle| format!(". Work then takes {middle:.2} times as long."));
     let (cause, advice) = match evidence.machine.hypervisor {
         Hypervisor::Guest(_) => (
-            "The host runs something else on the other thread of the core: another guest, or another CPU of this one. It takes a part of \
-             what the core can do and no time, so steal is zero.",
-            "Judge this machine by several runs at different hours. To get rid of it: an instance with whole cores or a host of one's \
-             own. Operator: pin guests to whole cores, or schedule by core.",
+            "The host ran other work on the core's other thread: another guest, or another CPU of this one. That takes \
+             throughput but no time, so steal is zero.",
+            "Judge this host by several runs at different hours, or rent whole cores. Operator: pin guests to whole cores, \
+             or use core scheduling.",
         ),
         _ => (
-            "Something ran on an SMT sibling of the CPU that was measured, or this is a guest that does not know it.",
-            "See who uses the siblings (background-load), and keep them free while measuring.",
+            "Other work ran on an SMT sibling of the measured CPU. Or this is a guest, and nothing reports it.",
+            "See what uses the siblings (background-load), and keep them free while you measure.",
         ),
     };
     Some(vec![

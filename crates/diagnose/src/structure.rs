@@ -44,11 +44,11 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
     let (cause, advice) = match guest {
         true => (
-            "The guest was given sockets without NUMA nodes: where its memory is on the host, nothing tells.",
-            "Have the host's owner pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
+            "The guest got sockets without NUMA nodes, so it cannot know where its memory is on the host.",
+            "Have the provider pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
         ),
         false => (
-            "Firmware interleaves the memory of all packages, NUMA is switched off, or the packages share one memory \
+            "Firmware interleaves the memory of all sockets, NUMA is switched off, or the sockets share one memory \
              controller as before 2008.",
             "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline.",
         ),
@@ -63,10 +63,10 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     })
         .cause(cause)
-        .fact(format!("packages in node {node}"),
+        .fact(format!("sockets in node {node}"),
                 count,
                 format!("/sys/devices/system/node/node{node}/cpulist"))
-        .fact("packages",
+        .fact("sockets",
                 packages.len(),
                 "/sys/devices/system/cpu/cpu*/topology/physical_package_id")
         .fact("NUMA nodes", machine.nodes.len(), NODES)
@@ -110,13 +110,13 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
         true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
         false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
     })
-        .cause("Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
-                kernel all nodes are equally far.")
+        .cause("Firmware has no table of distances (SLIT), or this snapshot lacks it. For the kernel all nodes are equally \
+                far.")
         .fact("NUMA nodes", nodes.len(), NODES)
         .fact(format!("distances of node {}", nodes[0].id),
                 if missing { "none".to_string() } else { clipped(&told) },
                 format!("/sys/devices/system/node/node{}/distance", nodes[0].id))
         .confirm("numactl --hardware; cat /sys/devices/system/node/node*/distance")
-        .advice("In a guest: have distances passed (QEMU: -numa dist). On bare metal: look for newer firmware. memory.nodes \
-                 measures what they are.")])
+        .advice("In a guest have distances passed (QEMU: -numa dist). On bare metal look for newer firmware. Benchmark \
+                 memory.nodes measures the real latencies.")])
 }

@@ -88,7 +88,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
             ),
         )
         .cause(format!(
-            "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
+            "All {} cells lie within the noise: passes of one cell differ by {}. Effects from this size on would show: {}.",
             charted.cells,
             percent(charted.surface.noise),
             words::seen(sweep, charted)
@@ -110,19 +110,19 @@ fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
     let floor = percent(surface.matters.floor.exp() - 1.0);
     let mut facts = vec![
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
-        fact("noise of one visit", percent(surface.noise)),
+        fact("noise of one pass", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
-        fact("smallest difference between two cells that would be told", floor),
+        fact("smallest visible difference between two cells", floor),
     ];
     facts.extend(
-        charted.clock.map(|ghz| fact("all visits brought to one core clock", format!("{ghz:.2} GHz"))),
+        charted.clock.map(|ghz| fact("all passes brought to one core clock", format!("{ghz:.2} GHz"))),
     );
     facts.extend(surface.answers.iter().map(|answer| {
         let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
         fact(&words::asked(sweep, answer.asked), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
-    facts.push(fact("at the setting that was there", format!("{level} ({})", words::before(sweep))));
+    facts.push(fact("at the setting before", format!("{level} ({})", words::before(sweep))));
     facts
 }
 
@@ -191,18 +191,17 @@ fn p_words(p: f64) -> String {
 fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
     let together = words::together(charted);
     let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
-        ("", None) => "Nothing was counted beside it that could say why.".to_string(),
+        ("", None) => "Nothing was counted that could explain it.".to_string(),
         ("", Some(_)) => format!(
-            "Over the whole map neither switches nor waiting go with it closely{}; the regions say where they do.",
+            "Over the whole map neither switches nor waiting follow it closely{}. The regions show where they do.",
             words::closest(charted)
         ),
-        (together, _) => format!("Over the map it goes with {together}."),
+        (together, _) => format!("Over the map it correlates with {together}."),
     };
     match sweep.target.bench == ids::hackbench::HACKBENCH && charted.measure == &sweep.target {
         true => format!(
-            "Tasks of one group are I/O-bound: they sleep when a partner has nothing for them (voluntary switches). Groups are \
-             CPU-bound against each other: their turns end by preemption or with the slice (involuntary ones), which these knobs \
-             move. {counted}"
+            "Tasks of one group sleep when a partner has nothing for them (voluntary switches). Groups compete for CPUs: \
+             their turns end by preemption or with the slice (involuntary switches), which these knobs change. {counted}"
         ),
         false => counted,
     }
@@ -255,7 +254,7 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
             words::beside(response, cell)
         )
     };
-    let further = || fact("further settings of the front", (count - LISTED).to_string());
+    let further = || fact("further settings of the Pareto front", (count - LISTED).to_string());
     let kept = facet.front.contains(&facet.target.control);
     let own = if kept { "The present one is among them." } else { "The present one is not." };
     let headline = match count {
@@ -275,8 +274,8 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
     });
     Some(Finding::note(TRADE.id, headline)
         .cause(format!(
-            "Throughput ({}) and response ({}) were measured at each setting, side by side. Between settings of the front one gains in \
-             one what it loses in the other, or nothing that can be told.",
+            "Each setting has a figure for throughput ({}) and one for response ({}). Between the listed settings one \
+             figure gains what the other loses, or nothing significant.",
             sides[0], sides[1]
         ))
         .facts(facet.front.iter().take(LISTED).map(|cell| fact(&words::setting(sweep, *cell), spot(*cell))))

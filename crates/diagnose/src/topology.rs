@@ -101,14 +101,14 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     };
     Some(vec![Finding::warning(HIDDEN_LLC.id, headline)
-        .cause("The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
-                where tasks that wake each other sit is left to chance: kernel 3.10 keeps them together, 5.10 to 6.12 spread them all the same.")
+        .cause("The host does not pass its cache topology on, so the scheduler's search for an idle CPU ends at one core. \
+                Kernel 3.10 then keeps tasks that wake each other together; 5.10 to 6.12 spread them.")
         .facts(passed)
         .facts(by_model.then(|| Fact::new("processor", processor, "/proc/cpuinfo")))
-        .fact("levels of cache that the kernel lists", told, CACHES)
+        .fact("levels of cache that the kernel reports", told, CACHES)
         .confirm("lscpu -C; assay run --only memory.core-to-core --profile standard --new")
-        .advice("Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on with its sockets, cores and \
-                 threads), and compare guests by pinned figures only.")])
+        .advice("Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu \
+                 host,l3-cache=on,host-cache-info=on with its sockets, cores and threads).")])
 }
 
 /// What one CPU's loads took before and after another CPU filled the cache, and after it had done
@@ -165,8 +165,7 @@ fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
         draft
             .confirm("assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new")
             .advice(
-                "Keep tasks that share data inside one measured group; in a guest, have the host's sockets and \
-                 caches passed as they are.",
+                "Keep tasks that share data inside one measured group. In a guest have the host pass its sockets and caches.",
             )
     };
     Some(found.into_iter().flatten().map(finish).collect())
@@ -184,10 +183,10 @@ fn over_packages(machine: &Machine) -> Option<FindingDraft> {
         format!("The kernel reports one L{} for {sockets} sockets. No cache spans sockets.", cache.level);
     Some(
         Finding::warning(NOT_SHARED.id, headline)
-            .cause("No cache reaches over packages: whoever described this machine gave all its sockets one.")
-            .fact("CPUs that share it by the kernel", &cache.cpus, CACHES)
+            .cause("No cache spans sockets. Firmware or the host describes one for all of them.")
+            .fact("CPUs that share it, as the kernel reports", &cache.cpus, CACHES)
             .fact(
-                "packages of these CPUs",
+                "sockets of these CPUs",
                 sockets,
                 "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
             ),
@@ -205,7 +204,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
         parts.len()
     );
     let cause = if guest(evidence.machine) {
-        "The guest's CPUs run on several of the host's caches or packages, and it is told of one."
+        "The guest's CPUs run on several caches or sockets of the host, which reports one."
     } else {
         "The cache consists of parts (clusters, tiles), or firmware describes it wrongly."
     };
@@ -216,7 +215,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
             .fact("inside the groups", within, &key)
             .fact("between them", beyond, &key)
             .fact("noise between visits", percent(clusters.noise.unwrap_or(0.0)), &key)
-            .fact("CPUs that share it by the kernel", &cpus, CACHES),
+            .fact("CPUs that share it, as the kernel reports", &cpus, CACHES),
     )
 }
 
@@ -235,7 +234,7 @@ fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
             format!("CPUs {one} and {other} share no L3, although the kernel reports one for both"),
         )
         .cause(
-            "What one CPU reads does not drive the other's data out of the cache that both are said to have.",
+            "What one CPU reads does not evict the other's data from the cache that both are reported to share.",
         )
         .facts(contention_facts(&found)),
     )
@@ -291,7 +290,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
         pairs.into_iter().filter(|((one, other), _)| !siblings_by_kernel(machine, *one, *other)).collect();
     let Some(((one, other), slowdown)) = hidden.first().copied() else { return Some(Vec::new()) };
     let line = close.as_ref().and_then(|close| Some((close.pairs.value((one, other))?, &close.key)));
-    let cores = machine.cpus.cores.as_ref().map_or("not told".to_string(), |cores| cores.len().to_string());
+    let cores =
+        machine.cpus.cores.as_ref().map_or("not reported".to_string(), |cores| cores.len().to_string());
     let headline = match hidden.len() {
         1 => format!(
             "CPUs {one} and {other} are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
@@ -303,14 +303,14 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding::warning(HIDDEN_SMT.id, headline)
         .cause(match guest(machine) {
             true => "The host gives the guest threads of its cores and shows each as a core of its own.",
-            false => "Firmware or the kernel does not tell which CPUs are threads of one core.",
+            false => "Firmware or the kernel does not report which CPUs are threads of one core.",
         })
         .fact("pairs that slow each other", pair_words(hidden.iter().map(|(pair, _)| *pair)), &key)
         .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
         .facts(line.map(|(ns, key)| Fact::new("line transfer between them", figure(ns, "ns"), key)))
-        .fact("cores by the kernel", cores, CORES)
+        .fact("cores that the kernel reports", cores, CORES)
         .confirm(format!("lscpu -e=CPU,CORE; {SLOWDOWNS}"))
-        .advice("Pin one busy task a pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
+        .advice("Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
 }
 
 /// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`:
@@ -353,7 +353,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finish = |draft: FindingDraft| {
         draft
             .confirm(format!("lscpu -e=CPU,CORE,SOCKET; {SLOWDOWNS}"))
-            .advice("Pin by what was measured; report the list to who makes the firmware or runs the host.")
+            .advice("Pin by the measured pairs. Report the list to the maker of the firmware or the operator of the host.")
     };
     Some([contradiction(machine), not_siblings(evidence)].into_iter().flatten().map(finish).collect())
 }
@@ -365,7 +365,7 @@ fn contradiction(machine: &Machine) -> Option<FindingDraft> {
     let headline = "The kernel's topology files contradict each other, such as `core_cpus_list`";
     Some(
         Finding::note(WRONG_SIBLINGS.id, headline)
-            .cause("Masks and numbers of one topology come from different code; one of them is wrong.")
+            .cause("The kernel's masks and numbers come from different code. One of them is wrong.")
             .fact("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology"),
     )
 }
@@ -388,9 +388,9 @@ fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
         Finding::of(WRONG_SIBLINGS.id, severity, headline)
             .cause(match guest(machine) {
                 true => "The guest's threads are not pinned to threads of one core of the host.",
-                false => "Firmware numbers threads in another way than it tells.",
+                false => "Firmware numbers threads in another way than it reports.",
             })
-            .fact("called siblings", pair_words(wrong.iter().map(|(pair, _)| **pair)), CORES)
+            .fact("reported siblings", pair_words(wrong.iter().map(|(pair, _)| **pair)), CORES)
             .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
             .facts((!others.is_empty()).then(slow)),
     )
@@ -428,10 +428,10 @@ fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
         clusters.cpus.len()
     );
     Some(vec![Finding::warning(FLOATING.id, headline)
-        .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or packages.")
+        .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or sockets.")
         .fact("groups in one visit", words(one), &key)
         .fact("groups in another", words(other), &key)
         .confirm(TRANSFERS)
-        .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again; until \
-                 then compare by many runs only.")])
+        .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again. Until \
+                 then compare many runs.")])
 }

@@ -57,15 +57,14 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "Address translation adds {} to a random access. The host backs huge pages by small ones.",
                 of
             ),
-            "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \
-             holds 4 KiB entries, and most accesses walk two page tables.",
-            "Size what is accessed at random by the TLB (a few MiB), or take another kind of instance. Operator: back guests \
-             by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
+            "The host backs this guest's memory by small pages, or by huge ones that are not aligned with the guest's. The \
+             TLB then has 4 KiB entries, and most accesses walk two page tables.",
+            "Keep randomly accessed data within the reach of the TLB (a few MiB), or use another instance type. Operator: \
+             back guests by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
         ),
         false => (
-            format!("Address translation adds {} to a random access in spite of huge pages", of),
-            "Either this CPU's TLB has few entries for huge pages (Intel before 2013), or what runs here is a guest that does \
-             not know it.",
+            format!("Address translation adds {} to a random access despite huge pages", of),
+            "This CPU's TLB has few entries for huge pages (Intel before 2013). Or this is a guest, and nothing reports it.",
             "Compare with pages of 1 GiB (hugetlbfs), and look at dTLB misses with perf.",
         ),
     };
@@ -100,11 +99,11 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
             figure(interval.high, "")
         );
         let spread = spread(judged).unwrap_or(f64::NAN);
-        Fact::new(format!("the whole block against {}", bytes(spread)), words, &judged.series.key)
+        Fact::new(format!("the whole block over {}", bytes(spread)), words, &judged.series.key)
     };
     let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
     let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
-    facts.push(Fact::new("share of huge pages, by the kernel", percent(share), second.series.case.key()));
+    facts.push(Fact::new("share of huge pages, as the kernel reports", percent(share), second.series.case.key()));
     Some(Some((figure(of, "ns"), facts)))
 }
 

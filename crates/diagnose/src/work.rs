@@ -54,7 +54,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
     ))
         .cause(format!(
             "Each round costs a wake-up on the other CPU and saves one task's work. With {} of work one CPU is surely \
-             faster, with {} two are: a score without work tells only of the first.",
+             faster, with {} two are. A score without work shows only the first.",
             us(before.0),
             us(after.0)
         ))
@@ -65,7 +65,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
             fact(place, apart.series[after.2], after.0),
         ])
         .confirm(format!("assay run --only {} --profile standard --new", shell(&ids::ipc::PIPE_WORK)))
-        .advice("Tasks that work longer than this between two messages belong on CPUs of their own."))
+        .advice("Give tasks that work longer than this between two messages CPUs of their own."))
 }
 
 /// Where two lines cross: the work at which they do, ns, and the two points (work, index in either
