@@ -11,21 +11,19 @@ pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
 
 const HIGHER_PRIORITY: Rule = Rule {
     id: ids::rule::HIGHER_PRIORITY,
-    title: "A task of higher priority held the measured CPU",
+    title: "A task of higher priority used the measured CPU",
     topic: "priority",
-    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
-            value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \
-            in turns of a few milliseconds; this one takes what it wants in one piece, so that latencies show its bursts \
-            and not this machine.",
-    action: "",
-    when: "Fires for a case on whose CPUs a process of such a policy or priority was seen, where it and the kernel's count \
-             of others' time on these CPUs agree on 5 % of the case's time at least: the smaller of the two counts. From \
-             20 % on the case is rejected; both bounds are those of background-load. Processes are looked at between visits \
-             where others used a notable part of a CPU, at most four times a second, and matched by the CPU that they \
-             were last on. Where none can be seen (a container), a case is rejected of whose windows more than half was \
-             waiting for a CPU that others used, in stretches of 20 ms and more: fair turns last 3 to 4 ms a neighbour, so \
-             that it would take five of them, all on this CPU. A case held by its cgroup's quota is left to cpu-quota.",
-    how: "",
+    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it wants, and one with negative nice longer \
+             than its share. Everything else on that CPU waits. Latencies then show its bursts, not this host.",
+    action: "Stop that task or move it to another CPU (taskset -p), and measure again. See it: ps -eLo \
+             pid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu",
+    when: "Such a task took 5 % or more of the time of a benchmark's CPUs. From 20 % on its figures are rejected.",
+    how: "The share is the smaller of two counts: the CPU time of such processes, and the kernel's count of other work on these \
+             CPUs. Processes are looked at between passes after which other work had a notable part of a CPU, at most four times \
+             per second, and matched by the CPU that they last ran on. Where none can be seen (a container), a benchmark is \
+             rejected if its task waited more than half of its windows for a CPU that other work used, 20 ms and more at a time. \
+             Fair turns last 3 to 4 ms per competitor, so it would take five of them on this CPU. A benchmark that its cgroup's \
+             quota throttled belongs to cpu-quota.",
     calm: "",
     looked_at: "/proc",
     source: file!(),
@@ -71,12 +69,12 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     let held = format!("{} of its CPUs' time", percent(worst.share));
     let headline = format!("{who} took {} of the measured CPU", percent(worst.share));
     let finding = Finding::warning(HIGHER_PRIORITY.id, headline)
-        .cause("The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts.")
+        .cause("The scheduler runs this task before Assay's and as long as it wants, so samples contain its bursts.")
         .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
-        .fact("held in the worst case", held, &worst.case)
+        .fact("taken in the worst benchmark", held, &worst.case)
         .facts(worst.waited.as_ref().map(|waited| {
-            let value = format!("{} of the time, {:.1} ms at once", percent(waited.share), waited.stretch_ms);
-            Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows")
+            let value = format!("{} of the time, {:.1} ms at a time", percent(waited.share), waited.stretch_ms);
+            Fact::new("waited for a CPU", value, "/proc/self/schedstat with the samples")
         }))
         .confirm("ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15")
         .advice("Stop that task or move it to another CPU (taskset -p), and measure again.");

@@ -457,7 +457,7 @@ fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
     let shown = |a: &Path, b: &Path| String::from_utf8(compare(&["--all"], &[a, b]).stdout).expect("UTF-8");
     let both = shown(&small, &large);
     let section = both.split("CPUs and caches, believed and measured").nth(1).expect("the section");
-    for label in ["A vm", "B ", "core, believed", "last-level cache, believed", "A believed", "B measured"] {
+    for label in ["A vm", "B ", "core, reported", "last-level cache, reported", "A believed", "B measured"] {
         assert!(section.contains(label), "{label}: {section}");
     }
     // One machine twice has nothing to tell apart.

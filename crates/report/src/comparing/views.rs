@@ -12,7 +12,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let [a, b] = &one.views;
     let believed = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {
         let groups = views.iter().flat_map(|views| &views.groups);
-        groups.filter(|(label, _)| label.ends_with("believed")).cloned().collect()
+        groups.filter(|(label, _)| label.ends_with("reported")).cloned().collect()
     };
     let [host, other] = [&one.names[0][0], &one.names[1][0]];
     if (a.is_none() && b.is_none()) || (host == other && believed(a) == believed(b)) {

@@ -171,6 +171,6 @@ mod tests {
         let measured = &facts[0].1;
         assert!(measured.starts_with("one group of 4 CPUs"), "{measured}");
         let Block::Tiles(tiles) = &section.blocks[1] else { panic!("tiles") };
-        assert!(tiles.columns.len() == 4 && tiles.rows.iter().any(|(label, _)| label == "core, believed"));
+        assert!(tiles.columns.len() == 4 && tiles.rows.iter().any(|(label, _)| label == "core, reported"));
     }
 }

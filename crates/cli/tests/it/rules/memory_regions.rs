@@ -160,7 +160,7 @@ pub fn regions_without_a_cause() -> Vec<Case> {
         |_| 1.0,
     );
     let words = small["memory_regions"][0]["words"].to_string();
-    assert!(words.contains("too little to tell why"), "{words}");
+    assert!(words.contains("too little to name a cause"), "{words}");
     // A clock whose steps are longer than half a load tells nothing of one.
     let far = |region: u64, look| alike(region, look).map(|ns| if region < 8 { ns * 1.5 } else { ns });
     let mut coarse = edited(&guest(), far, |_| 1.0, json!(null), None);
