@@ -35,21 +35,20 @@ const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOAD,
     title: "Work at rising load",
-    about: "Every task works through a fixed number of requests, each a fixed amount of work that takes 200 µs alone, and \
-            sleeps between them; how long, makes the load: at level k of n a task alone keeps its CPU busy k/n of the time, \
-            at the highest it never sleeps. Sleeps are as long in every placement, so a task whose requests take longer is \
-            busier. The levels come in random order; a task that is done goes on until all are. `loop` is many loads \
-            from the L1 cache and simple arithmetic, not vectorised, with a high IPC; `integer` is additions in registers, \
-            `branchy` branches that nobody can predict, `float` and `vector` floating point, one double or a whole \
-            vector at a time, `chase` loads that wait for each other and miss the caches, `stream` a triad over more \
-            memory than the caches hold, `mixed` all but the last in turn. CPU% is that of /proc/stat for the CPUs of the tasks together (100 is \
-            one CPU): what their idle time leaves. `cpu_ticks` is the same as top adds it up; where a kernel only looks at each \
-            tick who runs, work that wakes by timers is missed or met too often, and that figure is off. Every request's answer is checked.",
-    reading: "On separate cores twice the tasks do twice the work. Two threads of one core do 1 to 2 times the work of one, \
-              and each of their requests takes longer, while CPU% counts two full CPUs: what is left at 50 % is less than \
-              as much again. `attainment` is the work for each percent of CPU: flat where CPU% tells the truth. IPC is only \
-              there where the CPU's own counters can be read; `per_busy`, work per second of CPU time, stands beside it \
-              and is no IPC.",
+    about: "How much work one thread of a core, both threads, and separate cores do at rising load, and what CPU% \
+            shows meanwhile.",
+    reading: "Twice the tasks on separate cores do twice the work. Two threads of one core do only 1–2 × the work of \
+              one, while CPU% counts two full CPUs. At 50 % less than as much again is left. `attainment` is work \
+              for each percent of CPU; it is flat if CPU% is right. IPC needs the CPU's counters; `per_busy` is work \
+              per second of CPU time.",
+    method: "Each task does a fixed number of requests, each 200 µs of work when alone, and sleeps in between. At \
+             level k of n a lone task is busy k/n of the time; at the last it never sleeps. Sleeps are equal in all \
+             placements. Levels come in random order, and early tasks continue until all are done. Kinds: `loop` is \
+             L1 loads and scalar arithmetic with high IPC; `integer` register additions; `branchy` unpredictable \
+             branches. `float` and `vector` are floating point, `chase` dependent cache misses, `stream` a triad \
+             beyond the caches. `mixed` alternates all but the last. CPU% comes from idle time in /proc/stat for the \
+             tasks' CPUs (100 is one CPU). `cpu_ticks` adds it up as top does; kernels that sample at ticks get \
+             timer-driven work wrong. Every answer is checked.",
     source: file!(),
     metrics: &[
         Metric::new(

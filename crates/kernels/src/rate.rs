@@ -46,10 +46,12 @@ impl Character {
 pub struct Component {
     pub id: BenchId,
     pub title: &'static str,
-    /// What it computes and how its answer is checked.
+    /// What it computes.
     pub about: &'static str,
-    /// How to read the number and what moves it.
+    /// What its unit is, which side is better and what moves it.
     pub reading: &'static str,
+    /// How it computes and how its answer is checked.
+    pub method: &'static str,
     pub source: &'static str,
     pub character: Character,
     /// What a unit of work is, plural: "cell updates".

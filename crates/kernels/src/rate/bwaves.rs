@@ -23,13 +23,13 @@ mod flow;
 pub(super) const COMPONENT: Component = Component {
     id: ids::BWAVES,
     title: "Blast wave, implicit, 5x5 blocks by Bi-CGstab",
-    about: "Solves one implicit step of a linearised compressible viscous blast wave on a periodic 3-D grid: five \
-            unknowns a cell, a 7-point stencil of stored 5x5 blocks, twelve iterations of Bi-CGstab. The right-hand \
-            side belongs to a known field: the residual, recomputed, and the distance from that field are checked, \
-            and every bit of the solution is in the checksum.",
-    reading: "Million cells a second through one Bi-CGstab iteration (two block matrix products). 2.8 kB of matrix \
-              stream by for each: it is built to need memory bandwidth. A run shows what bounds it: column \"bound \
-              by\".",
+    about: "Solves one implicit step of a viscous blast wave on a periodic 3-D grid. Each cell has five unknowns and \
+            a 7-point stencil of 5×5 blocks.",
+    reading: "Million cells a second through one Bi-CGstab iteration; more is better. Each cell streams 2.8 kB of \
+              matrix, so it needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "The equations are linearised and compressible, with twelve iterations of Bi-CGstab. The right-hand side \
+             belongs to a known field. The recomputed residual and the distance from that field are checked. The \
+             checksum covers every bit of the solution.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell iterations",

@@ -16,11 +16,12 @@ use sys::block::{Arena, Block};
 pub(super) const COMPONENT: Component = Component {
     id: ids::DENSE,
     title: "Dense linear equations by LU factorisation",
-    about: "Solves 144 systems of 512 equations one after the other by recursive LU factorisation with partial \
-            pivoting, whose time goes into a register-blocked matrix product. Every solution is checked by HPL's \
-            scaled residual and is in the checksum with all its bits. 6 MB are used, whatever the footprint.",
-    reading: "Million multiply-and-add pairs a second. The width of the vector units and the frequency that they can \
-              hold under full load decide; the data stay in the second- and third-level caches.",
+    about: "Solves 144 systems of 512 linear equations by recursive LU factorisation with partial pivoting. Most \
+            time is a register-blocked matrix product.",
+    reading: "Million multiply-and-add pairs a second; more is better. The width of the vector units and their clock \
+              under full load decide. The data stays in L2 and L3.",
+    method: "Every solution is checked by HPL's scaled residual, and all its bits are in the checksum. It uses 6 MB \
+             at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "multiply-adds",

@@ -19,13 +19,13 @@ mod pencil;
 pub(super) const COMPONENT: Component = Component {
     id: ids::FOURIER,
     title: "Fourier transforms",
-    about: "Complex fast Fourier transforms of eight fields in a box, twice forth and back, in double precision. Between \
-            them every wave is turned by the phase that belongs to a shift. Checked: the fields come back shifted, \
-            at every point, and the waves' energy is the fields' (Parseval); the checksum is of the fields and the \
-            energies.",
-    reading: "A point is transformed once forth and once back. Five passes over the box with long strides, and some \
-              100 operations for each point in caches between: it is built to need memory bandwidth, TLB and vector \
-              units. A run shows what bounds it: column \"bound by\".",
+    about: "Transforms eight complex fields in a box by fast Fourier transforms, twice forth and back, in double \
+            precision.",
+    reading: "Million points a second, each transformed once forth and back; more is better. It makes five passes \
+              with long strides and about 100 operations for each point. It needs memory bandwidth, TLB and vector \
+              units. The column \"bound by\" of a run names the actual limit.",
+    method: "Between transforms every wave is turned by the phase of a shift. Every point must come back shifted, \
+             and the energy of waves and fields must agree (Parseval). The checksum covers fields and energies.",
     source: file!(),
     character: Character::Bandwidth,
     units: "points",

@@ -14,13 +14,13 @@ use sys::block::{Arena, Block};
 pub(super) const COMPONENT: Component = Component {
     id: ids::GRAPH,
     title: "graph: breadth-first search and shortest paths",
-    about: "Searches an R-MAT graph (adjacency lists with weights 1 to 255, fills the arena) breadth-first and finds \
-            shortest paths by Dijkstra's algorithm with Dial's buckets (doubly linked lists through the vertices). \
-            Checked at every edge: its ends are at most a level apart and obey the triangle inequality; every \
-            vertex has a parent one level up and a neighbour that its distance comes from.",
-    reading: "Edges followed per second: nearly each is a read somewhere else in memory. It is built to need low \
-              memory latency, large caches, huge pages and many misses in flight. A run shows what bounds it: \
-              column \"bound by\".",
+    about: "Searches an R-MAT graph breadth-first and finds shortest paths by Dijkstra's algorithm.",
+    reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It needs \
+              low memory latency, large caches, huge pages and many misses in flight. The column \"bound by\" of a \
+              run names the actual limit.",
+    method: "Adjacency lists with weights 1–255 fill the footprint. Dijkstra uses Dial's buckets, doubly linked \
+             lists through the vertices. At every edge the ends are at most a level apart and obey the triangle \
+             inequality. Every vertex has a parent one level up and a neighbour that its distance comes from.",
     source: file!(),
     character: Character::Latency,
     units: "edges",

@@ -13,12 +13,14 @@ use sys::block::{Arena, Block};
 pub(super) const COMPONENT: Component = Component {
     id: ids::JOIN,
     title: "join: hash join, radix sort and merge join",
-    about: "Joins two tables of 64-bit rows (fill the arena) on 32-bit keys: once by a hash table with linear \
-            probing, once by sorting both (radix sort in three passes) and merging. Checked: both find the matches \
-            and the sum that the tables were made with; the sorted tables are in order and have the same rows.",
-    reading: "Rows per second, each counted once for either join. Hashing reads all over memory with many misses in \
-              flight at once, sorting writes to 2048 places at a time: it is built to need low memory latency, many \
-              misses in flight, TLB reach and write bandwidth. A run shows what bounds it: column \"bound by\".",
+    about: "Joins two tables of 64-bit rows on 32-bit keys, once by a hash table and once by sorting and merging \
+            both.",
+    reading: "Rows a second, counted once for either join; more is better. Hashing reads all over memory, and \
+              sorting writes to 2048 places at once. It needs low memory latency, many misses in flight, TLB reach \
+              and write bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "The tables fill the footprint. The hash table probes linearly; the radix sort takes three passes. Both \
+             joins must find the matches and the sum that the tables were made with. The sorted tables must be in \
+             order with the same rows.",
     source: file!(),
     character: Character::Latency,
     units: "rows",

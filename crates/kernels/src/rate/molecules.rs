@@ -17,12 +17,13 @@ use sys::block::Arena;
 pub(super) const COMPONENT: Component = Component {
     id: ids::MOLECULES,
     title: "Molecular dynamics of a Lennard-Jones liquid",
-    about: "Moves 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are built anew every ten \
-            steps. Energy and momentum must be conserved, the forces at the end must be those of a sum over all pairs, \
-            and every bit of the positions and velocities is in the checksum: the motion is chaotic, so one wrong bit \
-            anywhere changes it. 1.3 MB are used, whatever the footprint.",
-    reading: "Million atom steps a second. Floating point in vectors with divisions and masks, from the second-level \
-              cache: the frequency under load and the width of the vector units decide.",
+    about: "Simulates 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are rebuilt every ten \
+            steps.",
+    reading: "Million atom steps a second; more is better. The work is vector floating point with divisions and \
+              masks, from L2. The clock under load and the width of the vector units decide.",
+    method: "Energy and momentum must be conserved, and the final forces must equal a sum over all pairs. The \
+             checksum covers all positions and velocities. The motion is chaotic, so one wrong bit changes it. It \
+             uses 1.3 MB at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "atom steps",

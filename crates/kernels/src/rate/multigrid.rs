@@ -17,13 +17,14 @@ use sys::steps::Steps;
 pub(super) const COMPONENT: Component = Component {
     id: ids::MULTIGRID,
     title: "Poisson's equation by multigrid",
-    about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid: red-black Gauss-Seidel, full \
-            weighting, trilinear interpolation. The right-hand side belongs to a known field: that every cycle shrinks \
-            the residual by the factor that theory promises, and how far the result is from that field, are checked, \
-            and every bit of the solution is in the checksum.",
-    reading: "Million cells of the finest grid a second through one V-cycle: about ten passes over memory with a \
-              few additions for each value. It is built to need memory bandwidth, then caches that hold three \
-              planes of a grid. A run shows what bounds it: column \"bound by\".",
+    about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid, on grids from fine to coarse \
+            and back.",
+    reading: "Million cells of the finest grid a second through one V-cycle; more is better. A cycle takes about ten \
+              passes over memory with few additions. It needs memory bandwidth, then caches for three planes of a \
+              grid. The column \"bound by\" of a run names the actual limit.",
+    method: "Smoothing is red-black Gauss-Seidel, with full weighting and trilinear interpolation. The right-hand \
+             side belongs to a known field. Every cycle must shrink the residual as theory predicts, and the result \
+             must be near that field. The checksum covers every bit of the solution.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell cycles",

@@ -15,12 +15,13 @@ use sys::block::Arena;
 pub(super) const COMPONENT: Component = Component {
     id: ids::RAYS,
     title: "Path caster over spheres",
-    about: "Casts sixteen paths a pixel through 3000 spheres in a hierarchy of boxes: matt, mirrors, glass. The outline of \
-            a sphere must have the area that geometry says, no pixel may be brighter than the sky, and one pixel in 199 \
-            is cast again without the hierarchy and must have the same bits; every bit of the picture is in the \
-            checksum. 1.1 MB are used, whatever the footprint.",
-    reading: "Million paths a second. Scalar floating point with square roots, divisions and branches that depend on \
-              them: frequency, branch prediction and the first two levels of cache decide.",
+    about: "Casts sixteen paths a pixel through 3000 spheres in a hierarchy of boxes, with matt, mirror and glass \
+            surfaces.",
+    reading: "Million paths a second; more is better. The work is scalar floating point with square roots, divisions \
+              and dependent branches. Clock, branch prediction, L1 and L2 decide.",
+    method: "The outline of a sphere must have its geometric area, and no pixel may be brighter than the sky. One \
+             pixel in 199 is cast again without the hierarchy and must have the same bits. The checksum covers every \
+             bit of the picture. It uses 1.1 MB at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "paths",

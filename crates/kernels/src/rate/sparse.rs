@@ -20,13 +20,14 @@ use sys::steps::Steps;
 pub(super) const COMPONENT: Component = Component {
     id: ids::SPARSE,
     title: "Sparse conjugate gradients",
-    about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 points around and a far one \
-            for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \
-            theory promises and is what the recurrence says, the error is not above it, sums are conserved; the \
-            checksum is of the solution and the residual.",
-    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: it \
-              is built to need memory bandwidth first, then low latency of caches and memory for the far ones. A \
-              run shows what bounds it: column \"bound by\".",
+    about: "Runs 15 iterations of conjugate gradients on a sparse symmetric matrix with 27 neighbours and one far \
+            entry in each row.",
+    reading: "Million matrix entries multiplied and added a second; more is better. Each is 12 bytes of a stream and \
+              an indexed load. It needs memory bandwidth first, then low latency for the far entries. The column \
+              \"bound by\" of a run names the actual limit.",
+    method: "The solution is known. Rows must add up to 1, and the residual must be as small as theory promises and \
+             equal the recurrence's. The error must not exceed it, and sums must be conserved. The checksum covers \
+             solution and residual.",
     source: file!(),
     character: Character::Bandwidth,
     units: "matrix entries",

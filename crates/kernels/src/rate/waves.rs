@@ -14,12 +14,12 @@ use sys::steps::Steps;
 pub(super) const COMPONENT: Component = Component {
     id: ids::WAVES,
     title: "Electromagnetic waves",
-    about: "Two standing electromagnetic waves in a box of metal by Yee's finite differences in time: six fields. \
-            Checked: every field is everywhere what the exact solution of the difference equations is; the checksum \
-            is of all fields.",
-    reading: "A cell update moves three electric and three magnetic fields on, 36 operations on 144 bytes that come \
-              and go: it is built to need memory bandwidth, with some fifteen streams at a time. A run shows what \
-              bounds it: column \"bound by\".",
+    about: "Simulates two standing electromagnetic waves in a metal box by Yee's finite differences in time, with \
+            six fields.",
+    reading: "Million cell updates a second; more is better. Each has 36 operations on 144 bytes in about fifteen \
+              streams. It needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "Every field must equal the exact solution of the difference equations everywhere. The checksum covers \
+             all fields.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
