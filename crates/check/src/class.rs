@@ -21,8 +21,8 @@ impl Spec {
         of_class
             .filter_map(|(name, asked)| match subject.fact(name) {
                 Some(value) if asked.holds(value) == Some(true) => None,
-                Some(value) => Some(format!("{name} is {value}, asked is {}", asked.words())),
-                None => Some(format!("the run does not say its {name}")),
+                Some(value) => Some(format!("{name} is {value}, the spec asks for {}", asked.words())),
+                None => Some(format!("the run does not report its {name}")),
             })
             .next()
     }
@@ -44,7 +44,7 @@ pub fn of_class(specs: &[(&str, &Spec)], subject: &Subject) -> Result<usize, Str
         }
         several => {
             let files: Vec<&str> = several.iter().map(|at| specs[*at].0).collect();
-            let what = "make their [machine] tell them apart, or name one by --spec";
+            let what = "make their [machine] tables differ, or name one with --spec";
             Err(format!("{} specs fit this host, {}: {what}", files.len(), files.join(" and ")))
         }
     }

@@ -62,14 +62,14 @@ pub const FEWEST_VALUES: usize = 5;
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
     if found.pair.across {
-        return (Word::Unverified, "unverified: another tool's way to measure it".to_string());
+        return (Word::Unverified, "unverified: another tool measured it in another way".to_string());
     }
     let Some(contrast) = &found.contrast else {
         return match imported {
             true if found.pair.a.medians.len().min(found.pair.b.medians.len()) > 1 => {
                 (Word::Unverified, format!("unverified: fewer than {FEWEST_VALUES} values on a side"))
             }
-            true => (Word::Unverified, "unverified: imported without spread".to_string()),
+            true => (Word::Unverified, "unverified: imported without a spread".to_string()),
             false => (Word::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
         };
     };
@@ -182,7 +182,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let mut said = Vec::new();
     if let Common::Closed { as_they_ran, at_one_clock } = common {
         said.push(format!(
-            "nothing was brought to one clock: core-bound metrics differ by {} as they ran and by {} at one clock (medians)",
+            "times were not scaled to one clock: core-bound figures differ by {} as measured and by {} at one clock (medians)",
             percent(as_they_ran.exp_m1()),
             percent(at_one_clock.exp_m1())
         ));
@@ -206,7 +206,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     {
         let way = if middle > 0.0 { "faster" } else { "slower" };
         said.push(format!(
-            "everything that is bound by the core is {way} at one clock, by {} in the middle of {} metrics",
+            "core-bound figures are {way} at one clock: by {} (median of {})",
             percent(middle.abs().exp_m1()),
             core.len()
         ));

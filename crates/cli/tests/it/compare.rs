@@ -216,7 +216,7 @@ fn one_run_twice_is_said() {
     let report = assay().args(["report", "--json"]).arg(&bench.run).output().expect("assay runs").stdout;
     let report = bench.file("report.json", &report);
     for (other, words) in
-        [(&bench.run, "are the same run"), (&report, "are the same run"), (&copy, "the very same numbers")]
+        [(&bench.run, "are the same run"), (&report, "are the same run"), (&copy, "identical numbers")]
     {
         let told = found(&[], &[&bench.run, other], 0);
         assert!(
@@ -359,8 +359,8 @@ fn what_cannot_be_used_is_refused_in_words() {
         ("gzip cut off", zipped[..40].to_vec(), "hdr"),
         ("newer run", newer_run.into_bytes(), "newer Assay (schema 99"),
         ("newer report", newer.to_string().into_bytes(), "newer Assay (schema 99"),
-        ("other JSON", b"{\"a\": 1}".to_vec(), "not what `assay run --json` prints"),
-        ("an import's JSON", imported.expect("assay runs").stdout, "not what `assay run --json` prints"),
+        ("other JSON", b"{\"a\": 1}".to_vec(), "not the output of `assay run --json`"),
+        ("an import's JSON", imported.expect("assay runs").stdout, "not the output of `assay run --json`"),
         ("no JSON", b"{ this is C }".to_vec(), "neither a run nor a report"),
         ("text", b"hello\n".to_vec(), "not a file that Assay knows"),
         ("large text", vec![b'x'; (16 << 20) + 2], "more than 16 MB"),

@@ -149,7 +149,7 @@ mod tests {
             .collect();
         assert_eq!(said.len(), found.curves.len());
         assert!(said[1].contains("smt-sibling and same-llc. They do not cross: B does more"), "{said:?}");
-        assert!(said[1].contains("as it was measured"), "{said:?}");
+        assert!(said[1].contains("work is as measured"), "{said:?}");
         let charts: Vec<&Chart> = section
             .blocks
             .iter()
