@@ -120,7 +120,7 @@ impl Comparison {
         };
         let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= FEWEST_VALUES);
         if are_enough && !self.are_single() {
-            return format!("none of the {both} main figures counts: their values lie too far apart");
+            return format!("none of the {both} main figures counts: their values scatter too widely");
         }
         let said: Vec<String> = [has(0, "A"), has(1, other)].into_iter().flatten().collect();
         match self.are_single() {
@@ -198,6 +198,6 @@ mod tests {
         let enough = compare(&of(6), &of(7), &Options::default());
         assert!(enough.metrics[0].ci95.is_some(), "{enough:?}");
         let words = enough.imported_words("B", 1);
-        assert!(words.ends_with("their values lie too far apart"), "{words}");
+        assert!(words.ends_with("their values scatter too widely"), "{words}");
     }
 }

@@ -182,7 +182,7 @@ pub struct Compared {
     pub margin: f64,
     #[serde(rename = "verdict")]
     pub word: Word,
-    /// The verdict with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell:
+    /// The verdict with what belongs to it: `same within 5 %`, `faster by 8–12 %`, `cannot tell:
     /// at most 14 % apart`.
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.

@@ -120,23 +120,23 @@ fn share(share: f64) -> String {
 }
 
 /// By how much the larger of the two is larger, from the nearer end of the interval to the farther:
-/// `8 to 12 %`.
+/// `8–12 %`.
 fn by(contrast: &Contrast) -> String {
     let (low, high) = (contrast.interval.low.abs(), contrast.interval.high.abs());
     let (near, far) = (low.min(high).exp_m1(), low.max(high).exp_m1());
     if far >= FACTOR {
-        return format!("a factor of {:.1} to {:.0}", 1.0 + near, 1.0 + far);
+        return format!("a factor of {:.1}–{:.0}", 1.0 + near, 1.0 + far);
     }
     match (share(near), share(far)) {
         (near, far) if near == far => near,
-        (near, far) => format!("{} to {far}", near.trim_end_matches(" %")),
+        (near, far) => format!("{}–{far}", near.trim_end_matches(" %")),
     }
 }
 
 fn too_few(pair: &Match) -> String {
     let fewest = pair.a.medians.len().min(pair.b.medians.len());
-    let processes = if fewest == 1 { "1 process is".to_string() } else { format!("{fewest} processes are") };
-    format!("{processes} too few for an interval")
+    let passes = if fewest == 1 { "1 pass is".to_string() } else { format!("{fewest} passes are") };
+    format!("{passes} too few for an interval")
 }
 
 fn different(better: Better, larger: bool) -> Word {

@@ -226,7 +226,7 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
     for (one, letter) in comparisons.iter().zip(letters).filter(|(one, _)| !one.components.is_empty()) {
         let row = |name: &str, pooled: &Pooled| {
             let range =
-                pooled.leave_one_out.map_or(String::new(), |[low, high]| format!("{low:.3} to {high:.3}"));
+                pooled.leave_one_out.map_or(String::new(), |[low, high]| format!("{low:.3}–{high:.3}"));
             vec![
                 Cell::Text(name.to_string()),
                 Cell::Number(ratio_words(pooled.ratio, Some(pooled.ci95))),
@@ -290,7 +290,7 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
         // Of what is hardly known a single ratio says more than there is.
         let (turned, interval) = metric.shown_ratio();
         let ratio = match (metric.grade, interval) {
-            (Grade::C, Some([low, high])) => format!("{low:.3} to {high:.3}"),
+            (Grade::C, Some([low, high])) => format!("{low:.3}–{high:.3}"),
             (_, interval) => ratio_words(turned, interval),
         };
         vec![

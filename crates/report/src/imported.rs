@@ -242,7 +242,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             let ends =
                 row.values.iter().copied().reduce(f64::min).zip(row.values.iter().copied().reduce(f64::max));
             let ends =
-                ends.map(|(low, high)| format!("{} to {}", self::figure(low, ""), self::figure(high, "")));
+                ends.map(|(low, high)| format!("{}–{}", self::figure(low, ""), self::figure(high, "")));
             vec![
                 Cell::Text(row.title.clone()),
                 Cell::Number(row.values.len().to_string()),
@@ -287,7 +287,7 @@ fn spread(figure: &Figure) -> [Cell; 3] {
     let ends = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
     let (_, factor) = read_in(figure);
     let words = |(low, high): (f64, f64)| {
-        Cell::Text(format!("{} to {}", self::figure(low * factor, ""), self::figure(high * factor, "")))
+        Cell::Text(format!("{}–{}", self::figure(low * factor, ""), self::figure(high * factor, "")))
     };
     let interval = estimate.interval.map(|interval| (interval.low, interval.high));
     [

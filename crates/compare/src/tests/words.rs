@@ -10,7 +10,7 @@ fn words_have_bounds_and_what_more_would_tell() {
     };
     let one = |a: Arm, b: Arm| compare(&a, &b, &Options::default()).metrics.remove(0);
     let slower = one(of("a", 5.0, 0.001), of("b", 6.0, 0.001));
-    assert!(slower.words.starts_with("slower by 17 to 2"), "{}", slower.words);
+    assert!(slower.words.starts_with("slower by 17–2"), "{}", slower.words);
     assert_eq!((slower.more_runs, slower.grade), (None, Grade::A));
     let unsure = one(of("a", 5.0, 0.02), of("b", 5.2, 0.02));
     assert!(unsure.words.starts_with("cannot tell: at most "), "{}", unsure.words);

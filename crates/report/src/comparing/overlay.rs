@@ -180,6 +180,6 @@ mod tests {
         // of 125.
         let half = cells.iter().position(|cell| cell == "50 %").expect("half load");
         assert!(cells[half + 2].starts_with("2.0") && cells[half + 3].starts_with("1.2"), "{cells:?}");
-        assert!(cells[half + 3].contains(" to "), "{cells:?}");
+        assert!(cells[half + 3].contains("–"), "{cells:?}");
     }
 }

@@ -72,7 +72,7 @@ fn seen_around(diagnosis: &Diagnosis, judged: &Judged) -> [Cell; COLUMNS.len()] 
         None => amount(ids::metric::TASKS),
     };
     let on_one_cpu = beside(diagnosis, judged, ids::metric::OCCUPANCY, Some("same-cpu"));
-    let looks = |share| format!("{} of {} looks", percent(share), amount(ids::metric::LOOKS));
+    let looks = |share| format!("{} of {} probes", percent(share), amount(ids::metric::LOOKS));
     [
         text(placement_words(&judged.series.case.placement.name)),
         number(cv_in_words(judged).unwrap_or_else(none)),
@@ -157,7 +157,7 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
 pub fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
-            format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
+            format!("{:.3} ({:.3}–{:.3})", difference.exp(), low.exp(), high.exp())
         }
         None => format!("{:.3}", difference.exp()),
     };

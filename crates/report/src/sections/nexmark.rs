@@ -178,7 +178,7 @@ fn events_words(judged: &Judged, factor: f64) -> Option<String> {
     let found = judged.analysis.figure()?;
     let between = found.interval.map_or(String::new(), |between| {
         let [low, high] = [between.low, between.high].map(|end| figure(factor * end, ""));
-        format!(" ({low} to {high})")
+        format!(" ({low}–{high})")
     });
     Some(format!("{}{between}", events(factor * found.median)))
 }

@@ -79,7 +79,7 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
             .uptime_s
             .map_or(String::new(), |s| format!(", {:.1} h after it", s / 3600.0));
         let earlier = match suite.past.len() {
-            0 => "; no earlier session lies in this folder".to_string(),
+            0 => "; this folder has no earlier session".to_string(),
             count => {
                 let many =
                     |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -98,14 +98,10 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
 pub fn index_words(suite: &Suite) -> Option<String> {
     let index = suite.index.as_ref()?;
     let interval = index.interval.map_or(String::new(), |between| {
-        format!(" (95 %: {} to {})", figure(between.low, ""), figure(between.high, ""))
+        format!(" (95 %: {}–{})", figure(between.low, ""), figure(between.high, ""))
     });
     let without = index.leave_one_out.map_or(String::new(), |between| {
-        format!(
-            "; leaving one component out gives {} to {}",
-            figure(between.low, ""),
-            figure(between.high, "")
-        )
+        format!("; leaving one component out gives {}–{}", figure(between.low, ""), figure(between.high, ""))
     });
     Some(format!("Geometric mean of the ratios: {}{interval}{without}.", figure(index.value, "×")))
 }
@@ -130,7 +126,7 @@ fn fragmentation_words(diagnosis: &Diagnosis) -> Option<String> {
     let words = of.iter().filter_map(|(name, values)| {
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        Some(format!("{name}: {low:.0} to {high:.0} %"))
+        Some(format!("{name}: {low:.0}–{high:.0} %"))
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| format!("Before the passes, {}.", words.join("; ")))
@@ -219,19 +215,19 @@ fn nodes(diagnosis: &Diagnosis) -> Option<Table> {
 /// Where the variance of each component sits.
 fn variance(suite: &Suite) -> Table {
     let columns = columns(
-        "component | between processes: | between fresh arrays: | between pieces on the \
+        "component | between passes: | between fresh arrays: | between pieces on the \
                  same arrays: | meaning",
     );
     let row = |part: &Part| {
         let share = |share: Option<f64>| number(share.map_or("–".to_string(), percent));
         let means = match (&part.sits, &part.runs) {
             (Some(sits), Some(runs)) if !runs.levels.is_empty() && sits.settled() > 0.5 => {
-                "set when a process starts or gets its memory"
+                "set when a pass starts or gets its memory"
             }
             (Some(_), Some(runs)) if !runs.levels.is_empty() => "changes during the run",
             (Some(_), Some(runs)) if alike(runs) == "steady" => "runs are equal: shares mean nothing",
             (Some(_), _) => "runs differ no more than pieces of one run",
-            _ => "one process or one piece: unknown",
+            _ => "one pass or one piece: unknown",
         };
         vec![
             text(part.name()),

@@ -59,8 +59,7 @@ pub fn index_words(scores: &Scores) -> Option<String> {
     let forms = Form::ALL.into_iter().filter_map(|form| {
         let judged = scores.context(form)?;
         let score = scores.index(form).ok()?;
-        let range =
-            score.interval.map_or(String::new(), |own| format!(" ({:.0} to {:.0})", own.low, own.high));
+        let range = score.interval.map_or(String::new(), |own| format!(" ({:.0}–{:.0})", own.low, own.high));
         let place = match form {
             Form::Classic => String::new(),
             form => format!(" with context switching on {}", place(form, judged, scores.copies)),
@@ -230,7 +229,7 @@ fn signed(share: f64) -> String {
 /// The index as UnixBench takes it, and pinned as its readers advise.
 fn indices(scores: &Scores) -> Table {
     let range = |interval: Option<Interval>| {
-        number(interval.map_or("–".to_string(), |own| format!("{:.1} to {:.1}", own.low, own.high)))
+        number(interval.map_or("–".to_string(), |own| format!("{:.1}–{:.1}", own.low, own.high)))
     };
     let forms = Form::ALL.into_iter().filter_map(|form| {
         let judged = scores.context(form)?;

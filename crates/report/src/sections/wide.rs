@@ -81,7 +81,8 @@ fn columns(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Vec<Col
 /// What a metric is called, and its unit where its name does not say it: `latency, µs`.
 pub fn titled(metric: &Metric) -> String {
     let (title, unit) = (metric.title.as_ref(), unit_words(&metric.unit));
-    let says_rate = unit == "1/s" && (title == "IOPS" || title.ends_with(" a second"));
+    let says_rate =
+        unit == "1/s" && (title == "IOPS" || title.ends_with(" a second") || title.ends_with(" per second"));
     match title.starts_with(unit) || says_rate {
         true => title.to_string(),
         false => format!("{title}, {unit}"),

@@ -115,13 +115,13 @@ fn of_all_kinds(sentence: &Sentence, says: f64, yields: [f64; 2]) -> String {
     let by_yield = yields.map(|s| spread_first(says, s.max(1.0), 2, 1.0));
     let used = sentence.used();
     let (low, high) = (by_yield[1].min(used.lo), by_yield[0].max(used.hi));
-    format!("{:.0} to {:.0} %", (100.0 * low + 1e-6).floor(), (100.0 * high - 1e-6).ceil())
+    format!("{:.0}–{:.0} %", (100.0 * low + 1e-6).floor(), (100.0 * high - 1e-6).ceil())
 }
 
 fn ratio_words(ratio: Option<&Ratio>) -> String {
     let Some(ratio) = ratio else { return "–".to_string() };
     match ratio.interval {
-        Some(between) => format!("{:.2} ({:.2} to {:.2})", ratio.ratio, between.low, between.high),
+        Some(between) => format!("{:.2} ({:.2}–{:.2})", ratio.ratio, between.low, between.high),
         None => format!("{:.2}", ratio.ratio),
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         assert!(titles(&three)[2].contains("range of 3 kinds"), "{:?}", titles(&three));
         let mut last = 0.0;
         for row in texts(tables(&three)[0]) {
-            let ends: Vec<f64> = row[2].split(' ').filter_map(|word| word.parse().ok()).collect();
+            let ends: Vec<f64> = row[2].split([' ', '–']).filter_map(|word| word.parse().ok()).collect();
             assert!(ends.len() == 2 && ends[1] <= 100.0 && ends[1] >= last, "{row:?}");
             last = ends[1];
         }

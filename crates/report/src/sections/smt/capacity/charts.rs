@@ -96,7 +96,7 @@ fn data(study: &Study) -> Table {
             let used = s.filter(|_| is_pair).and_then(|s| level.used(s, study.smt));
             row.push(number(used.map_or(String::new(), |used| match used.lo == used.hi {
                 true => percent(used.mid),
-                false => format!("{} ({} to {})", percent(used.mid), percent(used.lo), percent(used.hi)),
+                false => format!("{} ({}–{})", percent(used.mid), percent(used.lo), percent(used.hi)),
             })));
             let verdict =
                 level.judged(ids::metric::PERFORMANCE).map(|judged| judged.analysis.verdict.clone());
