@@ -55,7 +55,7 @@ const LABELS: &[Label] = &[
         "The file has a problem: its figures contradict each other, or what was measured failed. Explain that before you use a figure.",
     ),
     label(
-        &["read, not believed"],
+        &["read, not usable"],
         IMPORT,
         "All figures are rejected, mostly because the format is known from documentation alone. Read them in the file itself.",
     ),

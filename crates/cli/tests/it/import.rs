@@ -304,7 +304,10 @@ fn an_old_result_stands_in_a_comparison_and_beside_a_run() {
         )
     };
     let markdown = beside("markdown");
-    assert!(markdown.contains("## Beside older results") && markdown.contains("unverified"), "{markdown}");
+    assert!(
+        markdown.contains("## Compared with older results") && markdown.contains("unverified"),
+        "{markdown}"
+    );
     let report: Value = serde_json::from_str(&beside("json")).expect("JSON");
     assert!(crate::validator("results").is_valid(&report));
     assert_eq!(report["beside"][0]["metrics"].as_array().map(Vec::len), Some(metrics.len()));

@@ -217,5 +217,5 @@ fn a_footprint_is_doubled_until_the_node_is_full() {
     let end = ["nothing larger fits", "memory decides at"];
     assert!(end.iter().any(|words| ended.err.contains(words)), "{}", ended.err);
     let text: String = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("footprint of a node") && text.contains("64 MiB"), "{text}");
+    assert!(text.contains("footprint per node") && text.contains("64 MiB"), "{text}");
 }
