@@ -23,7 +23,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             a pause instruction, which would be what is measured. Latency is half a round trip. Each ordered pair has a \
             line of its own, which no third CPU ever touches, in memory that `from` touched first, so that it lies on \
             the node of `from`. The count is checked at both sides after every window. All pairs up to 64 CPUs (16 in \
-            the quick profile); above, 24 (8) pairs of each distance spread over the machine, or all with --every-pair. Pairs \
+            the quick profile); above, 24 (8) pairs of each distance spread over the machine, or all with --all-pairs. Pairs \
             play one at a time, unless a try in the same process has shown that company changes no pair by more than \
             5 %; the notes of a visit say which.",
     reading: "Blocks of the matrix show who shares what: SMT siblings 5 to 15 ns, one cluster or last-level cache 20 to \
