@@ -95,7 +95,7 @@ impl Cleared {
 
     /// Ends what a session that is gone has left; what could not be ended stays in its journal.
     pub fn all(&mut self, journal: &mut Journal) {
-        let who = format!("left by process {} of assay:", journal.pid);
+        let who = format!("process {} of assay left", journal.pid);
         let elsewhere = journal.namespace.filter(|other| namespace("self", "pid") != Some(*other));
         journal.objects.retain(|object| match object.end_from(elsewhere, ALONE) {
             Ended::Nothing => false,
