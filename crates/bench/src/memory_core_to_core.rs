@@ -27,7 +27,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     method: "Each process waits for the number that it expects and stores the next, with plain loads and stores and \
              no pause. Each ordered pair has its own line, which `from` touches first, so it lies on that node. The \
              count is checked on both sides after each sample. All pairs are measured up to 64 CPUs (16 in the quick \
-             profile). Above, 24 (8) pairs of each distance are measured, or all with --every-pair. Pairs run one at \
+             profile). Above, 24 (8) pairs of each distance are measured, or all with --all-pairs. Pairs run one at \
              a time, unless a trial shows that others change no pair by more than 5 %. The notes of a pass name \
              which.",
     source: file!(),

@@ -260,7 +260,7 @@ fn a_folder_is_all_runs_in_it() {
     fs::copy(a.join("1.assay.jsonl"), a.join("5.assay.jsonl")).expect("a copy");
     let empty = bench.path("empty");
     fs::create_dir(&empty).expect("a folder");
-    for (folder, words) in [(&a, "the same run"), (&empty, "holds no run")] {
+    for (folder, words) in [(&a, "the same run"), (&empty, "has no run")] {
         let output = compare(&[], &[folder, &b]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(3) && error.contains(words), "{error}");
@@ -354,7 +354,7 @@ fn what_cannot_be_used_is_refused_in_words() {
         .current_dir(testkit::root())
         .output();
     let cases: [(&str, Vec<u8>, &str); 11] = [
-        ("header cut off", whole[..2000].to_vec(), "not a run file that can be used"),
+        ("header cut off", whole[..2000].to_vec(), "not a usable run file"),
         ("report cut off", report[..report.len() / 2].to_vec(), "cut off"),
         ("gzip cut off", zipped[..40].to_vec(), "hdr"),
         ("newer run", newer_run.into_bytes(), "newer Assay (schema 99"),

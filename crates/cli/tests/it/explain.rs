@@ -49,10 +49,10 @@ fn topics_states_and_placements_are_found_by_their_words() {
         ("visit", "wrong-answer"),
         ("waiting", "quiet second"),
         ("timed-out", "15 s, or 8 times its estimate"),
-        ("failed", "After 3 visits"),
+        ("failed", "After 3 failed passes"),
         ("wrong-answer", "faulty core, memory or kernel"),
-        ("invalid", "No visit of this version ends so"),
-        ("interrupted", "the same command goes on from there"),
+        ("invalid", "This version never says so"),
+        ("interrupted", "the same command resumes there"),
         ("one-per-core", "SMT siblings stay idle"),
         ("methodology", "docs/method"),
     ];

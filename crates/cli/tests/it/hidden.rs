@@ -62,7 +62,7 @@ fn counters_that_stand_still_give_no_all_clear() {
         let mut looking = crate::assay();
         looking.args(["utilization", "--seconds", "0.5"]);
         let ended = end(&mut behind_mounts(&mount, &looking));
-        ended.expect(3).says(&["cannot be told here"]);
+        ended.expect(3).says(&["cannot measure CPU use"]);
         assert!(!ended.out.contains("nothing runs"), "{what}: {ended:?}");
 
         let dir = tempfile::tempdir().expect("a folder");

@@ -200,7 +200,7 @@ fn runs_and_their_map_are_joined_or_it_is_said_why_not() {
     assert!(row["follows"].is_string() != row["why"].is_string(), "{row}");
 }
 
-/// It grows until memory decides or nothing larger fits, and says which.
+/// It grows until memory decides or no larger footprint fits, and says which.
 #[test]
 fn a_footprint_is_doubled_until_the_node_is_full() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -213,8 +213,8 @@ fn a_footprint_is_doubled_until_the_node_is_full() {
         format!("--component triad --footprint 32M --escalate --quick --all --pretend 7 --root {root}");
     let ended = rate(dir.path(), &words);
     ended.sane();
-    assert!(ended.err.contains("once more, with 64 MiB"), "{}", ended.err);
-    let end = ["nothing larger fits", "memory decides at"];
+    assert!(ended.err.contains("with 64 MiB per node"), "{}", ended.err);
+    let end = ["no larger footprint fits", "memory decides at"];
     assert!(end.iter().any(|words| ended.err.contains(words)), "{}", ended.err);
     let text: String = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("footprint per node") && text.contains("64 MiB"), "{text}");

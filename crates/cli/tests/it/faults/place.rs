@@ -68,7 +68,7 @@ impl Stage {
     /// The run is whole and reported in this folder, under this name, and nothing else has changed.
     #[track_caller]
     fn is_saved(&self, ended: &Ended, why: &str, file: &Path) {
-        ended.says(&[why, "measuring goes on", &format!("saved as {}", file.display())]);
+        ended.says(&[why, "measuring continues", &format!("saved as {}", file.display())]);
         assert!(ended.code == 0 || ended.code == 130, "{ended:?}");
         let run = read(file);
         assert!(run.damage.is_empty() && !run.visits.is_empty(), "{:?}", run.damage);
@@ -157,7 +157,7 @@ fn an_interrupted_run_whose_file_is_replaced_is_gone_on_with_where_it_was_saved(
     assert_eq!(fs::read_to_string(&own).expect("readable"), THEIRS);
     // A run may have come to its end before it heard of the signal.
     if ended.code == 130 {
-        ended.says(&["the same command goes on with", &name(&saved)]);
+        ended.says(&["the same command resumes", &name(&saved)]);
     }
 }
 
@@ -292,7 +292,7 @@ fn a_run_is_shown_where_its_end_cannot_be_written() {
         let left = read(&run_file(dir.path()));
         assert!(left.summary.is_none() && left.visits == whole.visits);
     }
-    end(&mut run_into(dir.path(), &words)).expect(0).says(&["going on with"]);
+    end(&mut run_into(dir.path(), &words)).expect(0).says(&["resuming "]);
     assert_eq!(read(&run_file(dir.path())).summary, whole.summary);
 }
 
@@ -314,13 +314,13 @@ fn interrupted(dir: &Path) -> PathBuf {
 fn is_left_alone(out: &Path, file: &Path, why: &str) {
     let (before, files) = (fs::read(file).expect("readable"), run_files(out).len());
     let ended = end(&mut run_into(out, &pretended("selftest.steady")));
-    ended.expect(0).says(&["is not gone on with", why, "--new"]);
-    assert!(!ended.err.contains("going on with"), "{}", ended.err);
+    ended.expect(0).says(&["is not resumed", why, "--new"]);
+    assert!(!ended.err.contains("resuming "), "{}", ended.err);
     assert_eq!(fs::read(file).expect("readable"), before, "it was written to");
     assert_eq!(run_files(out).len(), files + 1);
     // Whoever does not want to go on is not told why that would not be possible.
     let ended = end(&mut run_into(out, &format!("{} --new", pretended("selftest.steady"))));
-    assert!(!ended.expect(0).err.contains("is not gone on with"), "{}", ended.err);
+    assert!(!ended.expect(0).err.contains("is not resumed"), "{}", ended.err);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn what_others_may_have_put_there_is_not_gone_on_with() {
     fs::create_dir(&out).expect("a folder");
     interrupted(&out);
     symlink(&out, &link).expect("a link");
-    end(&mut run_into(&link, &pretended("selftest.steady"))).expect(0).says(&["going on with"]);
+    end(&mut run_into(&link, &pretended("selftest.steady"))).expect(0).says(&["resuming "]);
     assert!(read(&run_file(&out)).summary.is_some());
     page_is_whole(&out);
 }

@@ -112,5 +112,5 @@ fn what_may_still_be_changed_is_named_where_the_journal_cannot_be_read() {
     fs::write(dir.path().join("knobs.json"), "{").expect("written");
     let words = format!("--quick --only selftest.steady --force --root {}", tree.root().display());
     let ended = end(run_into(&dir.path().join("out"), &words).env("ASSAY_STATE", dir.path()));
-    ended.says(&["cannot be understood", "kernel settings that a session which was killed has changed"]);
+    ended.says(&["cannot be parsed", "kernel settings that a killed run changed"]);
 }

@@ -88,7 +88,7 @@ fn mistakes_are_explained() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--root", "/nowhere/at/all"], 3, "cannot open /nowhere/at/all"),
         (&["--from", "/nowhere.json"], 3, "cannot open /nowhere.json"),
-        (&["--from", "/etc/passwd"], 3, "`assay machine --save` wrote"),
+        (&["--from", "/etc/passwd"], 3, "give a file of `assay machine --save`"),
         (&["--save", "/nowhere/x.json"], 3, "cannot write /nowhere/x.json"),
         (&["--root", "a", "--from", "b"], 2, "cannot be used with"),
         (&["--frobnicate"], 2, "--frobnicate"),
