@@ -19,7 +19,7 @@ use super::{files, results};
 use diagnose::{self, capacity::yield_of_study};
 use machine::Machine;
 use model::units;
-use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
+use stats::smt::{ObservedUse, POSSIBLE, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
 use sys::counters::units_per_second;
 
@@ -88,7 +88,7 @@ pub struct Args {
     /// Write metrics for the textfile collector of Prometheus' node exporter; - prints them instead
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
-    /// Look at the tree below this folder
+    /// StatReading at the tree below this folder
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     root: PathBuf,
 }
@@ -239,7 +239,7 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
 const UNIT_S: f64 = 0.01;
 
 /// Where the times of looks do not fit the counters.
-fn wrong_time(seen: &Seen) -> Option<String> {
+fn wrong_time(seen: &ObservedUse) -> Option<String> {
     let ratio = seen.counted_s / seen.seconds;
     (seen.counted_s > 0.2 && !(0.8..=1.25).contains(&ratio)).then(|| {
         format!(

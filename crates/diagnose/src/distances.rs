@@ -9,7 +9,7 @@ use model::vocabulary::{BenchId, MetricId, ParamId};
 use stats::analysis::Judged;
 use stats::clusters::{Clusters, clusters};
 use stats::order::{median, quantile};
-use stats::pairs::{LEAST_VISITS, Pairs};
+use stats::pairs::{MIN_VISITS, Pairs};
 use stats::siblings::{Siblings, siblings};
 
 /// A benchmark's values of pairs, with the key of the case that they come from.
@@ -117,7 +117,7 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
             })
             .collect();
         // Nearly all visits must say the same, and most must say something.
-        let enough = shares.len() >= LEAST_VISITS && 2 * shares.len() > own_of.len();
+        let enough = shares.len() >= MIN_VISITS && 2 * shares.len() > own_of.len();
         let ends = quantile(&shares, 0.1).zip(quantile(&shares, 0.9)).filter(|_| enough);
         let shared = match ends {
             Some((low, _)) if low >= DRIVEN_OUT => Some(true),

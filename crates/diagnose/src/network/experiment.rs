@@ -9,7 +9,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
 use model::{Case, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
-use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
+use stats::network::{Arm, Decision, End, Experiment, Limit, MIN_ROUNDS, RatioToPlain, decide};
 
 pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
@@ -55,7 +55,7 @@ pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
             let plain = &experiment.plain.bandwidth;
             let rounds = plain.iter().filter(|value| value.is_finite() && **value > 0.0).count();
             let rate = stats::order::median(plain).filter(|rate| *rate > 0.0)?;
-            (rounds >= LEAST_ROUNDS).then(|| Concluded {
+            (rounds >= MIN_ROUNDS).then(|| Concluded {
                 case: &planned.case,
                 decision: decide(&experiment),
                 rate,
@@ -195,7 +195,7 @@ pub fn word(limit: Limit) -> &'static str {
 }
 
 /// `0.71 times (0.69 to 0.74, 9 rounds)`
-fn times(held: &Held) -> String {
+fn times(held: &RatioToPlain) -> String {
     let interval = held
         .interval
         .map(|interval| format!("{:.2} to {:.2}, ", interval.low, interval.high))
