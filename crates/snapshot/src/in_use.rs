@@ -162,12 +162,9 @@ pub fn users(root: &Path, name: &str, asked: &KernelQueries) -> Vec<String> {
         file.map(|(_, share)| share)
     };
     let wanted = Wanted {
-        open: &|meta| {
-            if meta.file_type().is_block_device() {
-                numbers.get(number(meta.rdev()).as_str()).filter(|share| !share.below)
-            } else {
-                files.get(&[meta.dev(), meta.ino()])
-            }
+        open: &|meta| match meta.file_type().is_block_device() {
+            true => numbers.get(number(meta.rdev()).as_str()).filter(|share| !share.below),
+            false => files.get(&[meta.dev(), meta.ino()]),
         },
         mapped: if files.is_empty() { None } else { Some(&mapped) },
     };

@@ -227,7 +227,7 @@ impl Fit {
             .zip(&self.residuals)
             .zip(&self.kept)
             .map(|((point, rest), kept)| {
-                if kept {
+                if *kept {
                     rest.abs() / (1.0 - share(point)).max(1e-9).sqrt()
                 } else {
                     rest.abs() / (1.0 + share(point)).sqrt()

@@ -226,7 +226,7 @@ impl Cpu {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cpu;
+    use super::super::super::models::cpu;
     use super::*;
 
     #[test]

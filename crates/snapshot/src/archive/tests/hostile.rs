@@ -271,7 +271,7 @@ fn a_short_printout_never_becomes_gigabytes() {
     // All even CPUs form one core: the list of that core stands with each of them.
     let mut table = "CPU NODE SOCKET CORE ONLINE\n".to_string();
     (0..30_000).for_each(|cpu| table.push_str(&format!("{} 0 0 0 yes\n", 2 * cpu)));
-    let mut told = told::Told::default();
+    let mut told = reported::Reported::default();
     (lscpu::TABLE.read)(table.as_bytes(), &mut told);
     assert!(told.is_too_much());
     let told_bytes = |entry: &model::Entry| match entry {
