@@ -16,7 +16,7 @@ use bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVIC
 use diagnose::words;
 use model::Planned;
 use snapshot::disk::{self, Subject};
-use snapshot::in_use::{self, Asked, Backing, Node};
+use snapshot::in_use::{self, Backing, KernelQueries, Node};
 use sys::{loops, medium};
 
 /// The subject under which help has the options of disk rows.
@@ -129,7 +129,7 @@ impl Device {
             if self.node.read_only {
                 bail!("{shown} is read-only");
             }
-            let asked = Asked { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
+            let asked = KernelQueries { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
             let users = in_use::users(Path::new("/"), &self.node.name, &asked);
             if !users.is_empty() {
                 bail!("{shown} is in use and will not be written: {}", users.join("; "));

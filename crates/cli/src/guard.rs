@@ -18,7 +18,7 @@ use model::{Better, Title};
 use session::measure::Patience;
 use session::plan::guard::{Guarded, PLACEMENTS, cases, duet};
 use session::plan::{Profile, Until};
-use stats::quads::{LEAST_QUADS, MOST_QUADS};
+use stats::quads::{MAX_QUADS, MIN_QUADS};
 
 /// Run a program several times: is its result stable, and why
 #[derive(clap::Args)]
@@ -191,8 +191,8 @@ fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     };
     let mut profile = args.measure.profile_within(|usual| {
         let visits = match args.vs {
-            Some(_) if args.duet => 2 * MOST_QUADS as u32,
-            Some(_) => 4 * MOST_QUADS as u32,
+            Some(_) if args.duet => 2 * MAX_QUADS as u32,
+            Some(_) => 4 * MAX_QUADS as u32,
             None => args.runs.unwrap_or(usual.passes_min).saturating_mul(placements as u32),
         };
         (args.timeout + AROUND).saturating_mul(visits).saturating_add(waiting).as_secs_f64()
@@ -203,7 +203,7 @@ fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     profile.passes_max = profile.passes_min;
     if args.vs.is_some() {
         profile.until = Until::Quads;
-        (profile.passes_min, profile.passes_max) = (2 * LEAST_QUADS as u32, 2 * MOST_QUADS as u32);
+        (profile.passes_min, profile.passes_max) = (2 * MIN_QUADS as u32, 2 * MAX_QUADS as u32);
     }
     Ok(profile)
 }

@@ -19,7 +19,7 @@ use super::{files, results};
 use diagnose::{self, capacity::yield_of_study};
 use machine::Machine;
 use model::units;
-use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
+use stats::smt::{ObservedUse, POSSIBLE, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
 use sys::counters::ticks_per_second;
 
@@ -239,7 +239,7 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
 const UNIT_S: f64 = 0.01;
 
 /// A remark if the times of readings do not fit the counters.
-fn wrong_time(seen: &Seen) -> Option<String> {
+fn wrong_time(seen: &ObservedUse) -> Option<String> {
     let ratio = seen.counted_s / seen.seconds;
     (seen.counted_s > 0.2 && !(0.8..=1.25).contains(&ratio)).then(|| {
         format!(

@@ -9,7 +9,7 @@ use model::vocabulary::{BenchId, MetricId, ParamId};
 use stats::analysis::Judged;
 use stats::clusters::{Clusters, clusters};
 use stats::order::{median, quantile};
-use stats::pairs::{LEAST_VISITS, Pairs};
+use stats::pairs::{MIN_VISITS, Pairs};
 use stats::siblings::{Siblings, siblings};
 
 /// A benchmark's values of pairs, with the key of the case that they come from.
@@ -118,7 +118,7 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
             })
             .collect();
         // Most visits must give a share, and nearly all of these must agree.
-        let enough = shares.len() >= LEAST_VISITS && 2 * shares.len() > own_of.len();
+        let enough = shares.len() >= MIN_VISITS && 2 * shares.len() > own_of.len();
         let ends = quantile(&shares, 0.1).zip(quantile(&shares, 0.9)).filter(|_| enough);
         let shared = match ends {
             Some((low, _)) if low >= MIN_SHARED => Some(true),

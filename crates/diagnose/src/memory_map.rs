@@ -9,7 +9,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Fact, Planned, Run, Value, Visit, figure, percent};
 use stats::memory_map::{
-    Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
+    Answer, Candidate, Doubt, Known, Map, Speeds, Support, candidates, contiguous, loss, map,
 };
 use stats::order::median;
 use stats::regions::{Cause, regions};
@@ -356,9 +356,9 @@ pub fn candidate_words(candidate: &Candidate, known: &Known) -> String {
     words.join("; ")
 }
 
-fn ratio_word(says: Says) -> &'static str {
+fn ratio_word(says: Support) -> &'static str {
     match says {
-        Says::Open => "could be, if the cores cannot use the wide set",
+        Support::Open => "could be, if the cores cannot use the wide set",
         says => says.word(),
     }
 }

@@ -6,7 +6,7 @@ use super::suite::{Part, Suite};
 use machine::Machine;
 use model::{PagePlaces, Run, percent};
 use stats::memory_map::Answer;
-use stats::places::{BlockSpeeds, Follows, Joined, LEAST_RUNS, Lay, join};
+use stats::places::{BlockSpeeds, Follows, Joined, MIN_RUNS, PagePlacement, join};
 use stats::repeat::Shape;
 
 /// Runs of the same suite are drawn in the same orders.
@@ -81,15 +81,15 @@ pub fn placed<'a>(run: &Run, machine: &Machine, suite: &'a Suite<'a>) -> Option<
         let speeds = speeds.as_ref().map_err(Clone::clone)?;
         let places = places_of(run, part)?;
         let rates: &[f64] = part.runs.as_ref().map_or(&[], |runs| &runs.values);
-        if rates.len() < LEAST_RUNS {
-            return Err(format!("{} runs, {LEAST_RUNS} are needed", rates.len()));
+        if rates.len() < MIN_RUNS {
+            return Err(format!("{} runs, {MIN_RUNS} are needed", rates.len()));
         }
         if rates.len() != places.len() {
             return Err("some of its runs gave no figure".to_string());
         }
-        let lay: Option<Vec<Lay>> = places.iter().map(|own| speeds.lay(own)).collect();
+        let lay: Option<Vec<PagePlacement>> = places.iter().map(|own| speeds.lay(own)).collect();
         let lay = lay.ok_or("the map covers less than half of a run's pages: allow it more memory")?;
-        let runs: Vec<(f64, Lay)> = rates.iter().copied().zip(lay).collect();
+        let runs: Vec<(f64, PagePlacement)> = rates.iter().copied().zip(lay).collect();
         join(&runs, part.scatter, SEED).ok_or_else(|| "its rates are not numbers".to_string())
     };
     let memory = suite.parts.iter().filter(|part| part.is_memory());

@@ -6,7 +6,7 @@ use machine::Hypervisor;
 use model::vocabulary as ids;
 use model::{Better, Fact, Finding};
 use stats::analysis::Judged;
-use stats::looks::{self, Shared, shared};
+use stats::core_sharing::{self, CoreSharing, shared};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[SHARED_CORE];
@@ -38,9 +38,9 @@ const TOLD: f64 = 0.05;
 const LEAST_WINDOWS: usize = 5;
 
 fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = looks::of_run(evidence.series.iter().map(|judged| &judged.series));
+    let all = core_sharing::of_run(evidence.series.iter().map(|judged| &judged.series));
     let found = shared(&all)?;
-    let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.holds(**cycles));
+    let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.is_shared(**cycles));
     let share = found.share;
     if share < TOLD {
         return Some(Vec::new());
@@ -101,15 +101,15 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// How many times as long a series' windows take beside another thread.
-fn price(judged: &Judged, found: Shared) -> Option<f64> {
+fn price(judged: &Judged, found: CoreSharing) -> Option<f64> {
     if !judged.series.case.placement.is_of_one_cpu() {
         return None;
     }
     let processes = judged.series.processes.iter();
     let windows =
-        processes.flat_map(|process| process.values.iter().zip(process.looks().unwrap_or_default()));
+        processes.flat_map(|process| process.values.iter().zip(process.probes().unwrap_or_default()));
     let known = windows.filter(|(_, cycles)| cycles.is_finite());
-    let (beside, alone): (Vec<_>, Vec<_>) = known.partition(|(_, cycles)| found.holds(**cycles));
+    let (beside, alone): (Vec<_>, Vec<_>) = known.partition(|(_, cycles)| found.is_shared(**cycles));
     if beside.len().min(alone.len()) < LEAST_WINDOWS {
         return None;
     }

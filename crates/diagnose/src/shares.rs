@@ -2,7 +2,7 @@
 
 use model::{Factors, Metric, Run, VerdictKind, percent};
 use stats::analysis::Judged;
-use stats::factorial::{Effect, Look, Shares, share_out};
+use stats::factorial::{Effect, Observation, Shares, share_out};
 use stats::order::median;
 
 /// A factorial experiment, understood.
@@ -26,12 +26,12 @@ pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a
         .filter(|judged| judged.series.metric.name == factors.target.metric && judged.series.point.is_empty())
         .filter_map(|judged| Some((factors.mask(&judged.series.case)?, judged)))
         .collect();
-    let looks: Vec<Look> = own
+    let looks: Vec<Observation> = own
         .iter()
         .flat_map(|(mask, judged)| judged.series.processes.iter().map(move |process| (*mask, process)))
         .filter_map(|(mask, process)| {
             let value = median(&process.values)?;
-            Some(Look { mask, pass: process.pass, at: process.at_ms, value })
+            Some(Observation { mask, pass: process.pass, at: process.at_ms, value })
         })
         .collect();
     let shares = share_out(factors.factors.len(), &looks)?;

@@ -117,9 +117,9 @@ fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
     facts.extend(
         charted.clock.map(|ghz| fact("all passes brought to one core clock", format!("{ghz:.2} GHz"))),
     );
-    facts.extend(surface.answers.iter().map(|answer| {
+    facts.extend(surface.test_results.iter().map(|answer| {
         let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
-        fact(&words::asked(sweep, answer.asked), said)
+        fact(&words::asked(sweep, answer.hypothesis), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
     facts.push(fact("at the setting before", format!("{level} ({})", words::before(sweep))));
@@ -163,7 +163,7 @@ fn said(sweep: &Sweep, facet: &Facet) -> String {
 
 /// What each knob does at all values of the other.
 fn knob_by_knob(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
-    let of = |axis: usize| charted.told().filter(move |answer| answer.asked.axis() == Some(axis));
+    let of = |axis: usize| charted.told().filter(move |answer| answer.hypothesis.axis() == Some(axis));
     let (matter, silent): (Vec<usize>, Vec<usize>) =
         (0..sweep.axes.len()).partition(|axis| of(*axis).next().is_some());
     let names = |axes: &[usize]| axes.iter().map(|axis| words::name(&sweep.axes[*axis])).collect::<Vec<_>>();

@@ -10,7 +10,7 @@ use diagnose::words::counted;
 use report::plain::{lines, plain};
 use report::prometheus::Exposition;
 use stats::order::Interval;
-use stats::smt::{Bounds, CoreUse, Seen, Sentence, Used, Yield, clocked_up_to, used};
+use stats::smt::{Bounds, CoreUse, ObservedUse, Sentence, Used, Yield, clocked_up_to, used};
 
 /// What `utilization --json` prints. Shares are 0..1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -115,7 +115,7 @@ pub struct Assumed {
 
 impl Report {
     /// `None` where no core was seen over any time.
-    pub fn of(host: &str, seen: &Seen, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
+    pub fn of(host: &str, seen: &ObservedUse, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
         let mut cores: Vec<CoreUse> = seen.cores.iter().map(|core| core.used).collect();
         clocked_up_to(&mut cores, assumed.turbo);
         let found = used(&cores, assumed.s)?;

@@ -14,7 +14,7 @@ use machine::Machine;
 use model::CpuSet;
 use model::run_file::{self, Limits};
 use stats::smt::Watch;
-use stats::smt::ticks::{Lines, Look};
+use stats::smt::ticks::{Lines, StatReading};
 use sys::counters::CpuTimes;
 
 /// CPUs of each core, with its package.
@@ -195,7 +195,7 @@ impl Live {
                 write!(file, "{time:.6}\n{text}").with_context(|| failed(path))?;
             }
             if let Some(look) = lines.end(false) {
-                watch.look(Look { at_s: Some(at_s), ..look });
+                watch.look(StatReading { at_s: Some(at_s), ..look });
             }
             // Looks that were missed are not made up for.
             let now = self.started.elapsed();

@@ -9,7 +9,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
 use model::{Case, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
-use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
+use stats::network::{Arm, Decision, End, Experiment, Limit, MIN_ROUNDS, RatioToPlain, decide};
 
 pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
@@ -61,7 +61,7 @@ pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
             let plain = &experiment.plain.bandwidth;
             let rounds = plain.iter().filter(|value| value.is_finite() && **value > 0.0).count();
             let rate = stats::order::median(plain).filter(|rate| *rate > 0.0)?;
-            (rounds >= LEAST_ROUNDS).then(|| Concluded {
+            (rounds >= MIN_ROUNDS).then(|| Concluded {
                 case: &planned.case,
                 decision: decide(&experiment),
                 rate,
@@ -201,7 +201,7 @@ pub fn word(limit: Limit) -> &'static str {
 }
 
 /// `0.71 times (0.69 to 0.74, 9 rounds)`
-fn ratio_words(response: &Held) -> String {
+fn ratio_words(response: &RatioToPlain) -> String {
     let interval = response
         .interval
         .map(|interval| format!("{:.2}–{:.2}, ", interval.low, interval.high))

@@ -12,8 +12,10 @@ use model::{Better, Metric, Sweep, VerdictKind};
 use stats::analysis::Judged;
 use stats::order::{Interval, median};
 use stats::ranks::spearman;
-use stats::sweep::asking::{Asking, asking, cell_of, is_of};
-use stats::sweep::{Advice, Answer, Asked, Level, Look, Spot, Surface, advice, pareto, surface};
+use stats::sweep::grid_data::{GridData, cell_of, grid_data, is_of};
+use stats::sweep::{
+    Advice, Hypothesis, Level, Observation, ParetoPoint, Surface, TestResult, advice, pareto, surface,
+};
 
 /// A sweep of a run.
 pub struct Swept<'a> {
@@ -42,8 +44,8 @@ pub struct Charted<'a> {
     pub metric: &'a Metric,
     /// At the core clock [`Charted::clock`], where that is known.
     pub surface: Surface,
-    pub asking: Asking<'a>,
-    /// GHz to which all looks were brought ([`Asking::clock`]).
+    pub grid_data: GridData<'a>,
+    /// GHz to which all looks were brought ([`GridData::clock`]).
     pub clock: Option<f64>,
     /// The cell of the setting that was there before; the number of cells where it is none of them.
     pub control: usize,
@@ -63,7 +65,7 @@ pub struct Charted<'a> {
 /// A metric that rode along: medians by cell.
 pub struct Beside<'a> {
     pub metric: &'a Metric,
-    pub looks: Vec<Look>,
+    pub looks: Vec<Observation>,
     pub medians: Vec<Option<f64>>,
     /// Rank correlation of its cells' medians with those of the metric that was swept for; `None`
     /// where too few cells differ.
@@ -89,12 +91,12 @@ pub fn swept<'a>(evidence: &Evidence<'a>) -> Option<Swept<'a>> {
         let target = charted(sweep, &values, &sweep.target, evidence)?;
         let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, evidence));
         let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
-        let of = |charted: &Charted| advice((&charted.asking.question(), &charted.surface), None);
+        let of = |charted: &Charted| advice((&charted.grid_data.question(), &charted.surface), None);
         let advice = match &response {
             None => of(&target),
             Some(response) => advice(
-                (&target.asking.question(), &target.surface),
-                Some((&response.asking.question(), &response.surface)),
+                (&target.grid_data.question(), &target.surface),
+                Some((&response.grid_data.question(), &response.surface)),
             ),
         };
         Some(Facet { words: sweep.facet_words(&values), values, target, response, front, advice })
@@ -118,9 +120,10 @@ fn charted<'a>(
     let own: Cells = of_bench.iter().filter(|(_, judged)| is_it(judged)).copied().collect();
     let of_own: Vec<_> = own.iter().map(|(cell, judged)| (*cell, &judged.series)).collect();
     let clock = (evidence.clock, evidence.machine);
-    let asking = asking(sweep, facet, measure, &of_own, clock, run.header.seed)?;
-    let surface = surface(&asking.question())?;
-    let (clock, control, metric, cells) = (asking.clock, asking.control, asking.metric, asking.shape.cells());
+    let grid_data = grid_data(sweep, facet, measure, &of_own, clock, run.header.seed)?;
+    let surface = surface(&grid_data.question())?;
+    let (clock, control, metric, cells) =
+        (grid_data.clock, grid_data.control, grid_data.metric, grid_data.shape.cells());
     let all = surface.levels.len();
     let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
     let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
@@ -140,15 +143,27 @@ fn charted<'a>(
     }
     let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
     let judged = (0..all).map(series_of).collect();
-    Some(Charted { measure, metric, surface, asking, clock, control, medians, title, judged, beside, cells })
+    Some(Charted {
+        measure,
+        metric,
+        surface,
+        grid_data,
+        clock,
+        control,
+        medians,
+        title,
+        judged,
+        beside,
+        cells,
+    })
 }
 
 /// The looks of each cell.
-fn looks(cells: &Cells) -> Vec<Look> {
+fn looks(cells: &Cells) -> Vec<Observation> {
     let each = cells.iter().flat_map(|(cell, judged)| {
         judged.series.processes.iter().filter_map(move |process| {
             let value = median(&process.values)?;
-            Some(Look { cell: *cell, pass: process.pass, at: process.at_ms, value })
+            Some(Observation { cell: *cell, pass: process.pass, at: process.at_ms, value })
         })
     });
     each.collect()
@@ -183,10 +198,10 @@ fn front(target: &Charted, response: &Charted) -> Vec<usize> {
             let half = 1.96 * level.error;
             Interval { low: level.ln - half, high: level.ln + half }
         };
-        Some(Spot { cell, values: both.map(|level| level.ln), intervals: both.map(around) })
+        Some(ParetoPoint { cell, values: both.map(|level| level.ln), intervals: both.map(around) })
     };
     let levels = target.surface.levels.iter().zip(&response.surface.levels).take(target.cells);
-    pareto(&levels.enumerate().filter_map(spot).collect::<Vec<Spot>>(), sides)
+    pareto(&levels.enumerate().filter_map(spot).collect::<Vec<ParetoPoint>>(), sides)
 }
 
 impl Charted<'_> {
@@ -215,21 +230,25 @@ impl Charted<'_> {
     /// be said.
     pub fn is_fine(&self) -> bool {
         let floors = |axis: usize| {
-            let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
+            let own =
+                self.surface.test_results.iter().filter(move |answer| answer.hypothesis.axis() == Some(axis));
             own.filter_map(|answer| answer.floor).reduce(f64::min)
         };
         [0, 1].into_iter().filter_map(floors).all(|floor| floor <= FINE)
     }
 
     /// The answers of the knobs' own questions that are told.
-    pub fn told(&self) -> impl Iterator<Item = &Answer> {
-        let own = |answer: &&Answer| answer.is_yes() && answer.asked.axis().is_some();
-        self.surface.answers.iter().filter(own)
+    pub fn told(&self) -> impl Iterator<Item = &TestResult> {
+        let own = |answer: &&TestResult| answer.is_yes() && answer.hypothesis.axis().is_some();
+        self.surface.test_results.iter().filter(own)
     }
 
     /// Whether what one knob does depends on the other.
     pub fn depends(&self) -> bool {
-        self.surface.answers.iter().any(|answer| answer.asked == Asked::Together && answer.is_yes())
+        self.surface
+            .test_results
+            .iter()
+            .any(|answer| answer.hypothesis == Hypothesis::Interaction && answer.is_yes())
     }
 
     /// How much more (1.2) or less (0.8) than at the setting that was there before.
@@ -270,9 +289,9 @@ impl Beside<'_> {
     /// Rank correlation with the metric that was swept for, visit by visit in these cells, and how
     /// many visits; `None` of too few.
     pub fn within(&self, charted: &Charted, cells: &[usize]) -> Option<(f64, usize)> {
-        let own = charted.asking.looks.iter().filter(|look| cells.contains(&look.cell));
+        let own = charted.grid_data.observations.iter().filter(|look| cells.contains(&look.cell));
         let both = own.filter_map(|look| {
-            let same = |other: &&Look| other.cell == look.cell && other.at == look.at;
+            let same = |other: &&Observation| other.cell == look.cell && other.at == look.at;
             Some((look.value, self.looks.iter().find(same)?.value))
         });
         let (one, other): (Vec<f64>, Vec<f64>) = both.unzip();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use model::RunClock;
 use stats::Interval;
 use stats::bootstrap::{Resampling, bca};
-use stats::clock::{Brought, Seen, brought};
+use stats::clock::{Brought, ProcessMedians, brought};
 use stats::contrast::{Clocks, Family, Side, contrast, level};
 use stats::estimate::interval_of_logarithms;
 use stats::order::{mean, median, variance};
@@ -99,10 +99,10 @@ fn visits(bench: &Bench, work: Work, slower: u32) -> Result<Values, String> {
     }
 }
 
-fn seen(values: &Values) -> Option<Vec<Seen>> {
+fn seen(values: &Values) -> Option<Vec<ProcessMedians>> {
     values
         .iter()
-        .map(|visit| Seen::of(&visit.iter().map(|[ns, ghz]| (*ns, *ghz)).collect::<Vec<_>>()))
+        .map(|visit| ProcessMedians::of(&visit.iter().map(|[ns, ghz]| (*ns, *ghz)).collect::<Vec<_>>()))
         .collect()
 }
 
@@ -134,11 +134,11 @@ fn told_by_runs(first: &Values, second: &Values) -> i32 {
     let found = || {
         let ([first_seen, second_seen], sides) =
             ([seen(first)?, seen(second)?], [at_reference(first)?, at_reference(second)?]);
-        let clock = |seen: &[Seen]| mean(&seen.iter().map(|one| one.clock).collect::<Vec<f64>>());
+        let clock = |seen: &[ProcessMedians]| mean(&seen.iter().map(|one| one.clock).collect::<Vec<f64>>());
         let apart = clock(&second_seen)? - clock(&first_seen)?;
         let at_clock = sides.iter().all(|(_, brought)| brought.is_some());
-        let of = |seen: &[Seen], at: &[f64]| {
-            let values = |one: (&Seen, &f64)| if at_clock { *one.1 } else { one.0.time }.exp();
+        let of = |seen: &[ProcessMedians], at: &[f64]| {
+            let values = |one: (&ProcessMedians, &f64)| if at_clock { *one.1 } else { one.0.time }.exp();
             Side::of(&seen.iter().zip(at).map(values).collect::<Vec<f64>>(), 1)
         };
         let (a, b) = (of(&first_seen, &sides[0].0)?, of(&second_seen, &sides[1].0)?);

@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::{Rate, Shape, over, rate};
 use stats::analysis::CONFIDENCE;
-use stats::compare::{LEAST_MARGIN, paired_p, paired_ratio, ratio_of_means};
+use stats::compare::{MIN_MARGIN, paired_p, paired_ratio, ratio_of_means};
 use stats::contrast::{Clocks, Family, Side, contrast, level};
 use stats::interleave::latin_order;
 use stats::noise::{Noise, autoregressive, normal};
@@ -101,7 +101,7 @@ pub const SAME: f64 = 0.10;
 pub fn contrasted(runs: Runs, trials: usize, seed: u64) -> Contrasted {
     let mut rng = Rng::with_seed(seed);
     let mut found = Contrasted::default();
-    let (shift, least) = (runs.planted.ln_1p(), LEAST_MARGIN.ln_1p());
+    let (shift, least) = (runs.planted.ln_1p(), MIN_MARGIN.ln_1p());
     for _ in 0..trials {
         let values = runs.draw(&mut rng);
         let (a, b) = values.split_at(runs.processes);

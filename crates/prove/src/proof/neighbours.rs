@@ -8,8 +8,8 @@ use fastrand::Rng;
 use super::Rate;
 use model::{Better, Form, Metric};
 use stats::core_bound::{Common, at_clock};
+use stats::core_sharing::shared;
 use stats::guarded::guarded;
-use stats::looks::shared;
 use stats::noise::normal;
 use stats::order::{Interval, median};
 use stats::outliers::Covariate;
@@ -63,7 +63,7 @@ pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) 
     let mut told = Alone::default();
     for _ in 0..trials {
         let all: Vec<Process> = (0..OTHERS).map(|_| process(neighbour, &mut rng)).collect();
-        let looks: Vec<f64> = all.iter().filter_map(|process| process.looks()).flatten().copied().collect();
+        let looks: Vec<f64> = all.iter().filter_map(|process| process.probes()).flatten().copied().collect();
         let own: Vec<&Process> = all.iter().take(processes).collect();
         let half = |Interval { low, high }: Interval| (high.ln() - low.ln()) / 2.0;
         let medians: Vec<f64> = own.iter().filter_map(|process| median(&process.values)).collect();

@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 use super::{Rate, over, sums};
 use stats::noise::{exponential, normal};
-use stats::regions::{Cause, LEAST_BLOCKS, Moment, Region, far, neighbour, regions};
+use stats::regions::{Cause, MIN_BLOCKS, Moment, Region, far, neighbour, regions};
 
 /// What scatters readings of regions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -193,7 +193,7 @@ pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) ->
             }
         };
         let moments: Vec<Moment> = (0..1000).map(moment).collect();
-        let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= LEAST_BLOCKS);
+        let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= MIN_BLOCKS);
         heard.named.count(found.as_ref().is_some_and(|found| found.is_named()));
         heard.quiet.count(found.as_ref().is_some_and(|found| found.is_quiet()));
     }

@@ -159,9 +159,9 @@ fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
 
 /// What was asked of all visits together, before the cells.
 fn questions(sweep: &Sweep, charted: &Charted) -> Table {
-    let rows = charted.surface.answers.iter().map(|answer| {
+    let rows = charted.surface.test_results.iter().map(|answer| {
         vec![
-            text(words::asked(sweep, answer.asked)),
+            text(words::asked(sweep, answer.hypothesis)),
             text(words::answer(sweep, answer)),
             number(if answer.adjusted <= 0.001 {
                 "≤ 0.001".into()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bench::sampler::{core_clock_ghz, fetch_cycles};
 use model::{Conditions, CpuSet, Event, TimeLine};
-use stats::looks::shared;
+use stats::core_sharing::shared;
 use sys::affinity;
 use sys::clock::{self, Clock};
 use sys::counters::Counters;
@@ -34,7 +34,7 @@ const SHARED_CORE: f64 = 0.10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// What a second looked like, if it was not quiet: by the kernel's counters, and by `looks` at
-/// cores (cycles of a loop of branches, [`stats::looks`]), of which there may be none.
+/// cores (cycles of a loop of branches, [`stats::core_sharing`]), of which there may be none.
 pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
     let mut reasons = Vec::new();
     let cpus = f64::from(second.cpus.max(1));

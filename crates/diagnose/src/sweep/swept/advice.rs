@@ -4,7 +4,7 @@
 use super::{Charted, Facet, Swept, words};
 use model::{Better, Sweep, percent};
 use stats::order::Interval;
-use stats::sweep::{Advised, WORSE_MOST};
+use stats::sweep::{Advised, MAX_RESPONSE_LOSS};
 
 /// Whom a recommendation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn set(
     if purpose == Purpose::Compromise {
         text.push_str(&format!(
             ". This is the most throughput with a response at most {} worse",
-            percent(WORSE_MOST)
+            percent(MAX_RESPONSE_LOSS)
         ));
     }
     text
@@ -109,10 +109,10 @@ fn leave(sweep: &Sweep, facet: &Facet, purpose: Purpose, own: &Charted) -> Strin
         (Purpose::Compromise, true) => format!(
             "choose one of the two; where {} is better, the response may be more than {} worse",
             own.metric.title,
-            percent(WORSE_MOST)
+            percent(MAX_RESPONSE_LOSS)
         ),
         (Purpose::Compromise, false) => format!("leave it as it is ({before}): nothing gains throughput"),
-        _ => match own.surface.seen() {
+        _ => match own.surface.detectable_effect() {
             Some(seen) => format!(
                 "leave it as it is ({before}): no gain in {} above {} was seen",
                 own.metric.title,
@@ -156,7 +156,7 @@ const REACH: f64 = 8.0;
 
 /// Of one metric.
 pub fn seen<'a>(swept: &Swept, charted: &'a Charted) -> Option<Seen<'a>> {
-    let ln = charted.surface.seen()?;
+    let ln = charted.surface.detectable_effect()?;
     let asked = swept.sweep.effect;
     // What would be seen falls with the root of the time.
     let times = asked.map(|asked| (ln / asked.ln_1p()).powi(2));

@@ -6,7 +6,7 @@ use model::sweep::Axis;
 use model::vocabulary::hackbench::metric as ids;
 use model::{Sweep, percent};
 use stats::sweep::fit::Contrast;
-use stats::sweep::{Answer, Asked, Kind, Region};
+use stats::sweep::{Hypothesis, Kind, Region, TestResult};
 
 /// A value of an axis as people say it: nanoseconds in µs, ms or s.
 pub fn value(axis: &Axis, value: &str) -> String {
@@ -78,43 +78,43 @@ pub fn beside(charted: &Charted, cell: usize) -> String {
 }
 
 /// What was asked of all visits together.
-pub fn asked(sweep: &Sweep, asked: Asked) -> String {
+pub fn asked(sweep: &Sweep, asked: Hypothesis) -> String {
     let of = |axis: usize| sweep.axes.get(axis).map_or("", name);
     match asked {
-        Asked::Main { axis } => of(axis).to_string(),
-        Asked::Trend { axis } => format!("trend along {}", of(axis)),
-        Asked::Together => format!("{} depending on {}", of(1), of(0)),
-        Asked::Any => "any two cells".to_string(),
+        Hypothesis::Main { axis } => of(axis).to_string(),
+        Hypothesis::Trend { axis } => format!("trend along {}", of(axis)),
+        Hypothesis::Interaction => format!("{} depending on {}", of(1), of(0)),
+        Hypothesis::Any => "any two cells".to_string(),
     }
 }
 
 /// What the visits say to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or what
 /// would have been seen.
-pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
+pub fn answer(sweep: &Sweep, answer: &TestResult) -> String {
     let seen = || answer.floor.map(|floor| percent(floor.exp() - 1.0));
-    match (answer.is_yes(), answer.asked) {
-        (false, Asked::Together | Asked::Any) => "no effect seen".to_string(),
+    match (answer.is_yes(), answer.hypothesis) {
+        (false, Hypothesis::Interaction | Hypothesis::Any) => "no effect seen".to_string(),
         (false, _) => match seen() {
             Some(seen) => format!("no effect; {seen} would have been seen"),
             None => "no effect seen".to_string(),
         },
-        (true, Asked::Together) => "what one does depends on the other".to_string(),
-        (true, Asked::Any) => "they differ".to_string(),
-        (true, Asked::Main { axis }) => main(sweep, axis, answer),
-        (true, Asked::Trend { axis }) => trend(sweep, axis, answer),
+        (true, Hypothesis::Interaction) => "what one does depends on the other".to_string(),
+        (true, Hypothesis::Any) => "they differ".to_string(),
+        (true, Hypothesis::Main { axis }) => main(sweep, axis, answer),
+        (true, Hypothesis::Trend { axis }) => trend(sweep, axis, answer),
     }
 }
 
 /// The same in short where they say something: `batch 4.1 % less than other`.
-pub fn brief(sweep: &Sweep, answer: &Answer) -> Option<String> {
+pub fn brief(sweep: &Sweep, answer: &TestResult) -> Option<String> {
     let change_of = |effect: &Contrast| change(effect.value.exp());
-    match answer.asked {
+    match answer.hypothesis {
         _ if !answer.is_yes() => None,
-        Asked::Trend { axis } => {
+        Hypothesis::Trend { axis } => {
             let effect = answer.effects.first()?.as_ref()?;
             Some(format!("{} towards a larger {}", change_of(effect), name(sweep.axes.get(axis)?)))
         }
-        Asked::Main { axis } => {
+        Hypothesis::Main { axis } => {
             let axis = sweep.axes.get(axis)?;
             let known = || {
                 let all = answer.effects.iter().zip(&axis.values);
@@ -125,7 +125,7 @@ pub fn brief(sweep: &Sweep, answer: &Answer) -> Option<String> {
                 known().max_by(|(one, _), (other, _)| one.value.abs().total_cmp(&other.value.abs()))?;
             Some(format!("{at} {} than {before}", change_of(most)))
         }
-        Asked::Together | Asked::Any => None,
+        Hypothesis::Interaction | Hypothesis::Any => None,
     }
 }
 
@@ -138,7 +138,7 @@ fn effect(effect: &Contrast) -> String {
 
 /// The value of a knob that differs most from the one that was there before, of several also the
 /// one on the other side.
-fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+fn main(sweep: &Sweep, axis: usize, answer: &TestResult) -> String {
     let known = answer.effects.iter().enumerate();
     let known: Vec<(usize, &Contrast)> =
         known.filter_map(|(place, effect)| Some((place, effect.as_ref()?))).collect();
@@ -161,7 +161,7 @@ fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
     format!("{}; than {before}", sides.join(", "))
 }
 
-fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+fn trend(sweep: &Sweep, axis: usize, answer: &TestResult) -> String {
     let Some((axis, own)) = sweep.axes.get(axis).zip(answer.effects.first().and_then(Option::as_ref)) else {
         return "rises or falls".to_string();
     };
@@ -172,9 +172,9 @@ fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
 /// The smallest effects that would have been seen: `policy 8.3 %, trend along slice 10 %, any two
 /// cells 28 %`.
 pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
-    let each = charted.surface.answers.iter().filter_map(|answer| {
+    let each = charted.surface.test_results.iter().filter_map(|answer| {
         let floor = percent(answer.floor?.exp() - 1.0);
-        Some(format!("{} {floor}", asked(sweep, answer.asked)))
+        Some(format!("{} {floor}", asked(sweep, answer.hypothesis)))
     });
     each.collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@ use model::run_file::Writer;
 use model::{Params, fingerprint, rough};
 use stats::quads::versus;
 use stats::series::series;
-use stats::spend::{Asked, Part, Wanted, worthwhile};
+use stats::spend::{PrecisionTargets, VisitGoals, VisitPart, worthwhile};
 
 use super::{Ended, Loop, Progress};
 use crate::plan;
@@ -60,9 +60,9 @@ impl Loop<'_, '_> {
     }
 
     /// What gains from another visit, the most worthwhile first.
-    fn gaining(&self) -> Vec<Part> {
+    fn gaining(&self) -> Vec<VisitPart> {
         let profile = self.session.profile;
-        let asked = Asked {
+        let asked = PrecisionTargets {
             trusted: profile.precision,
             rough: rough(profile.precision),
             most: profile.passes_max as usize,
@@ -76,7 +76,7 @@ impl Loop<'_, '_> {
         };
         let machine = self.watch.machine();
         let first = (self.session.undecided)(&self.run);
-        let wanted = Wanted { asked, first: &first };
+        let wanted = VisitGoals { asked, first: &first };
         let found = worthwhile(&all, machine, &wanted, |case| self.visit_seconds(case), divisible);
         found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
@@ -84,7 +84,7 @@ impl Loop<'_, '_> {
     /// Of these the first that fit into a round and into the budget, in a random order: cases with
     /// those of their points that are to be visited, none where all are. One at least, if the
     /// budget has room.
-    fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
+    fn round(&self, gaining: Vec<VisitPart>, pass: u32) -> Vec<(usize, Vec<Params>)> {
         let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
         let (mut seconds, left) = (0.0, self.left_s());
         for part in gaining {

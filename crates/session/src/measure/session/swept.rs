@@ -2,7 +2,7 @@
 
 use stats::core_bound::run_clock;
 use stats::series::series;
-use stats::sweep::asking::seen_so_far;
+use stats::sweep::grid_data::detectable_so_far;
 
 use super::Loop;
 
@@ -31,9 +31,9 @@ impl Loop<'_, '_> {
         }
         let all = series(&self.run);
         let machine = self.watch.machine();
-        let seen = seen_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
+        let seen = detectable_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
         // Where nothing can be asked (all cells but one fail), more passes change nothing.
         let largest = seen.iter().copied().reduce(f64::max).unwrap_or(0.0);
-        self.ending.look(passes, largest, effect.ln_1p())
+        self.ending.check(passes, largest, effect.ln_1p())
     }
 }
