@@ -7,8 +7,8 @@
 //! Application for Game Playing" (1970). The counts are those of the Chess Programming Wiki's
 //! "Perft Results". In character like SPEC's deepsjeng.
 
-use super::{Character, Component, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 mod board;
@@ -23,16 +23,16 @@ pub(super) const COMPONENT: Component = Component {
     id: ids::CHESS,
     title: "chess: move generation and alpha-beta search",
     about: "Counts the legal games of the published perft positions on bitboards (make, unmake, sliding attacks by \
-            subtraction) and searches positions and their mirror images by alpha-beta to a fixed depth with a \
-            transposition table of 512 KiB. Checked: every count is the published one, every search finds the known \
-            score and the mirror image the same. Stays in the caches: the footprint does not matter.",
-    reading: "Positions reached per second: branches that hardly predict, bit tricks on 64-bit words, short \
+            subtraction). Searches positions and their mirror images by alpha-beta to a fixed depth with a \
+            transposition table of 512 KiB. Checked: counts are the published ones; both searches of each position \
+            find the known score. The data stay in the caches, whatever the footprint.",
+    reading: "Positions reached per second: unpredictable branches, operations on the bits of 64-bit words, short \
               dependent chains. Clock, branch predictor and L2 latency move it; memory does not.",
     source: file!(),
     character: Character::Branchy,
     units: "positions",
     reference: 23.9,
-    answer: 0x524b_2eaf_5cb7_44e3,
+    expected_checksum: 0x524b_2eaf_5cb7_44e3,
     make,
 };
 
@@ -97,7 +97,7 @@ impl Work for Chess {
         let search = &mut self.search;
         self.reached = 0;
         for ((board, depth), count) in self.counted.iter().zip(&mut self.counts) {
-            let games = widest(
+            let games = with_widest_vectors(
                 #[inline(always)]
                 || search.count(*board, *depth),
             );
@@ -105,7 +105,7 @@ impl Work for Chess {
             self.reached += search.reached;
         }
         for ((board, depth), score) in self.searched.iter().zip(&mut self.scores) {
-            let value = widest(
+            let value = with_widest_vectors(
                 #[inline(always)]
                 || search.best(*board, *depth),
             );
@@ -116,12 +116,12 @@ impl Work for Chess {
     fn units(&self) -> u64 {
         self.reached
     }
-    fn answer(&mut self) -> Result<u64, String> {
-        let mut sum = Sum::new();
+    fn verify(&mut self) -> Result<u64, String> {
+        let mut sum = Checksum::new();
         let mut total = 0;
         for (at, ((games, reached), known)) in self.counts.iter().zip(&self.known.0).enumerate() {
             if games != known {
-                return Err(format!("position {at} has {games} games; published are {known}"));
+                return Err(format!("position {at} has {games} games, not the published {known}"));
             }
             total = reached.wrapping_add(total);
             sum.word(*games);
@@ -129,14 +129,14 @@ impl Work for Chess {
         }
         for (at, ((score, reached), known)) in self.scores.iter().zip(&self.known.1).enumerate() {
             if score != known {
-                return Err(format!("search {at} scores {score}; the known score is {known}"));
+                return Err(format!("search {at} scores {score}, not {known}"));
             }
             total = reached.wrapping_add(total);
             sum.word(*score as u64);
             sum.word(*reached);
         }
         if total != self.reached {
-            return Err("the positions reached do not add up".into());
+            return Err("the numbers of positions reached do not add up".into());
         }
         Ok(sum.value())
     }

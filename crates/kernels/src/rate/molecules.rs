@@ -9,25 +9,25 @@
 //! calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC
 //! CPU2017's 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the
 //! second-level cache.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, ensure};
 use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MOLECULES,
     title: "Molecular dynamics of a Lennard-Jones liquid",
-    about: "Moves 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are built anew every ten \
-            steps. Energy and momentum must be conserved, the forces at the end must be those of a sum over all pairs, \
-            and every bit of the positions and velocities is in the checksum: the motion is chaotic, so one wrong bit \
-            anywhere changes it. 1.3 MB are used, whatever the footprint.",
-    reading: "Million atom steps a second. Floating point in vectors with divisions and masks, from the second-level \
-              cache: the frequency under load and the width of the vector units decide.",
+    about: "Moves 4000 atoms of a liquid by velocity Verlet; rebuilds the cluster pair lists every ten steps. Checked: \
+            energy and momentum are conserved, the final forces equal a sum over all pairs. The checksum covers every \
+            bit of positions and velocities; the motion is chaotic, so any wrong bit changes it. Uses 1.3 MB, whatever \
+            the footprint.",
+    reading: "Million atom steps per second. Floating-point vectors with divisions and masks from L2. The frequency \
+              under load and the width of the vector units decide.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "atom steps",
     reference: 5.97,
-    answer: 0x316f805a0994a0da,
+    expected_checksum: 0x316f805a0994a0da,
     make,
 };
 
@@ -149,7 +149,7 @@ impl Molecules {
         };
         ensure!(
             made.bytes() <= arena.bytes,
-            "molecules needs {} bytes, and got {}",
+            "molecules needs {} bytes; the arena has {}",
             made.bytes(),
             arena.bytes
         );
@@ -157,14 +157,14 @@ impl Molecules {
             made.skips[lane + 1][..=lane].fill(1e9);
         }
         let [x, v] = &mut made.start;
-        let mut mix = Mix(SEED);
+        let mut rng = Rng(SEED);
         let corners = [[0.25, 0.25, 0.25], [0.75, 0.75, 0.25], [0.75, 0.25, 0.75], [0.25, 0.75, 0.75]];
         for atom in 0..ATOMS {
             let cube = atom / 4;
             let cubes = [cube % CUBES, cube / CUBES % CUBES, cube / CUBES / CUBES];
             for axis in 0..3 {
                 x[atom / LANES][axis][atom % LANES] = (cubes[axis] as f64 + corners[atom % 4][axis]) * CUBE;
-                v[atom / LANES][axis][atom % LANES] = mix.unit() + mix.unit() + mix.unit() - 1.5;
+                v[atom / LANES][axis][atom % LANES] = rng.unit() + rng.unit() + rng.unit() - 1.5;
             }
         }
         let mean = momentum(v).map(|sum| sum / ATOMS as f64);
@@ -338,7 +338,7 @@ fn all_pairs(x: &[Cluster]) -> (f64, Vec<[f64; 3]>) {
 
 impl Work for Molecules {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.run(BUILDS),
         );
@@ -346,7 +346,7 @@ impl Work for Molecules {
     fn units(&self) -> u64 {
         (ATOMS * BUILDS * STEPS_A_LIST) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let (potential, forces) = all_pairs(&self.x);
         let energy = kinetic(&self.v);
         let drift = ((energy + potential - self.energy) / energy).abs();
@@ -366,7 +366,7 @@ impl Work for Molecules {
                  differ by {wrong:e} (below {FORCE:e})"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         self.x.iter().chain(&self.v).flatten().for_each(|values| sum.f64s(values));
         Ok(sum.value())
     }

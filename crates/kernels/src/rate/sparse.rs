@@ -11,8 +11,8 @@
 //! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each
 //! row and column adds up to 1, and no eigenvalue is below 1. So the error is never greater than
 //! the residual.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
 use sys::steps::Steps;
@@ -20,18 +20,17 @@ use sys::steps::Steps;
 pub(super) const COMPONENT: Component = Component {
     id: ids::SPARSE,
     title: "Sparse conjugate gradients",
-    about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 points around and a far one \
-            for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \
-            theory promises and is what the recurrence says, the error is not above it, sums are conserved; the \
-            checksum is of the solution and the residual.",
-    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: it \
-              is built to need memory bandwidth first, then low latency of caches and memory for the far ones. A \
-              run shows what bounds it: column \"bound by\".",
+    about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 near points and a far one in each \
+            row) with a known solution. Checked: rows add up to 1, sums are conserved, the residual follows theory \
+            and its recurrence, the error is not larger; the checksum covers solution and residual.",
+    reading: "Matrix entries multiplied and added per second. Each is 12 bytes of a stream and a load by its index. \
+              It is built to need memory bandwidth, then low latency of caches and memory for the far points. A run \
+              shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "matrix entries",
     reference: 612.0,
-    answer: 0x0d07_edc4_f3de_9878,
+    expected_checksum: 0x0d07_edc4_f3de_9878,
     make,
 };
 
@@ -88,12 +87,12 @@ impl Shuffle {
 
 /// The weight between two points, either way round, in 0.5 to 1.5.
 fn weight(one: u64, other: u64) -> f64 {
-    Mix((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
+    Rng((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
 }
 
 /// The solution at a point, in -0.5 to 0.5.
 fn solution(row: usize) -> f64 {
-    Mix(!(row as u64)).unit() - 0.5
+    Rng(!(row as u64)).unit() - 0.5
 }
 
 /// `y = A x`.
@@ -153,7 +152,7 @@ struct System {
 fn sides(bytes: u64) -> Result<[u64; 3]> {
     let rows = bytes / ROW_BYTES;
     if rows < 1000 {
-        bail!("a sparse matrix needs 1 MiB");
+        bail!("a sparse matrix needs at least 1 MiB; the arena has {bytes} bytes");
     }
     let x = (1..).take_while(|side| side * side * side <= rows).count() as u64 / 2 * 2;
     let y = (rows / x).isqrt();
@@ -239,7 +238,7 @@ impl System {
 
 impl Work for System {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.solve(),
         );
@@ -247,7 +246,7 @@ impl Work for System {
     fn units(&self) -> u64 {
         (self.values.len() * ITERATIONS) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let mut begin = 0;
         let (mut drift, mut left, mut error, mut size) = (0.0, 0.0, 0.0, 0.0);
         let (mut sum_right, mut sum_solution, mut sum_x, mut sum_residual) = (0.0, 0.0, 0.0, 0.0);
@@ -277,18 +276,18 @@ impl Work for System {
         let promised = 2.0 * root * ((root - 1.0) / (root + 1.0)).powi(ITERATIONS as i32);
         let (drift, left, size) = (f64::sqrt(drift), f64::sqrt(left), f64::sqrt(size));
         if !near(drift, 0.0, 1e-12 * size) {
-            return Err(format!("the residual is off by {drift} of {size}"));
+            return Err(format!("the residual differs from its recurrence by {drift} (size {size})"));
         }
         if !(near(left, 0.0, promised * size) && near(f64::sqrt(error), 0.0, left * (1.0 + 1e-6))) {
-            return Err(format!("residual {left}, error {}, promised {}", f64::sqrt(error), promised * size));
+            return Err(format!("residual {left} and error {} exceed {}", f64::sqrt(error), promised * size));
         }
         let slack = 1e-11 * size * (self.x.len() as f64).sqrt();
         if !(near(sum_right, sum_solution, slack) && near(sum_x + sum_residual, sum_right, slack)) {
             return Err(format!(
-                "sums {sum_right}, {sum_solution} and {sum_x} with {sum_residual} are not the same"
+                "the sums {sum_right}, {sum_solution} and {sum_x} with {sum_residual} differ"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         sum.f64s(&self.x);
         sum.f64s(&self.residual);
         Ok(sum.value())
