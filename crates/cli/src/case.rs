@@ -19,10 +19,10 @@ pub fn run() -> anyhow::Result<ExitCode> {
     // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just
     // as well.)
     if let Some(parent) = rustix::process::getppid() {
-        process::die_with(parent).context("cannot tie this process to its parent")?;
+        process::die_with_parent(parent).context("cannot tie this process to its parent")?;
     }
     counters::be_first_to_die();
-    process::name_as(c"assay");
+    process::set_process_name(c"assay");
     let mut text = String::new();
     std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
@@ -70,7 +70,7 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    process::kept(visit).map(process::end_as).context("cannot supervise the process of this pass")
+    process::run_supervised(visit).map(process::exit_like).context("cannot supervise the process of this pass")
 }
 
 /// The benchmark's own run, and all that is said of it.

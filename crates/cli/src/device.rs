@@ -17,7 +17,7 @@ use diagnose::words;
 use model::Planned;
 use snapshot::disk::{self, Subject};
 use snapshot::in_use::{self, Backing, KernelQueries, Node};
-use sys::{loops, medium};
+use sys::{loop_device, medium};
 
 /// The subject under which help has the options of disk rows.
 pub const DISK: &str = "Disk";
@@ -227,8 +227,9 @@ fn node_of(name: &str) -> PathBuf {
 fn backing(device: &Path) -> Option<Backing> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = rustix::fs::open(device, flags, Mode::empty()).ok()?;
-    let [device, inode, special, offset, limit] = loops::backing(&open).ok()?;
-    Some(Backing { file: [device, inode], special, offset, limit })
+    let below = loop_device::backing(&open).ok()?;
+    let file = [below.device, below.inode];
+    Some(Backing { file, special: below.special_device, offset: below.offset, limit: below.size_limit })
 }
 
 /// Whether opening it alone fails because somebody else did; that changes nothing.

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, major, minor};
 
 use super::leftovers;
 use model::run_file::{self, EXTENSION, GZIP};
-use sys::fresh::{Fresh, handle, is_given_open, is_of_the_kernel};
+use sys::atomic_file::{AtomicFile, handle, is_kernel_directory, links_to_open_file};
 
 /// Writes what a run becomes, under a name that nobody chose: only nothing, or what Assay wrote,
 /// gives way. Whole or not at all, readable for whom the user's umask lets: a full disk or a crash
@@ -96,10 +96,10 @@ fn put_with(
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    ensure!(!is_of_the_kernel(directory), "its folder is for devices and kernel files: name another one");
+    ensure!(!is_kernel_directory(directory), "its folder is for devices and kernel files: name another one");
     give_way()?;
     leftovers::sweep([directory]);
-    let fresh = Fresh::beside(path)?;
+    let fresh = AtomicFile::for_path(path)?;
     if let Some(mode) = mode {
         rustix::fs::fchmod(fresh.file(), mode)?;
     }
@@ -128,7 +128,7 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     let kind = found.file_type();
     ensure!(!kind.is_dir(), "it is a folder: name a file in it");
     if kind.is_file() {
-        return is_given_open(path).then(|| given(&held, &found)).transpose();
+        return links_to_open_file(path).then(|| given(&held, &found)).transpose();
     }
     let nothing = [(1, 3), (1, 7)].contains(&(major(found.rdev()), minor(found.rdev())));
     let opened = || File::options().write(true).open(handle(&held));

@@ -342,7 +342,7 @@ pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, Str
     let memory = rustix::fs::memfd_create(c"said", rustix::fs::MemfdFlags::CLOEXEC);
     let mut file = std::fs::File::from(memory.context("cannot keep the output of a program")?);
     let (out, err) = (file.try_clone()?, file.try_clone()?);
-    process::dies_with_us(command);
+    process::kill_with_parent(command);
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;
     let end = Instant::now() + limit;
     let status = loop {

@@ -16,7 +16,7 @@ use super::files;
 use super::output::eprint_line;
 use model::run_file::{EXTENSION, stem};
 use report::html;
-use sys::fresh::{Linked, put_link, rename};
+use sys::atomic_file::{LinkOutcome, put_link, rename};
 
 /// Writes a report of a run into a folder; where it is. The general name leads to it from then on.
 pub fn write(
@@ -66,7 +66,7 @@ enum Found {
 fn lead(
     general: &Path,
     own: &Path,
-    link: impl Fn(&Path, &OsStr, bool) -> anyhow::Result<Linked>,
+    link: impl Fn(&Path, &OsStr, bool) -> anyhow::Result<LinkOutcome>,
 ) -> anyhow::Result<()> {
     let target = own.file_name().context("a report has a name")?;
     loop {
@@ -79,9 +79,9 @@ fn lead(
             }
         };
         match link(general, target, replace)? {
-            Linked::Put => return Ok(()),
-            Linked::Taken => {}
-            Linked::Impossible => {
+            LinkOutcome::Created => return Ok(()),
+            LinkOutcome::NameTaken => {}
+            LinkOutcome::Unsupported => {
                 return files::copy(own, general, &|| Ok(!matches!(found(general)?, Found::Nothing)));
             }
         }
@@ -242,7 +242,7 @@ mod tests {
         for (run, text) in [("a", REPORT.to_string()), ("b", REPORT.replace("db 1", "db 2"))] {
             let own = path(&format!("{run}.report.json"));
             fs::write(&own, &text).expect("written");
-            lead(&path("report.json"), &own, |_, _, _| Ok(Linked::Impossible)).expect("copied");
+            lead(&path("report.json"), &own, |_, _, _| Ok(LinkOutcome::Unsupported)).expect("copied");
             assert_eq!(fs::read_to_string(path("report.json")).expect("a file"), text);
             assert!(!path("report.json").is_symlink());
         }

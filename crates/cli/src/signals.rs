@@ -27,7 +27,7 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
     let mut signals = signal_hook::iterator::Signals::new(&caught).context("cannot catch signals")?;
     let asked = Arc::clone(&flag);
     // A thread of the parent, which only waits while its children measure.
-    let waiting = thread::aside(move || {
+    let waiting = thread::spawn(move || {
         let mut first = None;
         for _ in signals.forever() {
             match first {
@@ -39,7 +39,7 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
         }
     });
     if let Err(error) = waiting {
-        events::end_on_second(caught.into_iter(), SAME_WISH, 130, &flag).context("cannot catch signals")?;
+        events::exit_on_second(caught.into_iter(), SAME_WISH, 130, &flag).context("cannot catch signals")?;
         eprint_line(&format!(
             "  no thread can wait for signals ({error}): Ctrl-C still ends the run cleanly, but a second \
               one leaves settings to the watchdog or `assay restore`"

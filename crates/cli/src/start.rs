@@ -37,7 +37,7 @@ pub fn start() -> c_int {
         return ERROR;
     }
     // Where these are refused the signals end us as they always did.
-    if events::end_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
+    if events::exit_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
         start::warn_of_cpu_limit();
     }
     // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our

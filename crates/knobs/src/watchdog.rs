@@ -40,7 +40,7 @@ impl Watchdog {
             .stderr(Stdio::null());
         // Ctrl-C, the terminal's end and a kill of the session's group are not for it; nothing of
         // ours stays open by it.
-        process::alone_in_a_session(&mut command);
+        process::in_new_session(&mut command);
         let mut child = command.spawn().ok()?;
         // One that is stopped must not stop us.
         let told = child.stdin.as_ref().map(|pipe| rustix::io::ioctl_fionbio(pipe, true));
@@ -138,5 +138,5 @@ pub fn put_back(knobs: &Knobs) -> anyhow::Result<Vec<String>> {
 /// What starts a watchdog: this very program, by the kernel's own handle on it.
 pub fn program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
-    Some(process::running(&own).to_path_buf())
+    Some(process::running_executable(&own).to_path_buf())
 }

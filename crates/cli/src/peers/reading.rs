@@ -116,7 +116,7 @@ pub fn fleet_of(files: &[PathBuf]) -> Fleet {
     let pieces = Mutex::new(Pieces { files: files.iter(), within: None, ended: None, taken: 0 });
     let (found, moved) = (Mutex::new(InOrder::default()), Condvar::new());
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    thread::together(threads, || {
+    thread::run_in_parallel(threads, || {
         while let Some((place, piece)) = { held(&pieces).next() } {
             let read = read(piece);
             let is_ahead = |found: &mut InOrder| place > found.done + AHEAD;

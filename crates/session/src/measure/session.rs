@@ -373,7 +373,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         let seats = planned.case.placement.busy_cpus();
         self.watch.begin(&planned.case.placement);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
-        let program = process::running(&self.session.program);
+        let program = process::running_executable(&self.session.program);
         let (watch, counters) = (&mut self.watch, &mut self.counters);
         let Session { keep, interrupted, .. } = self.session;
         let mut waited = || {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use machine::{Hypervisor, Machine};
 use model::run_file::Writer;
 use model::{CpuSet, Header, Placement, Record};
-use sys::observer::{Known, Observer};
+use sys::observer::{HostFacts, Observer};
 
 pub struct Watch {
     /// Invented samples are watched by nobody.
@@ -26,12 +26,12 @@ impl Watch {
     /// Opens what the machine below `root` tells; the run's own time is at `begin_ms` now.
     pub fn of(header: &Header, root: &Path, begin_ms: f64) -> Watch {
         let machine = Machine::from(&header.snapshot);
-        let known = Known {
+        let host = HostFacts {
             base_ghz: machine.frequency.base_khz.map(|khz| khz as f64 / 1e6),
             guest: matches!(machine.hypervisor, Hypervisor::Guest(_)),
         };
         let allowed = header.allowed_cpus.clone();
-        let observer = header.pretend.is_none().then(|| Observer::open(root, &allowed, known));
+        let observer = header.pretend.is_none().then(|| Observer::open(root, &allowed, host));
         Watch { observer, machine, allowed, begin: Instant::now(), begin_ms }
     }
 
@@ -47,7 +47,7 @@ impl Watch {
     pub fn look(&mut self) {
         let at_ms = self.at_ms();
         if let Some(observer) = &mut self.observer {
-            observer.look(at_ms);
+            observer.sample_if_due(at_ms);
         }
     }
 
