@@ -14,16 +14,16 @@ const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
     title: "A block that measures memory fits in a cache",
     topic: "L3 cache",
-    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this \
-            block lay in the cache, so the figure is too high for memory.",
+    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this block \
+        lay in the cache, so the figure is too high for memory.",
     action: "Free memory or raise the memory limit, and measure again. Until then the figure is an upper \
-            bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
-    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that \
-            cache. The figures carry the cause.",
+        bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
+    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that cache. \
+        The figures carry the cause.",
     how: "1.9 is twice the cache, less what rounding to lines and tasks takes. The cache's size is the one \
-            of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. \
-            Today's caches hold hundreds of megabytes, and a guest may reach a host's cache that its \
-            kernel does not report. Old benchmarks with fixed block sizes fail this way.",
+        of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. Today's \
+        caches hold hundreds of megabytes, and a guest may reach a host's cache that its kernel does not \
+        report. Old benchmarks with fixed block sizes fail this way.",
     calm: "memory blocks exceed the L3",
     looked_at: "block sizes",
     source: file!(),
@@ -68,20 +68,29 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     facts.truncate(8);
     let (times, inside) = worst?;
-    Some(vec![Finding::warning(INSIDE.id, format!(
+    let headline = format!(
         "The largest block ({}) is {times:.1} times the L3 ({}). Its bandwidth is partly the cache's.",
         bytes(inside.block),
         bytes(inside.cache.at)
-    ))
-        .cause(format!(
-            "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
-            if inside.cache.by_ladder { "The latency ladder shows a cache of another size than the kernel reports." } else { "Free memory, or a memory limit, allowed no larger block." }
-        ))
-        .facts(facts)
-        .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
-        .advice("Free memory (or raise the memory limit) and measure again. Until then these figures are an \
-                 upper bound.")
-        .explains(series)])
+    );
+    Some(vec![
+        Finding::warning(INSIDE.id, headline)
+            .cause(format!(
+                "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
+                if inside.cache.by_ladder {
+                    "The latency ladder shows a cache of another size than the kernel reports."
+                } else {
+                    "Free memory, or a memory limit, allowed no larger block."
+                }
+            ))
+            .facts(facts)
+            .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
+            .advice(
+                "Free memory (or raise the memory limit) and measure again. Until then these figures are an \
+                 upper bound.",
+            )
+            .explains(series),
+    ])
 }
 
 /// Bytes of all blocks in one cache, and the cache.
@@ -125,17 +134,15 @@ const DIFFERS: Rule = Rule {
     title: "The last-level cache is not as large as the kernel reports",
     topic: "L3 cache",
     meaning: "The latency ladder shows how much of the last cache one task gets. A guest may get a small \
-            share, or reach a larger cache of its host. Software that sizes its data by the reported size \
-            is wrong by that factor.",
-    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal \
-            look at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile \
-            full",
+        share, or reach a larger cache of its host. Software that sizes its data by the reported size is \
+        wrong by that factor.",
+    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal look \
+        at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile full",
     when: "The reported size lies 1.25 times beyond the measured bounds, or a block of twice that size \
-            answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
+        answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
     how: "The ladder times random loads on huge pages. Its levels are fitted as sums of miss curves, with \
-            bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory \
-            answers in less than 55 ns, so a ladder that ends below that does not show where the cache \
-            ends.",
+        bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory answers in \
+        less than 55 ns, so a ladder that ends below that does not show where the cache ends.",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),

@@ -16,23 +16,21 @@ const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
     title: "A figure is above a physical limit",
     topic: "limits",
-    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. \
-            Typical reasons are a block that stayed in a cache, bytes that never moved, or a clock that \
-            stood still.",
-    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See \
-            it: assay run --only BENCHMARK --new",
-    when: "The figure is above the limit of the core, the memory channels, the disk's link or the \
-            network's link. Or one of its samples has no work, or a length that no clock can time. The \
-            figure is rejected.",
-    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 \
-            loads or operations a cycle. The cycle is the measured one. Memory: blocks beyond the \
-            last-level cache against rate × width of all channels, if module names or EDAC show them, else \
-            of all modules. Traffic on the bus is an estimate and is not judged. Disk, past the page \
-            cache: the link carries the bytes, or the operations times their size. A cold file: that link \
-            (NVMe or SATA, on bare metal), or the speed at which one task of the run read memory. A warm \
-            file beyond the caches: 1.25 times that speed. A cold file with neither a known link nor \
-            memory.bandwidth cannot be judged, so the check does not count as passed. Samples: some work, \
-            no shorter than the clock's step, no longer than their pass.",
+    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. Typical \
+        reasons are a block that stayed in a cache, bytes that never moved, or a clock that stood still.",
+    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See it: \
+        assay run --only BENCHMARK --new",
+    when: "The figure is above the limit of the core, the memory channels, the disk's link or the network's \
+        link. Or one of its samples has no work, or a length that no clock can time. The figure is rejected.",
+    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
+        or operations a cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
+        against rate × width of all channels, if module names or EDAC show them, else of all modules. \
+        Traffic on the bus is an estimate and is not judged. Disk, past the page cache: the link carries the \
+        bytes, or the operations times their size. A cold file: that link (NVMe or SATA, on bare metal), or \
+        the speed at which one task of the run read memory. A warm file beyond the caches: 1.25 times that \
+        speed. A cold file with neither a known link nor memory.bandwidth cannot be judged, so the check \
+        does not count as passed. Samples: some work, no shorter than the clock's step, no longer than their \
+        pass.",
     calm: "no figure above a physical limit",
     looked_at: "all figures",
     source: file!(),

@@ -17,16 +17,16 @@ const ODD: Rule = Rule {
     title: "A core is slower than the others",
     topic: "cores",
     meaning: "All cores of a kind do the same work in their own L1 at once, so only the core itself can \
-            differ. A slow core is throttled, shares its core with other work, or has a defect. Work that \
-            waits for its slowest part runs at its speed.",
-    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such \
-            work off it. See it: assay run --only memory.cores --profile standard --new",
+        differ. A slow core is throttled, shares its core with other work, or has a defect. Work that waits \
+        for its slowest part runs at its speed.",
+    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such work \
+        off it. See it: assay run --only memory.cores --profile standard --new",
     when: "A core and its whole 95 % interval lie more than 3 % below the median of its kind. Its distance \
-            also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
+        also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
     how: "A kind is cores of one name with one highest frequency. The distance is in robust standard \
-            deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for \
-            1000. Of three to nine cores the interval must lie below all others instead. Of two cores the \
-            rule can only say that they differ.",
+        deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for 1000. Of \
+        three to nine cores the interval must lie below all others instead. Of two cores the rule can only \
+        say that they differ.",
     calm: "no core slower than the others",
     looked_at: "L1 of each core",
     source: file!(),
@@ -128,11 +128,12 @@ fn slowest_healthy(n: f64) -> f64 {
 fn finding(core: &Core, middle: f64, count: usize) -> Finding {
     let unit = &core.judged.series.metric.unit;
     let slower = 1.0 - core.value / middle;
-    Finding::warning(ODD.id, format!(
+    let headline = format!(
         "CPU {} is {} slower than the other cores. Look at its temperature and its sibling.",
         core.cpu,
         percent(slower)
-    ))
+    );
+    Finding::warning(ODD.id, headline)
         .cause("The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
                 unseen runs on it or its sibling, or it is faulty.")
         .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
@@ -156,12 +157,13 @@ fn two_cores(one: &Core, other: &Core) -> Option<Finding> {
     let fact = |core: &Core| {
         Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
     };
-    Some(Finding::warning(ODD.id, format!(
+    let headline = format!(
         "CPU {} is {} slower than CPU {}. With two cores it is unknown which one is at fault.",
         slow.cpu,
         percent(1.0 - slow.value / fast.value),
         fast.cpu
-    ))
+    );
+    Some(Finding::warning(ODD.id, headline)
         .cause("The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
                 majority.")
         .facts([fact(slow), fact(fast)])

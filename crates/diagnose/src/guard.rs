@@ -24,16 +24,15 @@ const SWINGS: Rule = Rule {
     title: "A command's result varies from run to run",
     topic: "guard",
     meaning: "The same program on the same host gives another result each time. The finding names what \
-            changes together with the result. That need not be the cause, but it is where to look first.",
+        changes together with the result. That need not be the cause, but it is where to look first.",
     action: "Compare placements, which separates the scheduler's choice from the rest, and use more runs. \
-            See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
+        See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
     when: "The coefficient of variation over 6 runs or more exceeds 3 %, or the runs have several values.",
     how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
-            named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. \
-            With 6 runs only a nearly perfect order reaches that. A longer run has more switches, faults \
-            and waiting, and a faster one more a second. These must follow the result as counts, per \
-            second and (of a rate) for each piece of work. The clock, steal, other work and places are \
-            named first.",
+        named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. With 6 \
+        runs only a nearly perfect order reaches that. A longer run has more switches, faults and waiting, \
+        and a faster one more a second. These must follow the result as counts, per second and (of a rate) \
+        for each piece of work. The clock, steal, other work and places are named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
     source: file!(),
@@ -184,13 +183,14 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let runs = values.len();
-    Some(Finding::warning(SWINGS.id, format!(
+    let headline = format!(
         "{} varies from {} to {} over {runs} runs {}. A single run says little.",
         capital(&clipped(&evidence.title(&series.case.bench))),
         shown(least, unit),
         shown(most, unit),
         evidence.place(&series.case.placement.name)
-    ))
+    );
+    Some(Finding::warning(SWINGS.id, headline)
         .cause(match followers.first() {
             Some(first) => first.words(),
             None => no_follower(&compared, runs),
@@ -283,19 +283,19 @@ const PLACED: Rule = Rule {
     title: "A command's result depends on placement",
     topic: "placement",
     meaning: "The program gives different results on one CPU and spread over all. It needs more than one \
-            CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that \
-            choice and not the CPU's speed.",
+        CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that choice and \
+        not the CPU's speed.",
     action: "Compare hosts by the pinned results, each with its own kind. See it: assay guard --runs 20 \
-            --placements free,same-cpu,spread -- COMMAND",
+        --placements free,same-cpu,spread -- COMMAND",
     when: "The medians on one CPU and spread over all differ by 1.5 times or more, from 6 runs each. A \
-            warning if the result left to the scheduler is over 10 % off the better one, else a note.",
+        warning if the result left to the scheduler is over 10 % off the better one, else a note.",
     how: "The program needs more than one CPU where one CPU is worse and its CPU time is 0.9 of its wall \
-            time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
-            same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy \
-            tasks in which free tasks were together. Looks are evenly spread over time, so rates mix: \
-            expected = p rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the \
-            reciprocal of a rate. Within 10 % the mix explains the free result, else the finding gives the \
-            rest. x must differ by 0.5 between the pinned placements.",
+        time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
+        same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy tasks in \
+        which free tasks were together. Looks are evenly spread over time, so rates mix: expected = p \
+        rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the reciprocal of a rate. \
+        Within 10 % the mix explains the free result, else the finding gives the rest. x must differ by 0.5 \
+        between the pinned placements.",
     calm: "",
     looked_at: "",
     source: file!(),

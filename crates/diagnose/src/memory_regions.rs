@@ -16,21 +16,21 @@ const DIFFER: Rule = Rule {
     id: ids::rule::MEMORY_REGIONS_DIFFER,
     title: "Some regions of memory are slower than others",
     topic: "memory parts",
-    meaning: "Some memory is slower for good, and a process is as fast as the regions that it got. There \
-            are three causes: dearer address translation (smaller pages), longer loads (another node), or \
-            less bandwidth (fewer channels).",
+    meaning: "Some memory is slower for good, and a process is as fast as the regions that it got. There are \
+        three causes: dearer address translation (smaller pages), longer loads (another node), or less \
+        bandwidth (fewer channels).",
     action: "Ask for huge pages against translation, bind memory to its node against long loads, and fill \
-            channels evenly for bandwidth. See it: assay memmap --new",
-    when: "Regions cost 10 ns more for translation, 1.2 times the latency, or have 1.2 times less \
-            bandwidth. Or 5 % of the huge pages take 1.2 times as long.",
+        channels evenly for bandwidth. See it: assay memmap --new",
+    when: "Regions cost 10 ns more for translation, 1.2 times the latency, or have 1.2 times less bandwidth. \
+        Or 5 % of the huge pages take 1.2 times as long.",
     how: "memory.regions and assay memmap visit regions in rounds of random order, with flushed lines. \
-            Translation is hopping loads less loads that return to pages as far apart. Distance is loads \
-            on few pages, transfer is bandwidth of all CPUs. What a round has in common is subtracted. \
-            Every other pair of rounds names the slow set, the others test it, and the reverse. Both sets \
-            must agree in most regions, and the 95 % interval of the rounds' differences must lie above \
-            zero. Bandwidth that goes with translation or distance counts as theirs. Smaller differences \
-            have no cause. In a guest the host's small pages behind huge ones, and the host's nodes, act \
-            in the same way. docs/method/slow-memory.md has the error rates.",
+        Translation is hopping loads less loads that return to pages as far apart. Distance is loads on few \
+        pages, transfer is bandwidth of all CPUs. What a round has in common is subtracted. Every other pair \
+        of rounds names the slow set, the others test it, and the reverse. Both sets must agree in most \
+        regions, and the 95 % interval of the rounds' differences must lie above zero. Bandwidth that goes \
+        with translation or distance counts as theirs. Smaller differences have no cause. In a guest the \
+        host's small pages behind huge ones, and the host's nodes, act in the same way. \
+        docs/method/slow-memory.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -119,14 +119,14 @@ const NEIGHBOUR: Rule = Rule {
     title: "Memory is slower now and then",
     topic: "neighbour",
     meaning: "Another task, or another guest of the host, uses the memory and slows every load while it \
-            works. The moments differ then, not the regions.",
+        works. The moments differ then, not the regions.",
     action: "Look for other work on this host (top). If there is none, other guests are the cause: measure \
-            at another time and compare. See it: assay memmap --new",
+        at another time and compare. See it: assay memmap --new",
     when: "Memory is slow for 20 % of the time or more, and loads then take 1.2 times as long or more.",
     how: "Loads of memory.regions, or of host.neighbours at rest, in the order of time, less what regions \
-            differ by. Sixteen half seconds or more are needed. A load is slow where the median of five \
-            lies above the quietest 15 % of half seconds, by three standard errors and by 12 %. Below 10 % \
-            of the time the check passes. docs/method/slow-memory.md has the error rates.",
+        differ by. Sixteen half seconds or more are needed. A load is slow where the median of five lies \
+        above the quietest 15 % of half seconds, by three standard errors and by 12 %. Below 10 % of the \
+        time the check passes. docs/method/slow-memory.md has the error rates.",
     calm: "memory equally fast at all times",
     looked_at: "memory regions",
     source: file!(),
@@ -153,17 +153,16 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let known: Vec<NeighbourEvidence> = of_regions.chain(at_rest).filter(is_known).collect();
     let named = known.iter().filter(|known| known.found.is_named());
     let findings = named.map(|NeighbourEvidence { found, facts, bench }| {
-        Finding::note(
-            NEIGHBOUR.id,
-            format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
-        )
-        .cause("Another task of this host, or another guest, used the same memory or cache.")
-        .facts(facts.clone())
-        .confirm(format!("assay run --only {bench} --profile full --new"))
-        .advice(
-            "Look for other work with top. If there is none, other guests of the host are the cause: \
+        let headline =
+            format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share));
+        Finding::note(NEIGHBOUR.id, headline)
+            .cause("Another task of this host, or another guest, used the same memory or cache.")
+            .facts(facts.clone())
+            .confirm(format!("assay run --only {bench} --profile full --new"))
+            .advice(
+                "Look for other work with top. If there is none, other guests of the host are the cause: \
                  measure at another time and compare.",
-        )
+            )
     });
     let findings: Vec<Finding> = findings.collect();
     (!known.is_empty()).then_some(findings)

@@ -13,15 +13,15 @@ const MISPLACED: Rule = Rule {
     title: "A task ran on another CPU than its own",
     topic: "placement",
     meaning: "Figures of a placement mean nothing on other CPUs: one CPU may differ from two by twenty \
-            times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and \
-            programs such as numad move them.",
-    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, \
-            CPU hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
-    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more \
-            than 5 % of such samples do not count.",
+        times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and programs \
+        such as numad move them.",
+    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, CPU \
+        hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
+    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more than \
+        5 % of such samples do not count.",
     how: "The measuring task records its CPU at both ends of every sample. Before that each pinned task \
-            reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the \
-            measuring task are checked only in this second way.",
+        reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the measuring \
+        task are checked only in this second way.",
     calm: "tasks where they were put",
     looked_at: "getcpu",
     source: file!(),

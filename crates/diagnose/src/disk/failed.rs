@@ -12,18 +12,17 @@ pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     topic: "disk errors",
-    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that \
-            the kernel made read-only. A block that returns other bytes than were written is worse, since \
-            no error reports it.",
+    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that the \
+        kernel made read-only. A block that returns other bytes than were written is worse, since no error \
+        reports it.",
     action: "Save the data first. Then read the kernel's log for the same device, and follow the finding's \
-            advice for this kind of error. See it: dmesg --level=err,warn",
-    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its \
-            figures carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
+        advice for this kind of error. See it: dmesg --level=err,warn",
+    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its figures \
+        carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
     how: "Errors are recognized by their text (`… failed: … (os error N)`). The medium: 5 EIO, 61 ENODATA, \
-            84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A \
-            filesystem that became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The \
-            path to it: 67 ENOLINK, 107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 \
-            ESTALE.",
+        84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A filesystem that \
+        became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The path to it: 67 ENOLINK, \
+        107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 ESTALE.",
     calm: "all disk I/O completed",
     looked_at: "errors of I/O",
     source: file!(),

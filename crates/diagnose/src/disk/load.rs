@@ -13,15 +13,15 @@ pub const GENERATOR_BOUND: Rule = Rule {
     title: "The CPU limits a disk figure",
     topic: "disk CPU",
     meaning: "From some 100,000 I/Os a second on, one CPU has no time to ask for more. The figure is then \
-            the CPU's, and the disk may do several times as much with more jobs.",
+        the CPU's, and the disk may do several times as much with more jobs.",
     action: "Treat the figure as a lower bound. Use a job on each core (profile full), or larger blocks, \
-            which cost less CPU per byte. See it: assay run --only disk.random --profile full",
+        which cost less CPU per byte. See it: assay run --only disk.random --profile full",
     when: "The load generator used 0.9 of its CPUs' time or more, in a benchmark that bypasses the page \
-            cache.",
+        cache.",
     how: "generator_busy is all its user and system time; interrupts and other work take the rest, so it \
-            never reaches 1. Where more jobs did at least 1.1 times as much, the finding gives that as \
-            proof. It also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy \
-            with the CPU and polled ones wait with it, so neither is judged.",
+        never reaches 1. Where more jobs did at least 1.1 times as much, the finding gives that as proof. It \
+        also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy with the CPU and \
+        polled ones wait with it, so neither is judged.",
     calm: "disk load generator had CPU left",
     looked_at: "its CPU time",
     source: file!(),
@@ -58,34 +58,34 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     if waited.is_some() {
         cause.push_str(" It also waited for a CPU that ran other work.");
     }
+    let headline = format!(
+        "The load of a {} kept its CPUs {} busy. The disk may do more.",
+        worst.kind(),
+        percent(worst.median(ids::metric::GENERATOR_BUSY)?)
+    );
     Some(vec![
-        Finding::warning(
-            GENERATOR_BOUND.id,
-            format!(
-                "The load of a {} kept its CPUs {} busy. The disk may do more.",
-                worst.kind(),
-                percent(worst.median(ids::metric::GENERATOR_BUSY)?)
-            ),
-        )
-        .cause(cause)
-        .facts(busy.iter().take(4).filter_map(|point| {
-            let label = format!("CPU time of its CPUs in {}", point.words());
-            point.fact(&label, ids::metric::GENERATOR_BUSY, percent)
-        }))
-        .facts(worst.fact("CPU time per I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
-        .facts(more.map(|more| {
-            let key = more.point.key(more.point.rate_metric());
-            Fact::new(format!("with {} jobs", more.point.jobs()), figure(more.rate, "1/s"), key)
-        }))
-        .facts(
-            waited.map(|share| Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))),
-        )
-        .confirm(format!("{} --profile full", again(worst.case)))
-        .advice(
-            "Treat the figures as a lower bound of the disk. The full profile has a job on each core, \
+        Finding::warning(GENERATOR_BOUND.id, headline)
+            .cause(cause)
+            .facts(busy.iter().take(4).filter_map(|point| {
+                let label = format!("CPU time of its CPUs in {}", point.words());
+                point.fact(&label, ids::metric::GENERATOR_BUSY, percent)
+            }))
+            .facts(worst.fact("CPU time per I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
+            .facts(more.map(|more| {
+                let key = more.point.key(more.point.rate_metric());
+                Fact::new(format!("with {} jobs", more.point.jobs()), figure(more.rate, "1/s"), key)
+            }))
+            .facts(
+                waited.map(|share| {
+                    Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))
+                }),
+            )
+            .confirm(format!("{} --profile full", again(worst.case)))
+            .advice(
+                "Treat the figures as a lower bound of the disk. The full profile has a job on each core, \
                  and larger blocks cost less CPU per byte.",
-        )
-        .explains(speed_keys(&busy)),
+            )
+            .explains(speed_keys(&busy)),
     ])
 }
 
@@ -125,16 +125,15 @@ pub const OTHERS: Rule = Rule {
     id: ids::rule::DISK_OTHERS,
     title: "Other I/O used the disk",
     topic: "disk traffic",
-    meaning: "Other I/O on the same device takes its share of bandwidth, and adds even more latency. \
-            Figures of the disk may be too slow.",
-    action: "Measure again when the device is idle (its counters stand still), or treat the figures as \
-            those of a shared disk. See it: cat /sys/class/block/DEVICE/stat",
-    when: "The device moved over 1.1 times the bytes of a direct read, or over 1.25 times those of a \
-            direct write. The excess is at least 1 MB/s.",
+    meaning: "Other I/O on the same device takes its share of bandwidth, and adds even more latency. Figures \
+        of the disk may be too slow.",
+    action: "Measure again when the device is idle (its counters stand still), or treat the figures as those \
+        of a shared disk. See it: cat /sys/class/block/DEVICE/stat",
+    when: "The device moved over 1.1 times the bytes of a direct read, or over 1.25 times those of a direct \
+        write. The excess is at least 1 MB/s.",
     how: "The device's own counters include all I/O. Writes have the higher limit because journals and \
-            metadata are written too. They are not judged where layers write copies (RAID, several devices \
-            below one). Benchmarks at a fixed rate count too: their device is idle enough to show other \
-            I/O well.",
+        metadata are written too. They are not judged where layers write copies (RAID, several devices below \
+        one). Benchmarks at a fixed rate count too: their device is idle enough to show other I/O well.",
     calm: "no foreign disk traffic",
     looked_at: "device counters",
     source: file!(),
@@ -172,11 +171,12 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let stalled = Evidence::total(evidence.visits_of(worst.index), |conditions| conditions.psi_io_ms);
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    Some(vec![Finding::warning(OTHERS.id, format!(
+    let headline = format!(
         "Other I/O moved {} during a {}. Figures of the disk may be too slow.",
         figure(more * 1e3, "MB/s"),
         worst.kind()
-    ))
+    );
+    Some(vec![Finding::warning(OTHERS.id, headline)
         .cause("The device's counters grew by more than Assay's own I/O. Other processes, the filesystem's \
                 background work, a rebuild or another guest used it.")
         .facts(met.iter().take(5).map(|(point, more)| {
@@ -197,15 +197,15 @@ pub const DEPTH_USELESS: Rule = Rule {
     id: ids::rule::DISK_DEPTH_USELESS,
     title: "A deeper queue adds latency but no IOPS",
     topic: "queue depth",
-    meaning: "More I/Os in flight help until everything below is busy. Beyond that each I/O only waits in \
-            a queue. The figure at the deepest point is no better, and its latency is the queue's.",
+    meaning: "More I/Os in flight help until everything below is busy. Beyond that each I/O only waits in a \
+        queue. The figure at the deepest point is no better, and its latency is the queue's.",
     action: "Use the smallest depth that gives the full rate, and quote the latency at that depth. See it: \
-            assay run --only disk.random --profile full",
+        assay run --only disk.random --profile full",
     when: "From some depth on, no depth at least twice as deep gives 5 % more. The median latency grows by \
-            at least half of what the depth does.",
+        at least half of what the depth does.",
     how: "Compared are the depths of one benchmark and block size. By Little's law the number in flight is \
-            rate × latency, so at an equal rate latency grows with depth. in_flight (what the device had) \
-            below 0.6 of what was asked means that the queue is in front of the device.",
+        rate × latency, so at an equal rate latency grows with depth. in_flight (what the device had) below \
+        0.6 of what was asked means that the queue is in front of the device.",
     calm: "a deeper disk queue adds IOPS",
     looked_at: "rate by depth",
     source: file!(),
@@ -264,32 +264,28 @@ fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
+    let headline = format!(
+        "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
+        enough.op(),
+        duration_us(waited),
+        duration_us(latency)
+    );
     Some(
-        Finding::note(
-            DEPTH_USELESS.id,
-            format!(
-                "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
-                enough.op(),
-                duration_us(waited),
-                duration_us(latency)
-            ),
-        )
-        .cause(if before {
-            "The device had fewer in flight than asked for. The queue is in front of it (a \
+        Finding::note(DEPTH_USELESS.id, headline)
+            .cause(if before {
+                "The device had fewer in flight than asked for. The queue is in front of it (a \
                      scheduler, a throttle, a queue limit, or the load generator)."
-        } else {
-            "The I/Os waited in the device's own queue: it does no more at once."
-        })
-        .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
-        .facts(
-            deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+            } else {
+                "The I/Os waited in the device's own queue: it does no more at once."
+            })
+            .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
+            .facts(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
                 format!("{count:.1} of {most}")
-            }),
-        )
-        .confirm(format!("{} --profile full", again(enough.case)))
-        .advice(format!(
-            "Use a depth of {depth} on {} with such blocks, and quote the latency at that depth.",
-            name(evidence)
-        )),
+            }))
+            .confirm(format!("{} --profile full", again(enough.case)))
+            .advice(format!(
+                "Use a depth of {depth} on {} with such blocks, and quote the latency at that depth.",
+                name(evidence)
+            )),
     )
 }

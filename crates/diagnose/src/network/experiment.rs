@@ -16,24 +16,23 @@ pub const BOTTLENECK: Rule = Rule {
     title: "What limits the bandwidth",
     topic: "network",
     meaning: "A bandwidth is often sold as a link's speed although a CPU, a TCP window or a shaper limits \
-            it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
-    action: "Change what the finding names, then measure again. See it: assay run --only \
-            network.bottleneck --to HOST --new",
+        it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
+    action: "Change what the finding names, then measure again. See it: assay run --only network.bottleneck \
+        --to HOST --new",
     when: "A note or a warning for every network.bottleneck with at least 6 rounds. CPUs always limit \
-            loopback, so that is not reported.",
-    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An \
-            end that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full \
-            effect). If both ends react, the lower one must be lower by 0.09. Such an end is starved if it \
-            waits for a CPU or is throttled for more than 15 % of its time. More than 1.15 with larger \
-            buffers means a window. More than 1.15 with four streams means losses if 2 segments in 1000 \
-            are sent again. It means a window if TCP reports one for 30 % of the time and a quarter of the \
-            buffers leaves less than 0.6. Else it is one connection's own limit, unless the second half of \
-            the plain transfers carries 1.15 times the first (still rising). If nothing changes the \
-            bandwidth, it is the link from 93 % of its known speed on, headers included. Else it is a \
-            shaper if one sign shows a rate on the path: a known queueing discipline; UDP of 1.2 times the \
-            rate arriving within 15 % of it with more than 5 % lost; a fresh connection faster by 15 % in \
-            its first 50 ms; a flat line (scatter below 3 %) behind a queue that doubles the round trip. \
-            docs/method/bottleneck.md has simulated and planted limits.",
+        loopback, so that is not reported.",
+    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An end \
+        that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full effect). \
+        If both ends react, the lower one must be lower by 0.09. Such an end is starved if it waits for a \
+        CPU or is throttled for more than 15 % of its time. More than 1.15 with larger buffers means a \
+        window. More than 1.15 with four streams means losses if 2 segments in 1000 are sent again. It means \
+        a window if TCP reports one for 30 % of the time and a quarter of the buffers leaves less than 0.6. \
+        Else it is one connection's own limit, unless the second half of the plain transfers carries 1.15 \
+        times the first (still rising). If nothing changes the bandwidth, it is the link from 93 % of its \
+        known speed on, headers included. Else it is a shaper if one sign shows a rate on the path: a known \
+        queueing discipline; UDP of 1.2 times the rate arriving within 15 % of it with more than 5 % lost; a \
+        fresh connection faster by 15 % in its first 50 ms; a flat line (scatter below 3 %) behind a queue \
+        that doubles the round trip. docs/method/bottleneck.md has simulated and planted limits.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),

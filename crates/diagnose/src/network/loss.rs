@@ -10,17 +10,15 @@ pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
     title: "Packets were lost or arrived out of order",
     topic: "packet loss",
-    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket \
-            cannot keep. That is no fault of the network. Loss on the path, at a rate that both ends can \
-            handle, is.",
+    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket cannot \
+        keep. That is no fault of the network. Loss on the path, at a rate that both ends can handle, is.",
     action: "Measure at half the rate (--rate); loss that stays is the path's. Then look for drops with \
-            ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
+        ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
     when: "1 UDP message in 1000 was lost or overtaken, or TCP sent more than 2 segments in 1000 again.",
-    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up \
-            at least half of what is missing. So it did over loopback, where nothing else is. Then a \
-            figure without --rate is a note. The path lost them otherwise. TCP segments that had arrived \
-            before (the receiver's duplicate SACKs) do not count. A netem discipline that loses on purpose \
-            is named.",
+    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up at \
+        least half of what is missing. So it did over loopback, where nothing else is. Then a figure without \
+        --rate is a note. The path lost them otherwise. TCP segments that had arrived before (the receiver's \
+        duplicate SACKs) do not count. A netem discipline that loses on purpose is named.",
     calm: "packet loss: at most traces",
     looked_at: "packet counters",
     source: file!(),
@@ -134,11 +132,9 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     if share <= MIN_RESENT {
         return None;
     }
+    let headline = format!("TCP sent {} of its segments again. The path loses packets.", percent(share));
     Some(
-        Finding::warning(
-            LOSS.id,
-            format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
-        )
+        Finding::warning(LOSS.id, headline)
         .cause(
             "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.",
         )
