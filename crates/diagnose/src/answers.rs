@@ -41,7 +41,7 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         let count = visits.len() + left_out.wrong;
         let headline = match suspects(&visits) {
             Some(suspects) => format!(
-                "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. Its core may be faulty."
+                "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. It may be faulty."
             ),
             None => format!(
                 "{} gave wrong answers in {count} of {of} passes. Suspect the core, then the memory.",
@@ -50,16 +50,12 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         };
         Finding::problem(WRONG_ANSWER.id, headline)
             .cause("What was computed is not the known result. Suspect the core first, then the memory.")
-            .facts(visits
-                .iter()
-                .take(5)
-                .filter_map(|visit| {
-                    let why = visit.reason.as_ref()?.text();
-                    Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
-                }))
+            .facts(visits.iter().take(5).filter_map(|visit| {
+                let why = visit.reason.as_ref()?.text();
+                Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
+            }))
             .confirm(confirm(evidence, case))
-            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline \
-                     and have the host checked. If all CPUs are wrong, report a bug.")
+            .advice("Run it again. Take a CPU offline that is wrong again. If all are wrong, report a bug.")
             .rejects(evidence.keys_of(case))
     });
     Some(findings.collect())

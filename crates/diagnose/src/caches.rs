@@ -85,10 +85,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
             ))
             .facts(facts)
             .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
-            .advice(
-                "Free memory (or raise the memory limit) and measure again. Until then these figures are an \
-                 upper bound.",
-            )
+            .advice("Free memory or raise the limit, then measure again. Until then it is an upper bound.")
             .explains(series),
     ])
 }
@@ -166,11 +163,11 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let (cause, advice) = match (larger, guest) {
         (true, true) => (
-            "The host has a larger cache than this guest's kernel reports. Other guests may take it at any time.",
+            "The host's cache is larger than reported here. Other guests may take it at any time.",
             "Do not count on it: figures of blocks in between depend on the other guests.",
         ),
         (true, false) => (
-            "There is a cache beyond the one that the kernel lists (memory-side, or an L4), or firmware reports too little.",
+            "There is a further cache (memory-side, or an L4), or firmware reports too little.",
             "Size data by the latency ladder.",
         ),
         (false, true) => (
@@ -178,8 +175,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Plan for what one task gets. Ask the provider whether it limits caches (CAT).",
         ),
         (false, false) => (
-            "Other work uses the cache, or part of it is set aside (resctrl, devices). Or it is several \
-             caches, of which a task has one (sub-NUMA clusters).",
+            "Other work or a reservation (resctrl, devices) takes cache, or it is several caches.",
             "Look at /sys/fs/resctrl and at other work, and measure again.",
         ),
     };
@@ -191,10 +187,10 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (size, reported) = (bytes(at), bytes(*claimed));
     let headline = match (larger, high.is_finite()) {
         (true, true) => format!(
-            "One task gets {size} of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+            "One task gets {size}; the kernel reports {reported} of {name}. Do not count on the rest."
         ),
         (true, false) => format!(
-            "One task gets {size} or more of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+            "One task gets {size} or more; the kernel reports {reported} of {name}. Do not count on the rest."
         ),
         (false, _) => {
             format!("One task gets {size} of the {reported} that the kernel reports. Plan for {size}.")

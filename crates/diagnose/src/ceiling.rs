@@ -112,10 +112,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     })?;
     let what = format!("has a sample of {}, which no clock can time", figure(ns, "ns"));
     let draft = impossible(evidence, judged, &what)
-        .cause(
-            "A sample takes at least one step of the clock and at most its whole pass. The clock stood \
-                still or jumped, or the file was damaged.",
-        )
+        .cause("The clock stood still or jumped during the sample, or the file was damaged.")
         .fact("sample", figure(ns, "ns"), &series.key)
         .fact("step of the clock", figure(step_ns, "ns"), "run header")
         .fact("its pass", figure(visit.conditions.wall_ms, "ms"), format!("pass {}", visit.order));
@@ -153,10 +150,7 @@ impl<'a> Measured<'a> {
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
     let draft = impossible(evidence, judged, "has a sample with 0 units of work")
-        .cause(
-            "A benchmark does a whole number of iterations in every sample. Its report is wrong, or the \
-                file was damaged.",
-        )
+        .cause("Every sample has whole iterations: its report is wrong, or the file was damaged.")
         .fact("work of the sample", 0, format!("pass {}", visit.order));
     Some(reject(draft, judged, WRONG_BENCHMARK))
 }
@@ -282,8 +276,8 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     };
     let what = if direct { "the data" } else { "the file" };
     let why = format!(
-        "{path} lies on a disk whose link ({}) carries no more. So {what} was in a cache of this kernel or \
-         of the disk's controller.",
+        "The link of {path}'s disk ({}) carries no more: {what} was in a cache of the kernel or the \
+         controller.",
         link.name
     );
     Some(Limit::new(most, why, "/sys/dev/block"))
@@ -309,15 +303,12 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
     let read = memory.median()?;
     let (most, cause) = match series.text(ids::file::param::CACHE) {
-        Some("cold") => (
-            read,
-            "A file from a disk passes through memory, and one task of this run read memory no faster. So \
-             the file was in a cache, this kernel's or its host's.",
-        ),
+        Some("cold") => {
+            (read, "One task of this run read memory no faster: the file was in a cache, not on the disk.")
+        }
         _ if block(judged)? >= block(memory)? => (
             read * ALLOWANCE,
-            "A file larger than the CPU's caches is read from memory, and one task of this run read memory \
-             no faster.",
+            "One task of this run read memory no faster, and the file fits no cache of the CPU.",
         ),
         _ => return None,
     };

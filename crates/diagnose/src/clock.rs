@@ -40,19 +40,28 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let available = evidence.machine.clock.available.join(" ");
     let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
-    Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
-        .cause(if counter_lost { "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock." } else { "The time-stamp counter is available, but the system is set to a slow clock." })
-        .fact("current clocksource", current, CURRENT)
-        .fact("available", available, CURRENT.replace("current", "available"))
-        .fact("samples were timed by",
+    let headline =
+        format!("The kernel reads the time from `{current}`, not the CPU's counter. Each reading is slow.");
+    Some(vec![
+        Finding::warning(CLOCKSOURCE.id, headline)
+            .cause(if counter_lost {
+                "The kernel found the time-stamp counter unstable, or there is none."
+            } else {
+                "The time-stamp counter is available, but the system is set to a slow clock."
+            })
+            .fact("current clocksource", current, CURRENT)
+            .fact("available", available, CURRENT.replace("current", "available"))
+            .fact(
+                "samples were timed by",
                 format!(
                     "{}, {:.0} ns a reading",
                     evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
                 ),
-                "run header")
-        .confirm("dmesg | grep -i -e tsc -e clocksource")
-        .advice("Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
-                 tsc=unstable on the command line.")])
+                "run header",
+            )
+            .confirm("dmesg | grep -i -e tsc -e clocksource")
+            .advice("Look for 'Marking TSC unstable' in the kernel's log, and for tsc=unstable."),
+    ])
 }
 
 const GOVERNOR: Rule = Rule {
@@ -181,10 +190,7 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
             .confirm(
                 "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost",
             )
-            .advice(
-                "Compare only with hosts whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and \
-                 measure again.",
-            ),
+            .advice("Compare with hosts without turbo, or allow it (no_turbo to 0, boost to 1)."),
     ])
 }
 
@@ -248,8 +254,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     );
     Some(vec![Finding::note(MOVING.id, headline)
         .cause(format!(
-            "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
-             figures in core cycles do not.{remark}"
+            "Figures in ns (L1, L2, system calls) inherit the spread; those in core cycles do not.{remark}"
         ))
         .fact("clock, 5 to 95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
         .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
@@ -263,7 +268,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
             Fact::new("governor", words, "scaling_governor")
         }))
         .confirm("assay run --only cpu.clock --profile standard")
-        .advice("Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps.")
+        .advice("Look for power or thermal limits (turbostat); a guest needs a dedicated host.")
         .explains(goes_with_it(evidence).map(|judged| judged.series.key.clone()))])
 }
 
@@ -364,10 +369,7 @@ fn chains_differ(
     );
     Some(
         Finding::warning(CHECK.id, headline)
-            .cause(
-                "Additions and multiplications show different clocks. The clock changed between them, an \
-                emulator runs them, or one of them takes no whole number of cycles.",
-            )
+            .cause("The clock changed between the measures, an emulator runs them, or the core is unusual.")
             .fact("by additions", words(add), &add.0.series.key)
             .fact("by multiplications", words(multiply), &multiply.0.series.key)
             .confirm("assay run --only cpu.clock --profile standard --new")
@@ -386,10 +388,7 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
     let headline = format!("A load from L1 takes {words}, no whole number. Use the figures in ns.");
     Some(
         Finding::note(CHECK.id, headline)
-            .cause(
-                "A hit in L1 takes a whole number of cycles. The clock changed between the samples and its \
-                readings, or an emulator runs the loads.",
-            )
+            .cause("The clock changed between the samples and its readings, or an emulator runs the loads.")
             .fact("an L1 hit", words, &judged.series.key)
             .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
             .advice("Read the figures in nanoseconds, and see `assay explain moving-clock`.")

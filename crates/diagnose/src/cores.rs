@@ -134,16 +134,16 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
         percent(slower)
     );
     Finding::warning(ODD.id, headline)
-        .cause("The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
-                unseen runs on it or its sibling, or it is faulty.")
+        .cause("All cores do the same work in their own L1: this one is throttled, shared or faulty.")
         .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
         .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES)
-        .fact("its 95 % interval",
-                format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
-                &core.judged.series.key)
+        .fact(
+            "its 95 % interval",
+            format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
+            &core.judged.series.key,
+        )
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("If the same CPU is slow again, look at its thermal_throttle counters and its sibling's \
-                 load. Keep work that waits for its slowest part off it.")
+        .advice("If it is slow again, look at its thermal_throttle counters and its sibling's load.")
         .explains([&core.judged.series.key])
 }
 
@@ -163,13 +163,14 @@ fn two_cores(one: &Core, other: &Core) -> Option<Finding> {
         percent(1.0 - slow.value / fast.value),
         fast.cpu
     );
-    Some(Finding::warning(ODD.id, headline)
-        .cause("The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
-                majority.")
-        .facts([fact(slow), fact(fast)])
-        .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("Compare with another host of the same model; in a guest, at another hour.")
-        .explains([&slow.judged.series.key, &fast.judged.series.key]))
+    Some(
+        Finding::warning(ODD.id, headline)
+            .cause("Both do the same work in their own L1. With two cores there is no majority.")
+            .facts([fact(slow), fact(fast)])
+            .confirm("assay run --only memory.cores --profile standard --new")
+            .advice("Compare with another host of the same model; in a guest, at another hour.")
+            .explains([&slow.judged.series.key, &fast.judged.series.key]),
+    )
 }
 
 #[cfg(test)]

@@ -339,18 +339,13 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
     );
     Some(
         Finding::problem(QUOTA.id, headline)
-        .cause(
-            "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
-                control group above stops them in each of its periods.",
-        )
-        .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
-        .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
-        .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
-        .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
-        .advice(
-            "Look at the quotas of the container, pod or slice on its host; raise them, or measure outside.",
-        )
-        .rejects(stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case))),
+            .cause("They did not sleep and shared no CPU: a quota of a group above stops them.")
+            .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
+            .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
+            .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
+            .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
+            .advice("Raise the quota of the container, pod or slice on its host, or measure outside.")
+            .rejects(stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case))),
     )
 }
 
@@ -381,10 +376,7 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     );
     Some(vec![
         Finding::warning(SWAP.id, headline)
-            .cause(
-                "The host has less free memory than its work needs, so the kernel moves pages to disk and \
-                back.",
-            )
+            .cause("The host has less free memory than its work needs.")
             .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all passes")
             .fact(
                 "available memory at the start",

@@ -178,18 +178,9 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let cause = match (guest, part > 0.0) {
-        (true, _) => {
-            "The host of this guest sets the clock and idles the core. A timed loop alone measured it, \
-             without MSRs or counters."
-        }
-        (false, true) => {
-            "The core wakes at the clock that governor, energy bias or a deep idle state left, and rises \
-             from there. A timed loop alone measured it."
-        }
-        (false, false) => {
-            "Turbo lets a core that was idle run above the clock that it keeps. A timed loop alone measured \
-             it."
-        }
+        (true, _) => "The host of this guest sets the clock and idles the core.",
+        (false, true) => "Governor, energy bias or a deep idle state left a low clock, which rises slowly.",
+        (false, false) => "Turbo lets a core that was idle run above the clock that it keeps.",
     };
     let is_grave = part >= MIN_WARNING_SHARE && odd.until_ms >= MIN_WARNING_MS;
     Some(vec![
@@ -202,8 +193,8 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
         .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
         .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
         .advice(if part > 0.0 {
-            "For short requests set governor and energy_performance_preference to performance, or \
-                     use shallower idle states (cpupower idle-set -D 10). Then measure again."
+            "For short requests use the governor performance, or shallower idle states (cpupower idle-set -D \
+             10)."
         } else {
             "Judge steady load by the steady clock."
         }),

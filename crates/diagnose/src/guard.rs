@@ -190,18 +190,20 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         shown(most, unit),
         evidence.place(&series.case.placement.name)
     );
-    Some(Finding::warning(SWINGS.id, headline)
-        .cause(match followers.first() {
-            Some(first) => first.words(),
-            None => no_follower(&compared, runs),
-        })
-        .fact("least of the runs", figure(least, unit), &series.key)
-        .fact("most of the runs", figure(most, unit), &series.key)
-        .fact("coefficient of variation", format!("{} over {runs} runs", percent(cv)), &series.key)
-        .facts(followers.iter().map(Follower::fact))
-        .confirm(again(&series.case.inputs, ""))
-        .advice("Compare its placements, which separates the scheduler's choice from the rest, and use more runs.")
-        .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]))
+    Some(
+        Finding::warning(SWINGS.id, headline)
+            .cause(match followers.first() {
+                Some(first) => first.words(),
+                None => no_follower(&compared, runs),
+            })
+            .fact("least of the runs", figure(least, unit), &series.key)
+            .fact("most of the runs", figure(most, unit), &series.key)
+            .fact("coefficient of variation", format!("{} over {runs} runs", percent(cv)), &series.key)
+            .facts(followers.iter().map(Follower::fact))
+            .confirm(again(&series.case.inputs, ""))
+            .advice("Compare its placements to separate the scheduler's choice, and use more runs.")
+            .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]),
+    )
 }
 
 /// What was recorded in each run and changed from run to run.
@@ -221,8 +223,7 @@ impl Follower<'_> {
     fn words(&self) -> String {
         let Follower { companion, with } = self;
         format!(
-            "Over the runs it {} with the {} (rank correlation {:.2}, n {}). That is where to look first; it is no \
-             proof of a cause.",
+            "It {} with the {} (rank correlation {:.2}, n {}). Look there first; it is no proof.",
             if with.rho > 0.0 { "rises" } else { "falls" },
             companion.words,
             with.rho,
@@ -260,10 +261,7 @@ fn no_follower(compared: &[RecordedInRuns], runs: usize) -> String {
     } else {
         format!("compared were {}", names.join(", "))
     };
-    format!(
-        "Nothing that was recorded with the {runs} runs follows it; {compared}. What the program gets anew \
-         at each start (addresses, pages, input) was not recorded."
-    )
+    format!("Nothing that was recorded with the {runs} runs follows it; {compared}.")
 }
 
 /// A guarded command is measured again by its own verb, whatever rule asks for it.
@@ -397,7 +395,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     let mut facts: Vec<Fact> = [&free, &same, &spread].iter().flat_map(|at| at.facts(evidence)).collect();
     if chosen {
         cause.push_str(&format!(
-            " Left to the scheduler it lies {} from the better result ({}): the scheduler's choice, not the CPU's speed.",
+            " Left to the scheduler it is {} off the better result ({}): the scheduler's choice.",
             percent(off),
             evidence.place(better.name)
         ));
@@ -406,10 +404,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 cause.push_str(&mix.words(&metric.unit));
                 facts.extend(mix.facts(&free.judged.series));
             }
-            None => cause.push_str(
-                " The places of its tasks do not separate the placements here, so this result has no \
-                 breakdown.",
-            ),
+            None => cause.push_str(" Its tasks' places do not separate the placements here."),
         }
     } else {
         let place = evidence.place(better.name);
@@ -425,10 +420,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 (false, Some(_)) => {
                     "Compare hosts by the result left to the scheduler or spread over all CPUs."
                 }
-                _ => {
-                    "Compare hosts by the pinned results, each with its own kind. A higher result is not a \
-                 better host: on one CPU a woken task waits until its waker sleeps."
-                }
+                _ => "Compare hosts by the pinned results, each with its own kind.",
             })
             .explains([&free.judged.series.key]),
     )

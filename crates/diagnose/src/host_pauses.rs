@@ -195,10 +195,7 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
                 Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case)
             }))
             .confirm("assay host --new")
-            .advice(
-                "Ask the provider for dedicated CPUs. Operator: pin each virtual CPU to a CPU of its own, \
-                 and give the guest's group enough quota.",
-            ),
+            .advice("Ask the provider for dedicated CPUs. Operator: pin each virtual CPU to its own CPU."),
     ])
 }
 

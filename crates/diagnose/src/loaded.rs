@@ -53,16 +53,18 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
         figure(first.loaded_ns, "ns"),
         figure(first.traffic, "GB/s")
     );
-    Some(vec![Finding::note(KNEE.id, headline)
-        .cause("From the knee on, requests queue in the memory controllers: a little more traffic costs much more latency.")
-        .facts(knees.iter().map(|(curve, knee)| {
-            let mix = curve.case.params.get(ids::memory::param::MIX);
-            let label = mix.map_or("traffic".to_string(), |mix| mix.to_string());
-            Fact::new(label, knee.words(best.map(|(best, _)| best)), &curve.key)
-        }))
-        .facts(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)))
-        .confirm("assay run --only memory.loaded-latency,memory.bandwidth --profile standard")
-        .advice("Keep lasting memory traffic below the knee; more or faster channels move it, more cores do not.")])
+    Some(vec![
+        Finding::note(KNEE.id, headline)
+            .cause("From there on, requests queue in the memory controllers.")
+            .facts(knees.iter().map(|(curve, knee)| {
+                let mix = curve.case.params.get(ids::memory::param::MIX);
+                let label = mix.map_or("traffic".to_string(), |mix| mix.to_string());
+                Fact::new(label, knee.words(best.map(|(best, _)| best)), &curve.key)
+            }))
+            .facts(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)))
+            .confirm("assay run --only memory.loaded-latency,memory.bandwidth --profile standard")
+            .advice("Stay below that. More or faster channels move the knee, more cores do not."),
+    ])
 }
 
 /// Where latency bends up, with both ends of the curve; traffic in GB/s.

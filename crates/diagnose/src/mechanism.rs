@@ -31,8 +31,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
         if together >= MIN_ALL && usable.difference(&isolated).len() <= 1 {
             return Mechanism {
                 words: format!(
-                    "Isolated CPUs (isolcpus={isolated_cpus}) are in no scheduling domain, and the kernel moves \
-                     nothing to or from them. So both tasks stay on the CPU where they began."
+                    "The kernel moves nothing to or from isolated CPUs (isolcpus={isolated_cpus}): both \
+                     tasks stay where they began."
                 ),
                 facts,
             };

@@ -66,9 +66,8 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
         }
         Some(_) => (
-            "The setting allows them. A process setting forbids them (prctl PR_SET_THP_DISABLE), memory is \
-             too fragmented, or a memory limit is too tight.",
-            "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
+            "The process may not have them (PR_SET_THP_DISABLE), or memory is fragmented or limited.",
+            "echo 1 > /proc/sys/vm/compact_memory, then measure again",
         ),
     };
     let headline = format!(

@@ -79,26 +79,21 @@ fn headline(seen_regions: &RegionsSeen, found: &Difference) -> String {
 fn finding(seen_regions: &RegionsSeen, cause: Cause, headline: String) -> Finding {
     let advice = match (cause, seen_regions.guest) {
         (Cause::Translation, true) => {
-            "Use huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart long-running \
-             programs: they get other memory. Operator: back guests with huge pages (hugetlbfs, or memory \
-             aligned to 2 MiB)."
+            "Use huge pages, or restart the program to get other memory. Operator: back guests with huge \
+             pages."
         }
         (Cause::Translation, false) => {
-            "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs \
-             start."
+            "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory first."
         }
         (Cause::Distance, true) => {
-            "Trust no single run: a guest does not see which memory is near. Operator: pin the guest's CPUs \
-             and memory to one node."
+            "Trust no single run. Operator: pin the guest's CPUs and memory to one node."
         }
-        (Cause::Distance, false) => {
-            "Bind memory to the node of its CPUs (numactl), and look for memory of another kind (`assay machine`)."
-        }
+        (Cause::Distance, false) => "Bind memory to the node of its CPUs (numactl), and see `assay machine`.",
         (Cause::Transfer, true) => {
-            "Trust no single run of anything that needs bandwidth. Operator: compare the populated channels of the sockets."
+            "Trust no single run. Operator: compare the populated channels of the sockets."
         }
         (Cause::Transfer, false) => {
-            "Compare the slots with the board's manual (`assay machine` lists them): equal modules on each channel."
+            "Put equal modules on each channel, as the board's manual says (`assay machine`)."
         }
     };
     // A region that moved is not one region: what differs may be less, and elsewhere.
@@ -159,10 +154,7 @@ fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
             .cause("Another task of this host, or another guest, used the same memory or cache.")
             .facts(facts.clone())
             .confirm(format!("assay run --only {bench} --profile full --new"))
-            .advice(
-                "Look for other work with top. If there is none, other guests of the host are the cause: \
-                 measure at another time and compare.",
-            )
+            .advice("Look for other work (top). Else it is other guests: measure at another time.")
     });
     let findings: Vec<Finding> = findings.collect();
     (!known.is_empty()).then_some(findings)

@@ -75,14 +75,14 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     let cause = match (named.as_slice(), found.guest) {
         ([], true) if regions.is_some_and(|own| own.found.differences.is_empty()) => {
             "The host gives this guest memory of several speeds. Loads take equally long everywhere, so \
-             neither pages nor nodes explain them. A guest cannot see the host's channels."
+             neither pages nor nodes explain it."
                 .to_string()
         }
         ([], true) => "Regions of the memory have unequally many channels, or lie on different nodes of the \
-                       host. A guest cannot see which."
+                       host."
             .to_string(),
-        ([], false) => "Regions of the memory have unequally many channels. No population is named, since \
-                        the ratio alone fits several."
+        ([], false) => "Regions of the memory have unequally many channels; the ratio alone names no \
+                        modules."
             .to_string(),
         (names, _) => format!(
             "Regions of the memory have unequally many channels, as with modules in {} channels.",
@@ -102,10 +102,10 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     )
 }
 
-const GUEST: &str = "Trust no single run of anything that needs bandwidth: a restarted program gets other memory. Operator: \
-                     compare the modules and channels of the host's sockets, and pin the guest to one node.";
-const METAL: &str = "Compare the slots with the board's manual (`assay machine` lists them): equal modules, as many on each controller \
-                     and channel. Until then trust no single run of anything that needs bandwidth.";
+const GUEST: &str = "Trust no single run. Operator: compare the channels of the host's sockets, and pin the \
+                     guest to one node.";
+const METAL: &str = "Put equal modules on each controller and channel (`assay machine` lists them). Until \
+                     then trust no single run.";
 
 fn confirm(found: &NodeMap) -> String {
     match found.node {
@@ -161,19 +161,19 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
         fastest.name(),
         if guest { "" } else { " Compare their modules." }
     );
-    Some(vec![Finding::warning(NODES.id, headline)
-        .cause(if guest {
-            "The host's memory behind the nodes is not equally fast, or lies on other nodes of the host; or one of them was busy."
-        } else {
-            "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy."
-        })
-        .facts(alike
-            .iter()
-            .map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case)))
-        .confirm("assay memmap --new")
-        .advice(if guest {
-            GUEST
-        } else {
-            "Compare the modules of the sockets and their configured speeds (`assay machine`)."
-        })])
+    Some(vec![
+        Finding::warning(NODES.id, headline)
+            .cause(if guest {
+                "The host's memory behind the nodes differs, or one of them was busy."
+            } else {
+                "The nodes have unequal channels or modules, or one of them was busy."
+            })
+            .facts(alike.iter().map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case)))
+            .confirm("assay memmap --new")
+            .advice(if guest {
+                GUEST
+            } else {
+                "Compare the modules of the sockets and their configured speeds (`assay machine`)."
+            }),
+    ])
 }

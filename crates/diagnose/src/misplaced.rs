@@ -113,13 +113,10 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
             first_few(seat)
         ),
     )
-    .cause(
-        "The affinity did not hold: a sandbox only pretends to apply it, a CPU went offline, or another \
-         program moved the task.",
-    )
+    .cause("A sandbox ignores affinity, a CPU went offline, or another program moved the task.")
     .facts(facts.into_iter().take(8))
     .confirm("taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds")
-    .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again.");
+    .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug).");
     Some(graded(evidence, explained, rejected, finding))
 }
 

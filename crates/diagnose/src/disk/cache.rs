@@ -69,18 +69,12 @@ fn faster_than_half_a_turn(evidence: &Evidence, transfers: &[&DiskPoint]) -> Opt
     );
     Some(
         Finding::warning(PAGE_CACHE.id, headline)
-            .cause(
-                "The kernel's page cache was bypassed. The disk or its controller has a cache, and the file \
-                is small enough for it.",
-            )
+            .cause("The disk or its controller has a cache, and the file is small enough for it.")
             .facts(fast.iter().take(5).filter_map(|point| {
                 point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
             }))
             .confirm(format!("{} --profile full", again(first.case)))
-            .advice(
-                "Measure in a directory with more free space (files grow with it), or treat the figures as \
-                 those of the cache.",
-            )
+            .advice("Measure in a directory with more free space: files grow with it.")
             .explains(speed_keys(&fast)),
     )
 }
@@ -95,10 +89,7 @@ fn through_loop(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding
         format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name);
     Some(
         Finding::warning(PAGE_CACHE.id, headline)
-            .cause(
-                "A loop device without direct I/O reads and writes its file through the page cache. Direct \
-                I/O to the device skips only the device's own cache.",
-            )
+            .cause("Direct I/O to it skips only its own cache, not that of its file.")
             .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
             .fact(
                 "its file",
@@ -126,11 +117,9 @@ fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
                 ),
             )
             .cause(
-                "A buffered read of recent data is a copy in memory. A buffered write ends when the \
-                        data is in memory; the disk follows later.",
+                "Buffered reads of recent data are copies in memory; buffered writes reach the disk later.",
             ),
-            "For the disk's own speed use the direct figures. For what programs see with a warm cache, use \
-             these.",
+            "For the disk's own speed use the direct figures.",
             Effect::Explains,
         )
     } else {
@@ -139,13 +128,8 @@ fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
                 PAGE_CACHE.id,
                 format!("The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."),
             )
-            .cause(
-                "The benchmark asked for direct I/O, but the filesystem or a layer below it answered \
-                        from memory. That layer ignores O_DIRECT, is a loop device over a cached file, or \
-                        has a cache of its own.",
-            ),
-            "Do not use these figures as the disk's. Measure on a filesystem that supports O_DIRECT, or the \
-             device itself with --device.",
+            .cause("A filesystem or a layer below it answered from memory, despite direct I/O."),
+            "Do not use these figures. Use a filesystem that supports O_DIRECT, or --device.",
             Effect::Rejects,
         )
     };

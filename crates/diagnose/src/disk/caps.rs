@@ -83,10 +83,7 @@ fn by_group(rows: &[&DiskPoint], throttle: &Throttle) -> Option<Finding> {
             .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
             .facts(limited.iter().take(5).map(|point| rate_fact(point, quantity)))
             .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
-            .advice(
-                "To measure the disk, run outside of that group or raise the limit. Programs in the group \
-                 get this figure.",
-            )
+            .advice("Programs in the group get this. To measure the disk, run outside or raise the limit.")
             .explains(speed_keys(&limited)),
     )
 }
@@ -210,10 +207,7 @@ fn capped(rows: &[&DiskPoint], quantity: Quantity) -> Option<Finding> {
             .facts(limited.iter().take(6).map(|point| rate_fact(point, quantity)))
             .fact("at another block size", elsewhere, points_source(rows, quantity.other()))
             .confirm(format!("{} --profile full", again(first.case)))
-            .advice(
-                "Look up the limits of the instance and of the volume; both apply. Some allow bursts at \
-                 first, which disk.sustained shows.",
-            )
+            .advice("Look up the limits of the instance and of the volume; both apply.")
             .explains(speed_keys(&limited)),
     )
 }

@@ -58,10 +58,7 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
             .facts(disk.free_bytes.map(|free| of_disk("free", free)))
             .facts(disk.total_bytes.map(|all| of_disk("of", all)))
             .confirm(format!("df {}", shell(at)))
-            .advice(
-                "Free space and discard it (`fstrim -v`), then measure again. Or name a directory on another \
-                 disk with --dir.",
-            )
+            .advice("Free space and discard it (`fstrim -v`), or name another disk's directory with --dir.")
             .explains(speed_keys(&writes)),
     ])
 }
@@ -116,7 +113,7 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
                 .cause("The disk takes discards, and a layer above it does not pass them on.")
                 .facts(leaves.iter().map(|leaf| max_bytes(leaf)))
                 .facts([max_bytes(layer)]),
-            "Let the layer pass them (dm-crypt: `allow_discards`, which shows outsiders which blocks are free).",
+            "Let the layer pass them (dm-crypt: `allow_discards`, which shows free blocks).",
         )
     } else if let Some(leaf) = mute {
         let headline = format!("Disk `{}` accepts no discards. It slows down as it fills.", leaf.name);
@@ -124,8 +121,7 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
             Finding::note(NO_TRIM.id, headline)
                 .cause("The drive, or the controller in front of it, offers none.")
                 .facts([max_bytes(leaf)]),
-            "Behind a RAID controller see whether it can pass them. Else leave part of the drive unused, \
-             which has the same effect.",
+            "See whether a RAID controller can pass them, or leave part of the drive unused.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
         let disk_name = clipped(&disk.name());

@@ -96,11 +96,9 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![
         Finding::note(TAIL.id, headline)
             .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
-                "Now and then a write waits: the device empties its write cache, the filesystem commits \
-                     its journal, or flash cleans up."
+                "Writes wait when a write cache or a journal is flushed, or flash cleans up."
             } else {
-                "Now and then a read waits for other writes, for flash that cleans up, or for the host \
-                      of this guest."
+                "Reads wait for other writes, for flash that cleans up, or for the host."
             })
             .facts(
                 slow.iter().take(5).map(|(point, how)| {
@@ -108,10 +106,7 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
                 }),
             )
             .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
-            .advice(
-                "Plan with the percentile, not with the median. Look for other I/O. Try another I/O \
-                 scheduler, a lower vm.dirty_bytes or a journal on another disk.",
-            ),
+            .advice("Look for other I/O; try another I/O scheduler or a lower vm.dirty_bytes."),
     ])
 }
 
@@ -192,9 +187,8 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
             .facts(flush.facts())
             .confirm(confirm)
             .advice(
-                "Do not rely on it for data that must survive a power cut, and do not compare it with disks \
-                 that flush. Mount with barriers; have the host flush (cache=none or directsync); see \
-                 `smartctl -x` for the drive's protection.",
+                "Do not rely on it for data that must survive. Mount with barriers; have the host flush \
+                 (cache=none).",
             )
             .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50))),
     ])
@@ -238,22 +232,11 @@ impl<'a> Flush<'a> {
                 "The filesystem is mounted without barriers: it never asks the disk to flush.",
             )
         } else if self.disk.is_virtual() == Some(true) {
-            (
-                Severity::Warning,
-                "The host answers a flush from its own memory (a cache mode such as unsafe), or a layer \
-                 ignores it.",
-            )
+            (Severity::Warning, "The host answers a flush from its own memory, or a layer ignores it.")
         } else if self.spins {
-            (
-                Severity::Problem,
-                "The disk reports the write before it can have turned. The disk or its controller keeps the \
-                 data in memory.",
-            )
+            (Severity::Problem, "The disk or its controller keeps the data in memory.")
         } else {
-            (
-                Severity::Warning,
-                "The disk reports a volatile cache, and answers a flush sooner than flash can be written.",
-            )
+            (Severity::Warning, "Its cache is volatile, and no flash can be written that fast.")
         }
     }
 

@@ -48,7 +48,7 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let is_busy = |point: &&DiskPoint| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= MIN_BUSY);
     let busy: Vec<&DiskPoint> = told.iter().copied().filter(is_busy).collect();
     let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
-    let mut cause = "The load generator spent all its CPU time on submitting and completing I/O.".to_string();
+    let mut cause = "The load generator spent all its CPU time on I/O calls.".to_string();
     let more = more_jobs(&told, worst);
     if let Some(more) = &more {
         let (jobs, times) = (more.point.jobs(), more.times);
@@ -81,10 +81,7 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
                 }),
             )
             .confirm(format!("{} --profile full", again(worst.case)))
-            .advice(
-                "Treat the figures as a lower bound of the disk. The full profile has a job on each core, \
-                 and larger blocks cost less CPU per byte.",
-            )
+            .advice("Treat it as a lower bound. The full profile has a job on each core.")
             .explains(speed_keys(&busy)),
     ])
 }
@@ -177,8 +174,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         worst.kind()
     );
     Some(vec![Finding::warning(OTHERS.id, headline)
-        .cause("The device's counters grew by more than Assay's own I/O. Other processes, the filesystem's \
-                background work, a rebuild or another guest used it.")
+        .cause("Other processes, background work, a rebuild or another guest used the device.")
         .facts(met.iter().take(5).map(|(point, more)| {
             let own = figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s");
             let told = format!("{} besides Assay's {own}", figure(more * 1e3, "MB/s"));
@@ -188,8 +184,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
             Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these passes")
         }))
         .confirm(format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"))
-        .advice("Measure again when the device is idle (its counters stand still), or treat the figures as \
-                 those of a shared disk.")
+        .advice("Measure again when the device is idle: its counters stand still.")
         .explains(met.iter().flat_map(|(point, _)| point.speed_keys()))])
 }
 
@@ -273,8 +268,7 @@ fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
     Some(
         Finding::note(DEPTH_USELESS.id, headline)
             .cause(if before {
-                "The device had fewer in flight than asked for. The queue is in front of it (a \
-                     scheduler, a throttle, a queue limit, or the load generator)."
+                "The queue is in front of the device: a scheduler, a throttle or the generator."
             } else {
                 "The I/Os waited in the device's own queue: it does no more at once."
             })

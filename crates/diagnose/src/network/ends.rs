@@ -65,17 +65,24 @@ fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Offloads of {interface} at {words} are off: {}. Each packet costs CPU time.",
             off.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
         );
-        findings.push(Finding::warning(OFFLOADS.id, headline)
-            .cause("Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.")
-            .facts(off.iter().map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source)))
-            .facts(busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)))
-            .facts(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)))
-            .confirm(format!("ethtool -k {}", shell(interface)))
-            .advice(format!(
-                "Turn them on where nothing forbids it (captures, routers that may not merge): `ethtool -K {} {}`.",
-                shell(interface),
-                off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
-            )));
+        findings.push(
+            Finding::warning(OFFLOADS.id, headline)
+                .cause("Every packet goes through the stack by itself, which costs CPU time.")
+                .facts(
+                    off.iter()
+                        .map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source)),
+                )
+                .facts(
+                    busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)),
+                )
+                .facts(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)))
+                .confirm(format!("ethtool -k {}", shell(interface)))
+                .advice(format!(
+                    "Turn them on, unless captures or routers forbid it: `ethtool -K {} {}`.",
+                    shell(interface),
+                    off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
+                )),
+        );
     }
     Some(findings)
 }
@@ -148,10 +155,7 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
                         .map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
                 )
                 .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
-                .advice(
-                    "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one \
-                     queue only, use RPS (/sys/class/net/IF/queues/rx-0/rps_cpus).",
-                ),
+                .advice("Start irqbalance or set smp_affinity_list; with one queue use RPS (rps_cpus)."),
         );
     }
     Some(findings)
@@ -189,7 +193,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finish = |draft: FindingDraft, end: &End| {
         draft
             .confirm(format!("tracepath -n {}", shell(end.to.as_deref().unwrap_or("ADDRESS"))))
-            .advice("Give all interfaces and hops of the path the same MTU, or the ends the one that the path carries.")
+            .advice("Give all interfaces and hops of the path one MTU.")
     };
     let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
     let mut findings = Vec::new();
@@ -265,7 +269,7 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (headline, cause) = if one_machine && !cases.iter().any(|(_, own)| *own) {
         (
             "Both ends are 1 host: its kernel and CPUs were tested, no network",
-            "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
+            "Both ends run the same kernel (namespaces or containers).",
         )
     } else {
         (

@@ -357,27 +357,22 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
         Limit::ReceiverStarved => starved_words("the receiver"),
         Limit::Window => window_words(found),
         Limit::Loss => fixed(
-            "Segments are lost and sent again. Each loss shrinks the congestion window, so one connection \
-             stays below what the path carries.",
-            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, \
-             cable, duplex). BBR tolerates losses that CUBIC does not (`--congestion bbr`).",
+            "Each lost segment shrinks the congestion window, and one connection stays slow.",
+            "Find where packets are dropped (`ethtool -S`, switch ports, cable), or use BBR (`--congestion \
+             bbr`).",
         ),
         Limit::OneStream => fixed(
-            "Four connections carry more than one, and no CPU, window or loss limits the one. Its congestion \
-             control paces it, or the path balances by connection.",
-            "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).",
+            "Four connections carry more, and no CPU, window or loss limits the one.",
+            "Use more streams or another congestion control, and look for limits per connection.",
         ),
         Limit::Link => fixed(
-            "No CPU, window or number of streams changes it, and it fills the link, headers included. This \
-             is the network's own figure.",
-            "Nothing is wrong. Only a faster link, or jumbo frames (a few per cent), would carry more.",
+            "It fills the link, headers included: this is the network's own figure.",
+            "Nothing is wrong. Only a faster link, or jumbo frames, would carry more.",
         ),
         Limit::Shaper => shaper_words(evidence, found),
         Limit::NotSeparable if found.decision.signs.rises() => fixed(
-            "The bandwidth still rose while it was measured: the connection had not reached what it can \
-             carry. What carries more from its start (more streams, larger buffers) shows no limit then.",
-            "Measure longer: `--profile full` has the longest samples. More streams (`--streams`) finish \
-             their start sooner.",
+            "The bandwidth still rose while it was measured, so no limit shows.",
+            "Measure longer (`--profile full`), or with more streams, which start sooner.",
         ),
         Limit::NotSeparable => fixed(
             "The experiments do not point to one limit. The facts below give the evidence for each.",
@@ -390,17 +385,14 @@ fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
     if over_loopback(found.case) {
         return (
             format!("{cause} No network card takes part in this."),
-            "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
-             another host (`--to`)."
-                .to_string(),
+            "Each end is one process. For a network's figure, measure to another host (`--to`).".to_string(),
         );
     }
     (
         format!("{cause} It says nothing about the link's speed."),
         format!(
-            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that \
-             each end may use. Else give {whose} a faster core nearer to the card's interrupts, larger \
-             messages and segmentation offloads."
+            "Measure with more streams (`--streams`), larger messages and offloads, or give {whose} a faster \
+             core."
         ),
     )
 }
@@ -410,16 +402,13 @@ fn starved_words(whose: &str) -> (String, String) {
         format!(
             "The bandwidth follows {whose}'s CPU, which other work, a quota or a hypervisor partly took."
         ),
-        format!(
-            "Look at what else runs on that CPU (`pidstat -w 1`), at steal, and at the CPU quota of \
-             {whose}'s control group. Then measure again."
-        ),
+        format!("Look at other work there (`pidstat -w 1`), at steal, and at {whose}'s CPU quota."),
     )
 }
 
 /// What to do where TCP's buffers are the limit.
-pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × round \
-                                   trip. Raise net.core.rmem_max and wmem_max for programs that set buffers themselves.";
+pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem \
+    (sender) to twice rate × round trip, and net.core.rmem_max and wmem_max for programs with buffers of their own.";
 
 fn window_words(found: &Concluded) -> (String, String) {
     let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
@@ -435,7 +424,6 @@ fn shaper_words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     };
     (
         format!("The path itself has a rate ({below}), which nothing at either end changes."),
-        "Ask the provider for its limit on this kind of host. Look at `tc -s qdisc` at both ends, and at the \
-         switch's port.".to_string(),
+        "Ask the provider for its limit. Look at `tc -s qdisc` and at the switch's port.".to_string(),
     )
 }

@@ -61,9 +61,8 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
                 }))
                 .confirm(confirm(evidence, transfer.case()))
                 .advice(
-                    "Do not quote it as the network's speed. Use more streams (`--streams`), larger \
-                     messages, offloads or jumbo frames. network.bottleneck shows by experiment which end is \
-                     the limit.",
+                    "Do not quote it as the network's speed. Use more streams (`--streams`), larger messages \
+                     or offloads.",
                 )
                 .explains([transfer.key()]),
         );
@@ -147,14 +146,16 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             figure(single, "Gbit/s"),
             figure(most, "Gbit/s")
         );
-        findings.push(Finding::note(ONE_STREAM.id, headline)
-            .cause("One connection carries less than the path can.")
-            .fact("one stream", figure(single, "Gbit/s"), one.key())
-            .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
-            .fact("times as much", format!("{:.2}", most / single), best.key())
-            .confirm(confirm(evidence, one.case()))
-            .advice("Quote the number of streams with the bandwidth. Programs that move much data over one connection get the smaller figure.")
-            .explains([one.key()]));
+        findings.push(
+            Finding::note(ONE_STREAM.id, headline)
+                .cause("One connection carries less than the path can.")
+                .fact("one stream", figure(single, "Gbit/s"), one.key())
+                .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
+                .fact("times as much", format!("{:.2}", most / single), best.key())
+                .confirm(confirm(evidence, one.case()))
+                .advice("Quote the number of streams. Programs with one connection get the smaller figure.")
+                .explains([one.key()]),
+        );
     }
     compared.then_some(findings)
 }
@@ -210,10 +211,7 @@ fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) ->
         .fact("rate that nothing changes", rate, &found.key)
         .facts(near.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(confirm(evidence, found.case))
-        .advice(
-            "Ask the provider for the limit of this kind of host, and look at `tc -s qdisc show` between \
-                 the ends.",
-        )
+        .advice("Ask the provider for its limit, and look at `tc -s qdisc show` between the ends.")
         .explains(near.iter().map(|transfer| transfer.key()))
 }
 
@@ -243,7 +241,7 @@ fn known_discipline(
         .fact(format!("{kind} of {words}"), limit, source)
         .facts(hit.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(format!("tc -s qdisc show dev {}", shell(interface)))
-        .advice("Remove the queueing discipline to measure the network, or quote its rate with the figure.")
+        .advice("Remove it to measure the network, or quote its rate with the figure.")
         .explains(hit.iter().map(|transfer| transfer.key()));
     Some(finding)
 }
@@ -327,10 +325,7 @@ impl<'a> WindowLimited<'a> {
         }
         let rtt = transfer.key_of(ids::metric::RTT);
         let finding = enlarge(*rate)
-            .cause(
-                "The round trip is long for these buffers: the sender waits for buffer space most of the \
-                    time.",
-            )
+            .cause("The sender waits for buffer space most of the time: the round trip is long.")
             .facts(transfer.rate_fact("bandwidth"))
             .fact("in flight (rate × round trip)", bytes(on_the_way), rtt)
             .fact("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER))

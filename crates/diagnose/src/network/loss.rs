@@ -65,7 +65,7 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     let (draft, advice) = if lost < MIN_LOST {
         (
             Finding::note(LOSS.id, format!("{} of the UDP messages came out of order", percent(overtaken)))
-                .cause("They took different paths: several queues, several links, or several CPUs of the receiver (RPS)."),
+                .cause("They took different paths: several queues, links or CPUs of the receiver."),
             "Look at bonding, at multipath routes and at RPS; programs over UDP must handle it.",
         )
     } else if counted || over_loopback(udp.case()) {
@@ -77,8 +77,8 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
         (
             Finding::warning(LOSS.id, headline)
                 .cause("An interface's queue, a switch, a shaper or the cable dropped them."),
-            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's, loss that goes is a queue's. \
-             Then see `ethtool -S`, `tc -s qdisc` and the switch's counters.",
+            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's. See `ethtool -S` \
+             and `tc -s qdisc`.",
         )
     };
     Some(
@@ -110,15 +110,13 @@ fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'sta
     let headline =
         format!("The receiver dropped {} of the UDP messages. It is slower than the sender.", percent(lost));
     let cause = if counted {
-        "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+        "The receiver's socket buffer or its CPU's queue was full."
     } else {
-        "Over loopback nothing lies between the two sockets, so the receiver's buffer or its CPU's queue \
-             was full."
+        "Over loopback only the receiver's buffer or its CPU's queue can be full."
     };
     (
         Finding::of(LOSS.id, severity, headline).cause(cause),
-        "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
-         arrived is the receiver's limit.",
+        "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), CPU and queues.",
     )
 }
 
@@ -135,20 +133,15 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     let headline = format!("TCP sent {} of its segments again. The path loses packets.", percent(share));
     Some(
         Finding::warning(LOSS.id, headline)
-        .cause(
-            "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.",
-        )
-        .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
-        .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
-        .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
-        .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
-        .facts(on_purpose(evidence))
-        .confirm(tcp.again())
-        .advice(
-            "See with network.bottleneck whether the losses are the limit or come from a shaper. \
-                 `ethtool -S` and `tc -s qdisc` show where packets are dropped.",
-        )
-        .explains([tcp.key()]),
+            .cause("A queue on the path overflows (a shaper's, a switch's), or a link is bad.")
+            .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
+            .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
+            .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
+            .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
+            .facts(on_purpose(evidence))
+            .confirm(tcp.again())
+            .advice("See network.bottleneck, and `ethtool -S` and `tc -s qdisc` for drops.")
+            .explains([tcp.key()]),
     )
 }
 

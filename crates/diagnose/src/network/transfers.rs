@@ -158,8 +158,7 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     // Links are duplex: each direction has all of it.
     let (most, ways) = if both_ways(case) { (2.0 * link, " each way") } else { (link, "") };
     let cause = format!(
-        "The link of {end} carries {link} Gbit/s{ways}. Faster data did not come over it, or the driver reports \
-         a wrong speed."
+        "The link of {end} carries {link} Gbit/s{ways}: the data took another way, or the driver is wrong."
     );
     Some(Limit::new(most, cause, probe_of(end)))
 }
