@@ -63,7 +63,8 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
         let (of_core, of_memory) = (core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged));
         let limits = [of_core, of_memory, of_disk, of_file, link_ceiling(evidence, judged)];
         let form = judged.series.metric.form;
-        let exceeded = |limit: &Limit| limit.value.is_finite() && beyond(form, estimate.median, limit.value);
+        let exceeded =
+            |limit: &PhysicalLimit| limit.value.is_finite() && beyond(form, estimate.median, limit.value);
         let Some(limit) = limits.into_iter().flatten().find(exceeded) else { continue };
         let unit = &judged.series.metric.unit;
         let what = format!("shows {} (limit {})", shown(estimate.median, unit), shown(limit.value, unit));
@@ -165,20 +166,20 @@ fn beyond(form: Form, value: f64, limit: f64) -> bool {
 
 /// The highest possible value of a figure in its own unit (the lowest of a time), why, and where that
 /// is known from.
-pub struct Limit {
+pub struct PhysicalLimit {
     pub value: f64,
     pub cause: String,
     pub source: String,
 }
 
-impl Limit {
-    pub fn new(value: f64, cause: impl Into<String>, source: impl Into<String>) -> Limit {
-        Limit { value, cause: cause.into(), source: source.into() }
+impl PhysicalLimit {
+    pub fn new(value: f64, cause: impl Into<String>, source: impl Into<String>) -> PhysicalLimit {
+        PhysicalLimit { value, cause: cause.into(), source: source.into() }
     }
 }
 
 /// The most that a core can do, in the metric's own unit.
-fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<Limit> {
+fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<PhysicalLimit> {
     let source = match ghz {
         Some(_) => "cpu.clock@one-cpu#clock",
         None => "no clock measured: 10 GHz assumed",
@@ -190,7 +191,7 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
     let operations = format!("No core completes more than {OPERATIONS_PER_CYCLE} operations in a cycle.");
     let (value, cause) = match (metric.form, metric.unit.as_ref()) {
         (Form::WorkPerTime { .. }, "GHz") => {
-            return Some(Limit::new(
+            return Some(PhysicalLimit::new(
                 MAX_GHZ,
                 "No core runs at such a clock.",
                 "no core was ever sold above it",
@@ -205,12 +206,12 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
         (Form::CyclesPerWork, _) => (1.0 / OPERATIONS_PER_CYCLE, operations),
         (Form::Quantile { .. } | Form::Value, _) => return None,
     };
-    Some(Limit::new(value, cause, source))
+    Some(PhysicalLimit::new(value, cause, source))
 }
 
 /// What the memory could deliver to blocks that do not fit the caches: all channels where they are
 /// known, else all modules together, which is more than the truth where several share a channel.
-fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let block = judged.series.number(ids::memory::param::BYTES)?;
@@ -230,7 +231,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
         let why =
             format!("The {} populated memory channels together carry no more, and {fits}.", channels.count);
-        return Some(Limit::new(channels.gb_per_s, why, channels.source));
+        return Some(PhysicalLimit::new(channels.gb_per_s, why, channels.source));
     }
     let populated = dimms.iter().filter(|dimm| dimm.is_memory());
     let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
@@ -239,7 +240,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         "All {} memory modules together carry no more (less where two share a channel), and {fits}.",
         modules.len()
     );
-    Some(Limit::new(modules.iter().sum(), why, "SMBIOS type 17"))
+    Some(PhysicalLimit::new(modules.iter().sum(), why, "SMBIOS type 17"))
 }
 
 fn is_cold_file(judged: &Judged) -> bool {
@@ -259,7 +260,7 @@ fn is_direct_row(judged: &Judged) -> bool {
 
 /// The limit of the disk's link, for cold files and direct benchmarks. `None` in a guest, whose
 /// hypervisor invents links.
-fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let machine = evidence.machine;
     let direct = is_direct_row(judged);
     if !(direct || is_cold_file(judged)) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
@@ -280,12 +281,12 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
          controller.",
         link.name
     );
-    Some(Limit::new(most, why, "/sys/dev/block"))
+    Some(PhysicalLimit::new(most, why, "/sys/dev/block"))
 }
 
 /// The rate at which one task of the run read memory. All bytes of a file from a disk pass through
 /// memory; of one in the page cache those that do not fit the CPU's own caches.
-fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let series = &judged.series;
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
         return None;
@@ -312,5 +313,5 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         ),
         _ => return None,
     };
-    Some(Limit::new(most, cause, memory.series.key.clone()))
+    Some(PhysicalLimit::new(most, cause, memory.series.key.clone()))
 }

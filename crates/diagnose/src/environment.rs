@@ -162,7 +162,7 @@ pub(super) fn graded(
         let name = evidence.name(&judged.series.case);
         if finding.headline.contains(&name) { "It".to_string() } else { capital(&name) }
     };
-    let of = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
+    let graded_as = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
         let ending = match figures(&keys)[..] {
             [] => String::new(),
             [one] => format!(". {} {does}.", name(one)),
@@ -176,10 +176,10 @@ pub(super) fn graded(
     let mut findings = Vec::new();
     if !rejected.is_empty() {
         let words = ["does not count", "do not count"];
-        findings.push(of(Severity::Problem, Effect::Rejects, rejected, words));
+        findings.push(graded_as(Severity::Problem, Effect::Rejects, rejected, words));
     }
     if !explained.is_empty() || findings.is_empty() {
-        findings.push(of(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
+        findings.push(graded_as(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
     }
     findings
 }

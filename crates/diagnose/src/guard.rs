@@ -77,11 +77,11 @@ fn companion<'a>(
             && other.series.metric.name == metric
             && other.series.text(ids::param::CLASS) == class
     })?;
-    let of = |run: &Process| {
+    let in_run = |run: &Process| {
         let same = found.series.processes.iter().find(|other| other.order == run.order);
         same.map_or(f64::NAN, value)
     };
-    Some((found, judged.series.processes.iter().map(of).collect()))
+    Some((found, judged.series.processes.iter().map(in_run).collect()))
 }
 
 /// A quantity that was recorded in each run.
@@ -126,13 +126,13 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<RecordedInRuns> {
     if let Some((series, shares)) = companion(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu")) {
         all.push(outside("share of pairs of tasks on one CPU", series.series.key.clone(), shares));
     }
-    let noted = |name: &str| -> Vec<f64> {
+    let recorded = |name: &str| -> Vec<f64> {
         let of = |run: &Process| {
             run.beside.iter().find(|one| one.name == name).and_then(|one| median(&one.values))
         };
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
-    all.push(outside("core clock after the run", judged.series.key.clone(), noted("clock_ghz")));
+    all.push(outside("core clock after the run", judged.series.key.clone(), recorded("clock_ghz")));
     let condition = |of: &dyn Fn(&Process) -> Option<f64>| -> Vec<f64> {
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
@@ -309,7 +309,7 @@ const MIN_SATURATION: f64 = 0.9;
 const MAX_UNEXPLAINED: f64 = 0.10;
 
 fn placed(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let at = |free: &Judged, name: &str| {
+    let result_at = |free: &Judged, name: &str| {
         results(evidence).find(|other| {
             other.series.case.placement.name == name && other.series.case.params == free.series.case.params
         })
@@ -317,7 +317,9 @@ fn placed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut any = false;
     let mut findings = Vec::new();
     for free in results(evidence).filter(|judged| judged.series.case.placement.name == "free") {
-        let (Some(same), Some(spread)) = (at(free, "same-cpu"), at(free, "spread")) else { continue };
+        let (Some(same), Some(spread)) = (result_at(free, "same-cpu"), result_at(free, "spread")) else {
+            continue;
+        };
         any = true;
         findings.extend(depending(evidence, free, same, spread));
     }

@@ -67,12 +67,12 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
 
 /// The watched CPUs of a stored visit.
 fn watched(visit: &Visit) -> Vec<Watched> {
-    let of = |cpu: i64, metric: MetricId| {
-        let own = |samples: &&Samples| {
+    let samples_of = |cpu: i64, metric: MetricId| {
+        let is_wanted = |samples: &&Samples| {
             samples.point.get(ids::param::CPU).and_then(Value::int) == Some(cpu)
                 && samples.metrics.iter().any(|name| metric == *name)
         };
-        visit.samples.iter().find(own)
+        visit.samples.iter().find(is_wanted)
     };
     let wall = visit.conditions.wall_ms;
     let throttled = visit.conditions.throttled_ms.filter(|_| wall > 0.0).map(|ms| ms / wall);
@@ -80,15 +80,17 @@ fn watched(visit: &Visit) -> Vec<Watched> {
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::WATCHED]) {
         let Some(cpu) = samples.point.get(ids::param::CPU).and_then(Value::int) else { continue };
         let Ok(number) = u32::try_from(cpu) else { continue };
-        let value =
-            |metric| of(cpu, metric)?.values(Form::Value).first().copied().filter(|value| value.is_finite());
+        let value = |metric| {
+            samples_of(cpu, metric)?.values(Form::Value).first().copied().filter(|value| value.is_finite())
+        };
         let share = |metric| value(metric).map(|percent| percent / 100.0);
         let Some(seconds) = value(ids::metric::WATCHED).filter(|seconds| *seconds > 0.0) else { continue };
-        let usual = of(cpu, ids::metric::GAP_P50).and_then(|one| one.histograms.first()?.quantile(0.5));
+        let usual =
+            samples_of(cpu, ids::metric::GAP_P50).and_then(|one| one.histograms.first()?.quantile(0.5));
         all.push(Watched {
             cpu: number,
             ns: seconds * 1e9,
-            pauses: of(cpu, ids::metric::PAUSE).map(time_line).unwrap_or_default(),
+            pauses: samples_of(cpu, ids::metric::PAUSE).map(time_line).unwrap_or_default(),
             usual: usual.unwrap_or(0.0),
             stolen: share(ids::metric::STOLEN),
             interrupts: share(ids::metric::INTERRUPTS),

@@ -103,8 +103,9 @@ impl Knee {
 
 /// Traffic and latency of the points that have both.
 fn traffic_and_latency(latency: &Curve, traffic: &Curve) -> Vec<(f64, f64)> {
-    let at = |pause: f64| traffic.points.iter().find(|(other, _)| *other == pause).map(|point| point.1);
-    latency.points.iter().filter_map(|(pause, latency)| Some((at(*pause)?, *latency))).collect()
+    let traffic_at =
+        |pause: f64| traffic.points.iter().find(|(other, _)| *other == pause).map(|point| point.1);
+    latency.points.iter().filter_map(|(pause, latency)| Some((traffic_at(*pause)?, *latency))).collect()
 }
 
 /// The best read bandwidth of many tasks with their largest blocks, and its key.

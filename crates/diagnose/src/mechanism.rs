@@ -54,8 +54,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
 /// A median of the case or of its point, with the series' key.
 fn case_median<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
     let series = &mix.free.series;
-    let at = |point: &Params| index.at(&series.case.series_key(point, &metric));
-    let judged = at(&Params::new()).or_else(|| at(&series.point))?;
+    let at_point = |point: &Params| index.at(&series.case.series_key(point, &metric));
+    let judged = at_point(&Params::new()).or_else(|| at_point(&series.point))?;
     Some((judged.median()?, &judged.series.key))
 }
 

@@ -42,8 +42,8 @@ const MIN_PROBLEM_RATIO: f64 = 1.15;
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
     let regions = seen(evidence);
-    let of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
-    let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, of(map))).collect();
+    let regions_of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
+    let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, regions_of(map))).collect();
     // What is inconclusive is not called clean.
     let conclusive =
         !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));

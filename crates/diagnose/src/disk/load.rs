@@ -35,21 +35,21 @@ const MIN_WAIT_SHARE: f64 = 0.1;
 
 fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told = points.iter().filter(|point| {
+    let judged = points.iter().filter(|point| {
         let is_direct = point.is_transfer() && !point.is_paced() && !point.buffered();
         is_direct
             && point.text(ids::param::ENGINE) != Some("polled")
             && point.median(ids::metric::GENERATOR_BUSY).is_some()
     });
-    let told: Vec<&DiskPoint> = told.collect();
-    if told.is_empty() {
+    let judged: Vec<&DiskPoint> = judged.collect();
+    if judged.is_empty() {
         return None;
     }
     let is_busy = |point: &&DiskPoint| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= MIN_BUSY);
-    let busy: Vec<&DiskPoint> = told.iter().copied().filter(is_busy).collect();
+    let busy: Vec<&DiskPoint> = judged.iter().copied().filter(is_busy).collect();
     let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
     let mut cause = "The load generator spent all its CPU time on I/O calls.".to_string();
-    let more = more_jobs(&told, worst);
+    let more = more_jobs(&judged, worst);
     if let Some(more) = &more {
         let (jobs, times) = (more.point.jobs(), more.times);
         cause = format!("{jobs} jobs did {times:.1} times as much, so the disk can do more.");
@@ -93,10 +93,10 @@ struct MoreJobs<'p, 'a> {
     times: f64,
 }
 
-fn more_jobs<'p, 'a>(told: &[&'p DiskPoint<'a>], worst: &DiskPoint) -> Option<MoreJobs<'p, 'a>> {
+fn more_jobs<'p, 'a>(points: &[&'p DiskPoint<'a>], worst: &DiskPoint) -> Option<MoreJobs<'p, 'a>> {
     let one = worst.iops()?;
     let same = |other: &&&DiskPoint| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
-    told.iter().filter(same).find_map(|point| {
+    points.iter().filter(same).find_map(|point| {
         let rate = point.iops().filter(|rate| *rate >= MIN_JOBS_GAIN * one)?;
         Some(MoreJobs { point, rate, times: rate / one })
     })
@@ -144,15 +144,15 @@ const MIN_EXCESS_GB_PER_S: f64 = 1e-3;
 fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let copies = disk(evidence).is_some_and(|disk| disk.stack.iter().any(|block| block.below.len() > 1));
-    let judged = |point: &&DiskPoint| {
+    let is_judged = |point: &&DiskPoint| {
         let op = point.op();
         point.is_transfer()
             && !point.buffered()
             && point.median(ids::metric::DEVICE_SHARE).is_some()
             && (op == "read" || op == "write" && !copies)
     };
-    let told: Vec<&DiskPoint> = points.iter().filter(judged).collect();
-    if told.is_empty() {
+    let judged: Vec<&DiskPoint> = points.iter().filter(is_judged).collect();
+    if judged.is_empty() {
         return None;
     }
     let besides = |point: &DiskPoint| {
@@ -162,7 +162,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         (share > limit && more >= MIN_EXCESS_GB_PER_S).then_some(more)
     };
     let met: Vec<(&DiskPoint, f64)> =
-        told.into_iter().filter_map(|point| Some((point, besides(point)?))).collect();
+        judged.into_iter().filter_map(|point| Some((point, besides(point)?))).collect();
     let Some((worst, more)) = met.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
         return Some(Vec::new());
     };
@@ -177,8 +177,8 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         .cause("Other processes, background work, a rebuild or another guest used the device.")
         .facts(met.iter().take(5).map(|(point, more)| {
             let own = figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s");
-            let told = format!("{} besides Assay's {own}", figure(more * 1e3, "MB/s"));
-            Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
+            let amount = format!("{} besides Assay's {own}", figure(more * 1e3, "MB/s"));
+            Fact::new(point.words(), amount, point.key(ids::metric::DEVICE_SHARE))
         }))
         .facts(stalled.map(|total| {
             Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these passes")
@@ -239,21 +239,21 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
-    let told = |point: &DiskPoint| {
+    let measured = |point: &DiskPoint| {
         Some((point.number(ids::param::DEPTH)?, point.iops()?, point.median(ids::metric::LATENCY_P50)?))
     };
     let at = row.iter().position(|point| {
-        let Some((depth, rate, latency)) = told(point) else { return false };
+        let Some((depth, rate, latency)) = measured(point) else { return false };
         let deeper: Vec<_> = row
             .iter()
-            .filter_map(|other| told(other))
+            .filter_map(|other| measured(other))
             .filter(|other| other.0 >= MIN_DEPTH_RATIO * depth)
             .collect();
         let waits = |other: &(f64, f64, f64)| other.2 / latency >= 0.5 * other.0 / depth;
         !deeper.is_empty() && deeper.iter().all(|other| other.1 < MIN_DEPTH_GAIN * rate && waits(other))
     })?;
     let (enough, deepest) = (row[at], row.last()?);
-    let ((depth, rate, latency), (most, at_most, waited)) = (told(enough)?, told(deepest)?);
+    let ((depth, rate, latency), (most, at_most, waited)) = (measured(enough)?, measured(deepest)?);
     let at_depth = |(point, depth, rate, latency): (&DiskPoint, f64, f64, f64)| {
         let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))

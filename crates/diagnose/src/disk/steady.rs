@@ -111,8 +111,9 @@ fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Find
     let steps =
         if steps.is_empty() || 2 * steps.len() < lines.len() { vec![spent_at_once(lines)?] } else { steps };
     let shown = steps.len();
-    let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
-    let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
+    let median_of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
+    let (before, after, written) =
+        (median_of(|step| step.0.before)?, median_of(|step| step.0.after)?, median_of(|step| step.1)?);
     let disk = disk(evidence);
     let cause = match (disk.and_then(|disk| disk.is_virtual()), disk.and_then(|disk| disk.is_solid())) {
         (Some(true), _) => "The virtual disk has spent its burst credits, or the host's cache is full.",

@@ -266,7 +266,7 @@ pub const WINDOW: Rule = Rule {
 };
 
 const MIN_WINDOW_SHARE: f64 = 0.5;
-const BUSY: f64 = 0.85;
+const MAX_BUSY: f64 = 0.85;
 
 fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
     let experiments = concluded(evidence);
@@ -320,7 +320,7 @@ impl<'a> WindowLimited<'a> {
         // Gbit/s × us: thousands of bits.
         let one_way = transfer.one_way().unwrap_or(*rate);
         let on_the_way = one_way / transfer.streams() * rtt_us * 1e3 / 8.0;
-        if limited <= MIN_WINDOW_SHARE || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
+        if limited <= MIN_WINDOW_SHARE || busy > MAX_BUSY || 0.5 * buffer > 1.5 * on_the_way {
             return None;
         }
         let rtt = transfer.key_of(ids::metric::RTT);
