@@ -1,11 +1,12 @@
 //! Pauses of CPUs and their cause: tasks of this system or the host.
 
+use super::chunks::index;
 use super::words::{capital, counted, percent};
 use super::{Diagnosis, Evidence, Rule};
 use machine::{Hypervisor, Machine};
 use model::vocabulary::MetricId;
 use model::vocabulary::host as ids;
-use model::{Fact, Finding, Form, Run, Samples, Value, Visit};
+use model::{Fact, Finding, Form, Run, Samples, Visit};
 use stats::pauses::{Answer, CpuTime, Found, PairAnswer, PairTime, Pause, Watched, judge};
 
 pub const RULES: &[Rule] = &[PREEMPTED];
@@ -67,10 +68,10 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
 
 /// The watched CPUs of a stored visit.
 fn watched(visit: &Visit) -> Vec<Watched> {
-    let samples_of = |cpu: i64, metric: MetricId| {
+    let cpu_of = |samples: &Samples| index(&samples.point, ids::param::CPU);
+    let samples_of = |cpu: u32, metric: MetricId| {
         let is_wanted = |samples: &&Samples| {
-            samples.point.get(ids::param::CPU).and_then(Value::int) == Some(cpu)
-                && samples.metrics.iter().any(|name| metric == *name)
+            cpu_of(samples) == Some(cpu) && samples.metrics.iter().any(|name| metric == *name)
         };
         visit.samples.iter().find(is_wanted)
     };
@@ -78,8 +79,7 @@ fn watched(visit: &Visit) -> Vec<Watched> {
     let throttled = visit.conditions.throttled_ms.filter(|_| wall > 0.0).map(|ms| ms / wall);
     let mut all = Vec::new();
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::WATCHED]) {
-        let Some(cpu) = samples.point.get(ids::param::CPU).and_then(Value::int) else { continue };
-        let Ok(number) = u32::try_from(cpu) else { continue };
+        let Some(cpu) = cpu_of(samples) else { continue };
         let value = |metric| {
             samples_of(cpu, metric)?.values(Form::Value).first().copied().filter(|value| value.is_finite())
         };
@@ -88,7 +88,7 @@ fn watched(visit: &Visit) -> Vec<Watched> {
         let usual =
             samples_of(cpu, ids::metric::GAP_P50).and_then(|one| one.histograms.first()?.quantile(0.5));
         all.push(Watched {
-            cpu: number,
+            cpu,
             ns: seconds * 1e9,
             pauses: samples_of(cpu, ids::metric::PAUSE).map(time_line).unwrap_or_default(),
             usual: usual.unwrap_or(0.0),

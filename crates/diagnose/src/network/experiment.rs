@@ -216,7 +216,7 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         Fact::new("limit", word(found.decision.limit), &found.key),
         Fact::new("bandwidth", figure(found.rate, "Gbit/s"), &found.key),
     ];
-    let arms = [
+    let responses = [
         ("with the sender burning 30 % of its time", signs.slowed_sender, "slowed-sender"),
         ("with the receiver burning 30 % of its time", signs.slowed_receiver, "slowed-receiver"),
         ("with four streams", signs.more_streams, "more-streams"),
@@ -224,56 +224,39 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         ("with a quarter of the buffers", signs.small_window, "small-window"),
         ("first 50 ms of a connection over the rest", signs.burst, "start"),
     ];
-    let response = arms.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
-    facts.extend(response.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
+    let known = responses.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
+    facts.extend(known.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
     let plain = &found.experiment.plain;
+    let of_plain = |metric| self::key(case, "plain", metric);
+    let above = |share: Option<f64>, least: f64| share.filter(|share| *share > least).map(percent);
     for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
         for (label, share, metric) in [
-            ("ran", end.busy, transfers::BUSY),
-            ("waited for a CPU", end.wait, transfers::WAIT),
-            (
-                "was throttled by its CPU quota",
-                end.throttled.filter(|share| *share > 0.001),
-                transfers::THROTTLED,
-            ),
+            ("ran", end.busy.map(percent), transfers::BUSY),
+            ("waited for a CPU", end.wait.map(percent), transfers::WAIT),
+            ("was throttled by its CPU quota", above(end.throttled, 0.001), transfers::THROTTLED),
         ] {
-            let source = self::key(case, "plain", at_ends(case, metric)[which]);
-            facts
-                .extend(share.map(|share| Fact::new(format!("the {whose} {label}"), percent(share), source)));
+            let source = of_plain(at_ends(case, metric)[which]);
+            facts.extend(share.map(|share| Fact::new(format!("the {whose} {label}"), share, source)));
         }
     }
-    if let Some(lost) = signs.lost.filter(|lost| *lost > 1e-4) {
-        facts.push(Fact::new(
-            "segments lost",
-            percent(lost),
-            self::key(case, "plain", ids::metric::RETRANSMITS),
-        ));
-    }
-    for (label, share, metric) in [
-        ("limited by the receiver's window", plain.rwnd_limited, ids::metric::RWND_LIMITED),
-        ("limited by the send buffer", plain.sndbuf_limited, ids::metric::SNDBUF_LIMITED),
-    ] {
-        let share = share.filter(|share| *share > 0.01);
-        facts.extend(share.map(|share| Fact::new(label, percent(share), self::key(case, "plain", metric))));
-    }
-    if let Some((arrived, lost)) = signs.udp {
+    let udp = signs.udp.map(|(arrived, lost)| {
         let room = if signs.room_by_udp() { ": the path has room for it" } else { "" };
-        let value = format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost));
-        facts.push(Fact::new("UDP above the rate", value, key("udp-over")));
-    }
-    if let Some(growth) = signs.growth {
-        let label = "second half of the plain transfers over the first";
-        facts.push(Fact::new(label, ratio_words(&growth), self::key(case, "plain", ids::metric::GROWTH)));
-    }
-    if let Some(queue) = signs.queue {
-        let value = format!("{queue:.1} times that at nine tenths of the rate");
-        facts.push(Fact::new("round trip at full rate", value, self::key(case, "plain", ids::metric::RTT)));
-    }
-    for (label, share) in
-        [("of the link's speed", signs.of_link), ("of the known shaper's rate", signs.of_shaped)]
-    {
-        facts.extend(share.map(|share| Fact::new(label, percent(share), ids::probe::NETWORK)));
-    }
+        format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost))
+    });
+    let queue = signs.queue.map(|queue| format!("{queue:.1} times that at nine tenths of the rate"));
+    let growth = signs.growth.map(|growth| ratio_words(&growth));
+    let (window, buffer) = (above(plain.rwnd_limited, 0.01), above(plain.sndbuf_limited, 0.01));
+    let further = [
+        ("segments lost", above(signs.lost, 1e-4), of_plain(ids::metric::RETRANSMITS)),
+        ("limited by the receiver's window", window, of_plain(ids::metric::RWND_LIMITED)),
+        ("limited by the send buffer", buffer, of_plain(ids::metric::SNDBUF_LIMITED)),
+        ("UDP above the rate", udp, key("udp-over")),
+        ("second half of the plain transfers over the first", growth, of_plain(ids::metric::GROWTH)),
+        ("round trip at full rate", queue, of_plain(ids::metric::RTT)),
+        ("of the link's speed", signs.of_link.map(percent), ids::probe::NETWORK.to_string()),
+        ("of the known shaper's rate", signs.of_shaped.map(percent), ids::probe::NETWORK.to_string()),
+    ];
+    facts.extend(further.into_iter().filter_map(|(label, value, key)| Some(Fact::new(label, value?, key))));
     facts
 }
 
@@ -338,21 +321,9 @@ pub fn confirm(evidence: &Evidence, case: &Case) -> String {
 fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     let fixed = |cause: &str, advice: &str| (cause.to_string(), advice.to_string());
     match found.decision.limit {
-        Limit::SenderCpu => cpu_words(
-            found,
-            "the sender",
-            "Burning CPU at the sender costs bandwidth in proportion, at the receiver it does not.",
-        ),
-        Limit::ReceiverCpu => cpu_words(
-            found,
-            "the receiver",
-            "Burning CPU at the receiver costs bandwidth in proportion, at the sender it does not.",
-        ),
-        Limit::BothCpus => cpu_words(
-            found,
-            "both ends",
-            "Burning CPU at either end costs bandwidth: they wait for each other, or share a CPU.",
-        ),
+        Limit::SenderCpu => cpu_words(found, "the sender", "at the receiver it does not"),
+        Limit::ReceiverCpu => cpu_words(found, "the receiver", "at the sender it does not"),
+        Limit::BothCpus => cpu_words(found, "either end", "they wait for each other or share a CPU"),
         Limit::SenderStarved => starved_words("the sender"),
         Limit::ReceiverStarved => starved_words("the receiver"),
         Limit::Window => window_words(found),
@@ -372,7 +343,7 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
         Limit::Shaper => shaper_words(evidence, found),
         Limit::NotSeparable if found.decision.signs.rises() => fixed(
             "The bandwidth still rose while it was measured, so no limit shows.",
-            "Measure longer (`--profile full`), or with more streams, which start sooner.",
+            "Measure longer (`--profile full`), or with more streams (`--streams`).",
         ),
         Limit::NotSeparable => fixed(
             "The experiments do not point to one limit. The facts below give the evidence for each.",
@@ -381,20 +352,16 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     }
 }
 
-fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
-    if over_loopback(found.case) {
-        return (
-            format!("{cause} No network card takes part in this."),
-            "Each end is one process. For a network's figure, measure to another host (`--to`).".to_string(),
-        );
-    }
-    (
-        format!("{cause} It says nothing about the link's speed."),
+fn cpu_words(found: &Concluded, whose: &str, also: &str) -> (String, String) {
+    let cause = format!("Burning CPU at {whose} costs bandwidth; {also}.");
+    let advice = if over_loopback(found.case) {
+        "Each end is one process. For a network's figure, measure to another host (`--to`).".to_string()
+    } else {
         format!(
-            "Measure with more streams (`--streams`), larger messages and offloads, or give {whose} a faster \
-             core."
-        ),
-    )
+            "Use more streams (`--streams`), larger messages and offloads, or give {whose} a faster core."
+        )
+    };
+    (cause, advice)
 }
 
 fn starved_words(whose: &str) -> (String, String) {
