@@ -75,14 +75,11 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     );
     Some(vec![
         Finding::warning(INSIDE.id, headline)
-            .cause(format!(
-                "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
-                if inside.cache.by_ladder {
-                    "The latency ladder shows a cache of another size than the kernel reports."
-                } else {
-                    "Free memory, or a memory limit, allowed no larger block."
-                }
-            ))
+            .cause(if inside.cache.by_ladder {
+                "The latency ladder shows a cache of another size than the kernel reports."
+            } else {
+                "Free memory, or a memory limit, allowed no larger block."
+            })
             .facts(facts)
             .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
             .advice("Free memory or raise the limit, then measure again. Until then it is an upper bound.")

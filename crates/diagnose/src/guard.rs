@@ -183,13 +183,11 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let runs = values.len();
-    let headline = format!(
-        "{} varies from {} to {} over {runs} runs {}. A single run says little.",
-        capital(&clipped(&evidence.title(&series.case.bench))),
-        shown(least, unit),
-        shown(most, unit),
-        evidence.place(&series.case.placement.name)
-    );
+    let name = capital(&clipped(&evidence.title(&series.case.bench)));
+    let (low, high, place) =
+        (shown(least, unit), shown(most, unit), evidence.place(&series.case.placement.name));
+    let headline =
+        format!("{name} varies from {low} to {high} over {runs} runs {place}. A single run says little.");
     Some(
         Finding::warning(SWINGS.id, headline)
             .cause(match followers.first() {

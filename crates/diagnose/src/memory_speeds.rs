@@ -153,14 +153,10 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
         return (alike.len() == compared.len()).then(Vec::new);
     }
     let guest = slowest.guest;
-    let headline = format!(
-        "Memory of {} runs at {} instead of {} as on {}.{}",
-        slowest.name(),
-        figure(slowest.typical, "GB/s"),
-        figure(fastest.typical, "GB/s"),
-        fastest.name(),
-        if guest { "" } else { " Compare their modules." }
-    );
+    let [slow, fast] = [slowest, fastest].map(|map| figure(map.typical, "GB/s"));
+    let (node, other, advice) =
+        (slowest.name(), fastest.name(), if guest { "" } else { " Compare their modules." });
+    let headline = format!("Memory of {node} runs at {slow} instead of {fast} as on {other}.{advice}");
     Some(vec![
         Finding::warning(NODES.id, headline)
             .cause(if guest {

@@ -87,12 +87,9 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     };
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    let headline = format!(
-        "{} takes {}, the median {}. Plan with the tail.",
-        how.words(&worst.kind()),
-        duration_us(how.us()),
-        duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-    );
+    let (kind, longest) = (how.words(&worst.kind()), duration_us(how.us()));
+    let median = duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0));
+    let headline = format!("{kind} takes {longest}, the median {median}. Plan with the tail.");
     Some(vec![
         Finding::note(TAIL.id, headline)
             .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
@@ -166,12 +163,10 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     let fast = syncs.into_iter().filter(|point| point.has(ids::metric::LATENCY_P50, |p50| p50 < limit));
     let fast: Vec<&DiskPoint> = fast.collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
-    let headline = format!(
-        "{} takes {}, less than {} can take. A power cut may lose synced data.",
-        capital(first.op_of_sync()),
-        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-        if flush.spins { "a spinning disk" } else { "a flush" }
-    );
+    let (call, what) = (capital(first.op_of_sync()), if flush.spins { "a spinning disk" } else { "a flush" });
+    let median = duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0));
+    let headline =
+        format!("{call} takes {median}, less than {what} can take. A power cut may lose synced data.");
     let mut confirm = again(first.case);
     if let Some(point) = &disk.mount_point {
         let point = shell(point);

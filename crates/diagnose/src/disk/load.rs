@@ -259,12 +259,9 @@ fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
-    let headline = format!(
-        "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
-        enough.op(),
-        duration_us(waited),
-        duration_us(latency)
-    );
+    let (op, long, short) = (enough.op(), duration_us(waited), duration_us(latency));
+    let headline =
+        format!("A queue of {most} instead of {depth} adds no {op}s, but takes {long} instead of {short}");
     Some(
         Finding::note(DEPTH_USELESS.id, headline)
             .cause(if before {

@@ -124,24 +124,19 @@ fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Find
         _ => "A cache is full, or burst credits are spent.",
     };
     let key = point.key(ids::metric::BANDWIDTH);
-    let headline = format!(
-        "Writes fall from {} to {after} after {}. Plan with {after}.",
-        figure(before, "GB/s"),
-        bytes(written),
-        after = figure(after, "GB/s")
-    );
+    let less = percent(1.0 - after / before);
+    let [first, then] = [before, after].map(|speed| figure(speed, "GB/s"));
+    let written = bytes(written);
+    let headline = format!("Writes fall from {first} to {then} after {written}. Plan with {then}.");
     Some(
         Finding::warning(NOT_STEADY.id, headline)
             .cause(cause)
-            .fact("first", figure(before, "GB/s"), &key)
-            .fact("then", format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)), &key)
-            .fact("written before", bytes(written), &key)
+            .fact("first", first, &key)
+            .fact("then", format!("{then}, {less} less"), &key)
+            .fact("written before", written, &key)
             .fact("passes that show it", format!("{shown} of {}", lines.len()), &key)
             .confirm(format!("{} --profile full", again(point.case)))
-            .advice(format!(
-                "Plan long writes with {}. Other benchmarks are shorter and show the first level.",
-                figure(after, "GB/s")
-            ))
+            .advice(format!("Plan long writes with {then}. Shorter benchmarks show the first level."))
             .explains([&key]),
     )
 }

@@ -141,17 +141,16 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let streams = best.streams();
-        let headline = format!(
-            "One stream carries {}, {streams} streams {}. Quote the number of streams.",
-            figure(single, "Gbit/s"),
-            figure(most, "Gbit/s")
-        );
+        let times = format!("{:.2}", most / single);
+        let [single, most] = [single, most].map(|rate| figure(rate, "Gbit/s"));
+        let headline =
+            format!("One stream carries {single}, {streams} streams {most}. Quote the number of streams.");
         findings.push(
             Finding::note(ONE_STREAM.id, headline)
                 .cause("One connection carries less than the path can.")
-                .fact("one stream", figure(single, "Gbit/s"), one.key())
-                .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
-                .fact("times as much", format!("{:.2}", most / single), best.key())
+                .fact("one stream", single, one.key())
+                .fact(format!("{streams} streams"), most, best.key())
+                .fact("times as much", times, best.key())
                 .confirm(confirm(evidence, one.case()))
                 .advice("Quote the number of streams. Programs with one connection get the smaller figure.")
                 .explains([one.key()]),
