@@ -2,10 +2,11 @@
 //! report's section.
 
 use super::Evidence;
+use super::chunks::index;
 use machine::Machine;
 use model::CpuSet;
 use model::vocabulary as ids;
-use model::vocabulary::{BenchId, MetricId, ParamId};
+use model::vocabulary::{BenchId, MetricId};
 use stats::analysis::Judged;
 use stats::clusters::{Clusters, clusters};
 use stats::order::{median, quantile};
@@ -35,7 +36,7 @@ fn measured(evidence: &Evidence, bench: BenchId, metric: MetricId) -> Option<Mea
         if series.case.bench != bench || series.metric.name != metric {
             continue;
         }
-        let cpu = |name: ParamId| series.point.get(name)?.int().and_then(|cpu| u32::try_from(cpu).ok());
+        let cpu = |name| index(&series.point, name);
         let (Some(from), Some(to)) = (cpu(ids::cpu::param::FROM), cpu(ids::cpu::param::TO)) else { continue };
         key.get_or_insert_with(|| series.case.key());
         for process in &series.processes {
