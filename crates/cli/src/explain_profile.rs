@@ -236,7 +236,7 @@ fn measured(
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out())?;
     let diagnosis = diagnose::diagnose(run);
-    let shared = diagnosis.shared_out().context("the first run cannot be shared out")?;
+    let shared = diagnosis.profile_effects().context("the first run cannot be shared out")?;
     let mut strong = shared.shares.strong();
     strong.sort_unstable();
     Ok(strong)

@@ -94,7 +94,7 @@ rules! {
     rate_slow_memory
     guard
     disk
-    structure
+    numa_rules
     sweep
     profile
     topology
@@ -205,7 +205,7 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
 
 impl Diagnosis {
     /// What can be read off the curves, beside what is claimed.
-    pub fn readings(&self) -> Vec<readings::Reading> {
+    pub fn readings(&self) -> Vec<readings::CurveReading> {
         readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
@@ -252,12 +252,12 @@ impl Diagnosis {
     }
 
     /// The factorial experiment that the run is, shared out; `None` where it is none.
-    pub fn shared_out(&self) -> Option<shares::SharedOut<'_>> {
-        shares::shared_out(&self.run, &self.series)
+    pub fn profile_effects(&self) -> Option<shares::EvaluatedProfile<'_>> {
+        shares::evaluated_profile(&self.run, &self.series)
     }
 
     /// The sweep that the run is, understood; `None` where it is none.
-    pub fn swept(&self) -> Option<swept::Swept<'_>> {
+    pub fn swept(&self) -> Option<swept::EvaluatedSweep<'_>> {
         swept::swept(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 

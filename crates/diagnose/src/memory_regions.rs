@@ -1,7 +1,7 @@
 //! Regions of memory that differ and why, and neighbours of the memory.
 
 use super::memory_map::maps;
-use super::regions::{RegionsSeen, seen};
+use super::regions::{EvaluatedRegions, evaluated_regions};
 use super::words::capital;
 use super::{Evidence, Rule, at_rest};
 use model::vocabulary::BenchId;
@@ -36,14 +36,14 @@ const DIFFER: Rule = Rule {
 };
 
 fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = seen(evidence);
+    let all = evaluated_regions(evidence);
     let maps = maps(evidence.run, evidence.machine);
     // A map that has several speeds says so itself.
-    let is_told = |own: &RegionsSeen, found: &Difference| {
+    let is_told = |own: &EvaluatedRegions, found: &Difference| {
         found.cause == Cause::Transfer
             && maps.iter().any(|map| map.case == own.case && map.speeds().is_some())
     };
-    let untold = |own: &'_ RegionsSeen| -> Vec<Finding> {
+    let untold = |own: &'_ EvaluatedRegions| -> Vec<Finding> {
         let named = own.found.named().filter(|found| !is_told(own, found));
         let regions = named.map(|found| finding(own, found.cause, headline(own, found)));
         // Where whole regions lie farther their pages do.
@@ -55,7 +55,7 @@ fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
     (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
 }
 
-fn headline(own: &RegionsSeen, found: &Difference) -> String {
+fn headline(own: &EvaluatedRegions, found: &Difference) -> String {
     let share = percent(found.slow_share());
     let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
     match found.cause {
@@ -72,7 +72,7 @@ fn headline(own: &RegionsSeen, found: &Difference) -> String {
     }
 }
 
-fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
+fn finding(own: &EvaluatedRegions, cause: Cause, headline: String) -> Finding {
     let advice = match (cause, own.guest) {
         (Cause::Translation, true) => {
             "Ask for huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart what runs long: it gets \
@@ -133,7 +133,7 @@ struct Told {
 }
 
 fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let of_regions = seen(evidence).into_iter().filter_map(|own| {
+    let of_regions = evaluated_regions(evidence).into_iter().filter_map(|own| {
         let facts = own.facts();
         Some(Told { found: own.neighbour?, facts, bench: ids::REGIONS })
     });

@@ -1,7 +1,7 @@
 //! Memory of several speeds, and nodes whose memory is not equally fast.
 
 use super::memory_map::{NodeMap, maps};
-use super::regions::{RegionsSeen, seen};
+use super::regions::{EvaluatedRegions, evaluated_regions};
 use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::memory_map as ids;
@@ -37,7 +37,7 @@ const GRAVE: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
-    let regions = seen(evidence);
+    let regions = evaluated_regions(evidence);
     let of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
     let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, of(map))).collect();
     // What is inconclusive is not called clean.
@@ -45,7 +45,7 @@ fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     (told || !findings.is_empty()).then_some(findings)
 }
 
-fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
+fn finding(found: &NodeMap, regions: Option<&EvaluatedRegions>) -> Option<Finding> {
     let speeds = found.speeds()?;
     // Translation is asked first: what it explains is no population of modules.
     let named =
