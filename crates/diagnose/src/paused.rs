@@ -14,8 +14,8 @@ pub struct Paused {
     pub awake_ms: f64,
     /// Pauses by run queue: wall time less CPU time, less the time in the run queue.
     by_queue_ms: f64,
-    /// Pauses by other work: wall time less CPU time, less the time that other work had of the CPUs.
-    /// Needed as Linux counts pauses by quota as time in the run queue.
+    /// Pauses by other work: wall time less CPU time, less the time that other work had of the
+    /// CPUs. Needed as Linux counts pauses by quota as time in the run queue.
     by_others_ms: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Evaluated regions of memory: what their latencies and bandwidths show about pages, nodes, channels
-//! and other work.
+//! Evaluated regions of memory: what their latencies and bandwidths show about pages, nodes,
+//! channels and other work.
 
 use super::chunks::{BANDWIDTH, LATENCY, by_chunk, list};
 use super::moved::Moved;
@@ -105,8 +105,8 @@ pub fn evaluated_regions<'a>(evidence: &Evidence<'a>) -> Vec<EvaluatedRegions<'a
     .collect()
 }
 
-/// Loads are timed one by one: the step of the clock is at most this part of a load. Emulated guests
-/// and clocks of a device have longer steps.
+/// Loads are timed one by one: the step of the clock is at most this part of a load. Emulated
+/// guests and clocks of a device have longer steps.
 const MAX_STEP_SHARE: f64 = 0.5;
 
 fn times_loads(visit: &Visit, step_ns: f64) -> bool {

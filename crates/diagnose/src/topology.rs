@@ -111,7 +111,8 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
                  host,l3-cache=on,host-cache-info=on with its sockets, cores and threads).")])
 }
 
-/// The loads of one CPU undisturbed, after another CPU filled the cache, and after it did so itself.
+/// The loads of one CPU undisturbed, after another CPU filled the cache, and after it did so
+/// itself.
 fn contention_facts(found: &Contention) -> Vec<Fact> {
     let Contention { cpus: (one, other), bytes, ns, key, .. } = found;
     let labels = [
@@ -312,8 +313,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
         .advice("Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
 }
 
-/// For a run of two CPUs that slow each other: the pair if lines pass between them as fast as inside
-/// a core. `None` if that is unknown.
+/// For a run of two CPUs that slow each other: the pair if lines pass between them as fast as
+/// inside a core. `None` if that is unknown.
 fn two_threads(
     found: &Siblings,
     close: Option<&Measured>,

@@ -64,8 +64,8 @@ pub struct Covariate<'a> {
     pub metric: &'a Metric,
     pub looks: Vec<Look>,
     pub medians: Vec<Option<f64>>,
-    /// Rank correlation (Spearman) of its cells' medians with those of the target; `None` with fewer
-    /// than [`MIN_CELLS`] cells or without any difference.
+    /// Rank correlation (Spearman) of its cells' medians with those of the target; `None` with
+    /// fewer than [`MIN_CELLS`] cells or without any difference.
     pub correlation: Option<f64>,
 }
 
@@ -221,8 +221,8 @@ impl MetricGrid<'_> {
         rejected.count() * 2 > all.count()
     }
 
-    /// Whether the sweep would have detected an effect of [`NEGLIGIBLE_LOG_EFFECT`] for each knob, so
-    /// that no detected effect means that the knobs do not matter.
+    /// Whether the sweep would have detected an effect of [`NEGLIGIBLE_LOG_EFFECT`] for each knob,
+    /// so that no detected effect means that the knobs do not matter.
     pub fn is_sensitive(&self) -> bool {
         let smallest_detectable = |axis: usize| {
             let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));

@@ -25,7 +25,7 @@ pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
             found.push(own);
         }
     }
-    let (word, tone) = match (found.as_slice(), first.words.split(' ').next()) {
+    let (word, tone) = match (found.as_slice(), first.label.split(' ').next()) {
         ([one], _) => one.clone(),
         (_, Some(name)) => (format!("DEPENDS ON {name}"), Tone::Care),
         (_, None) => (NO_CONCLUSION.to_string(), Tone::Care),
