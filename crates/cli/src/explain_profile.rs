@@ -237,7 +237,7 @@ fn measured(
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out())?;
     let diagnosis = diagnose::diagnose(run);
-    let shared = diagnosis.shared_out().context("cannot analyse the first run")?;
+    let shared = diagnosis.profile_effects().context("cannot analyse the first run")?;
     let mut strong = shared.shares.strong();
     strong.sort_unstable();
     Ok(strong)

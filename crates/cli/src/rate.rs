@@ -14,7 +14,7 @@ use super::output::{eprint_line, refuse_if};
 use super::results;
 use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
-use diagnose::suite::Past;
+use diagnose::suite::EarlierRun;
 use kernels::rate::{COMPONENTS, Component};
 use model::units;
 use model::vocabulary::memory_map::MAP;
@@ -306,7 +306,7 @@ fn is_run(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(".assay.jsonl"))
 }
 
-fn past_of(file: &Path, host: &str) -> Option<Past> {
+fn past_of(file: &Path, host: &str) -> Option<EarlierRun> {
     let run = results::read(file).ok()?;
     let summary = run.summary.as_ref()?;
     if run.header.pretend.is_some() || run.header.host != host {
@@ -318,7 +318,7 @@ fn past_of(file: &Path, host: &str) -> Option<Past> {
         .filter(|series| series.key.starts_with("rate.") && series.key.ends_with("#rate"));
     let medians: BTreeMap<String, f64> =
         rates.filter_map(|series| Some((series.key.clone(), series.median?))).collect();
-    (!medians.is_empty()).then(|| Past {
+    (!medians.is_empty()).then(|| EarlierRun {
         started: run.header.started.clone(),
         boot_id: run.header.boot_id.clone(),
         uptime_s: run.header.uptime_s,

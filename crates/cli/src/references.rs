@@ -12,7 +12,7 @@ use super::output::eprint_line;
 use super::{nexmark, peers, results};
 use compare::peers::{Bands, Result as HostResult, bands};
 use diagnose::Diagnosis;
-use diagnose::reference::{self, HostClass, Kind, References, Row, Silent, Sure};
+use diagnose::reference::{self, HostClass, Kind, References, Row, Sure, UnusedBecause};
 use model::Better;
 
 /// Largest table that is read, bytes.
@@ -147,14 +147,14 @@ const NAMED: usize = 3;
 fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     let host = HostClass::of(&own.machine);
     let figures = || own.series.iter().map(|one| (one.series.key.as_str(), one.series.metric.unit.as_ref()));
-    let silent = rows.iter().filter_map(|row| Some((row, row.silent(&host, figures())?)));
-    let silent: Vec<(&Row, Silent)> = silent.collect();
-    let said = |(row, why): &(&Row, Silent)| {
+    let silent = rows.iter().filter_map(|row| Some((row, row.unused_because(&host, figures())?)));
+    let silent: Vec<(&Row, UnusedBecause)> = silent.collect();
+    let said = |(row, why): &(&Row, UnusedBecause)| {
         Some(match why {
-            Silent::Figure => format!("the run has no figure {}", row.metric),
-            Silent::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
-            Silent::Class => format!("no class of hosts is called {:?}", row.subject),
-            Silent::Host => return None,
+            UnusedBecause::Figure => format!("the run has no figure {}", row.metric),
+            UnusedBecause::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
+            UnusedBecause::Class => format!("no class of hosts is called {:?}", row.subject),
+            UnusedBecause::Host => return None,
         })
     };
     let mut reasons: Vec<String> = silent.iter().filter_map(said).collect();

@@ -321,7 +321,7 @@ fn stopped(rate: f64, cpus: f64) -> String {
 fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
     let known = |(case, _): (u32, &Planned)| {
         let paused = Paused::of(evidence, case)?;
-        Some((case, paused.told_ms()?, paused.awake_ms))
+        Some((case, paused.significant_ms()?, paused.awake_ms))
     };
     let stopped: Vec<(u32, f64, f64)> = evidence.cases().filter_map(known).collect();
     let (paused_ms, awake_ms) =

@@ -94,7 +94,7 @@ rules! {
     rate_slow_memory
     guard
     disk
-    structure
+    numa_rules
     sweep
     profile
     topology
@@ -209,7 +209,7 @@ impl Diagnosis {
     }
 
     /// What the curves show, with what the kernel reports.
-    pub fn readings(&self) -> Vec<readings::Reading> {
+    pub fn readings(&self) -> Vec<readings::CurveReading> {
         readings::readings(&self.evidence())
     }
 
@@ -255,12 +255,12 @@ impl Diagnosis {
     }
 
     /// The factorial experiment that the run is, shared out; `None` where it is none.
-    pub fn shared_out(&self) -> Option<shares::SharedOut<'_>> {
-        shares::shared_out(&self.run, &self.series)
+    pub fn profile_effects(&self) -> Option<shares::EvaluatedProfile<'_>> {
+        shares::evaluated_profile(&self.run, &self.series)
     }
 
     /// The sweep that the run is, understood; `None` where it is none.
-    pub fn swept(&self) -> Option<swept::Swept<'_>> {
+    pub fn swept(&self) -> Option<swept::EvaluatedSweep<'_>> {
         swept::swept(&self.evidence())
     }
 

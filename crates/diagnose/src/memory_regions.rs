@@ -1,7 +1,7 @@
 //! Regions of memory that differ and why, and other users of the memory.
 
 use super::memory_map::maps;
-use super::regions::{RegionsSeen, seen};
+use super::regions::{EvaluatedRegions, evaluated_regions};
 use super::words::capital;
 use super::{Evidence, Rule, at_rest};
 use model::vocabulary::BenchId;
@@ -38,14 +38,14 @@ const DIFFER: Rule = Rule {
 };
 
 fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = seen(evidence);
+    let all = evaluated_regions(evidence);
     let maps = maps(evidence.run, evidence.machine);
     // A map of several speeds has a finding of its own.
-    let is_known = |seen_regions: &RegionsSeen, found: &Difference| {
+    let is_known = |seen_regions: &EvaluatedRegions, found: &Difference| {
         found.cause == Cause::Transfer
             && maps.iter().any(|map| map.case == seen_regions.case && map.speeds().is_some())
     };
-    let findings_of = |seen_regions: &'_ RegionsSeen| -> Vec<Finding> {
+    let findings_of = |seen_regions: &'_ EvaluatedRegions| -> Vec<Finding> {
         let named = seen_regions.found.named().filter(|found| !is_known(seen_regions, found));
         let regions = named.map(|found| finding(seen_regions, found.cause, headline(seen_regions, found)));
         // Where whole regions lie farther their pages do.
@@ -59,7 +59,7 @@ fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
     (!all.is_empty()).then(|| all.iter().flat_map(findings_of).collect())
 }
 
-fn headline(seen_regions: &RegionsSeen, found: &Difference) -> String {
+fn headline(seen_regions: &EvaluatedRegions, found: &Difference) -> String {
     let share = percent(found.slow_share());
     let of = seen_regions.node.map_or(String::new(), |node| format!(" of node {node}"));
     match found.cause {
@@ -76,7 +76,7 @@ fn headline(seen_regions: &RegionsSeen, found: &Difference) -> String {
     }
 }
 
-fn finding(seen_regions: &RegionsSeen, cause: Cause, headline: String) -> Finding {
+fn finding(seen_regions: &EvaluatedRegions, cause: Cause, headline: String) -> Finding {
     let advice = match (cause, seen_regions.guest) {
         (Cause::Translation, true) => {
             "Use huge pages, or restart the program to get other memory. Operator: back guests with huge \
@@ -136,7 +136,7 @@ struct NeighbourEvidence {
 }
 
 fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let of_regions = seen(evidence).into_iter().filter_map(|seen_regions| {
+    let of_regions = evaluated_regions(evidence).into_iter().filter_map(|seen_regions| {
         let facts = seen_regions.facts();
         Some(NeighbourEvidence { found: seen_regions.neighbour?, facts, bench: ids::REGIONS })
     });

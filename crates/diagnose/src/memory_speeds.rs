@@ -1,7 +1,7 @@
 //! Memory of several speeds, and nodes whose memory is not equally fast.
 
 use super::memory_map::{NodeMap, maps};
-use super::regions::{RegionsSeen, seen};
+use super::regions::{EvaluatedRegions, evaluated_regions};
 use super::words::capital;
 use super::{Evidence, Rule};
 use model::vocabulary::memory_map as ids;
@@ -41,7 +41,7 @@ const MIN_PROBLEM_RATIO: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
-    let regions = seen(evidence);
+    let regions = evaluated_regions(evidence);
     let regions_of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
     let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, regions_of(map))).collect();
     // What is inconclusive is not called clean.
@@ -50,7 +50,7 @@ fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     (conclusive || !findings.is_empty()).then_some(findings)
 }
 
-fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
+fn finding(found: &NodeMap, regions: Option<&EvaluatedRegions>) -> Option<Finding> {
     let speeds = found.speeds()?;
     // Translation and distance come first: what they explain is no population of modules.
     let named =

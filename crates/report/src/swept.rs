@@ -8,7 +8,7 @@ use serde::Serialize;
 use diagnose::Diagnosis;
 use diagnose::swept::advice::{recommendations, seen};
 use diagnose::swept::curve::curves;
-use diagnose::swept::{Charted, Facet, Swept, words};
+use diagnose::swept::{EvaluatedSweep, Facet, MetricGrid, words};
 use model::{Better, Sweep};
 use stats::sweep::fit::Contrast;
 use stats::sweep::{Change, Hypothesis, Kind};
@@ -173,7 +173,7 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputSweep> {
     })
 }
 
-fn map(swept: &Swept, facet: &Facet) -> OutputSwept {
+fn map(swept: &EvaluatedSweep, facet: &Facet) -> OutputSwept {
     let sweep = swept.sweep;
     let params = sweep.facets.iter().map(|axis| axis.name.clone()).zip(facet.values.clone());
     let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
@@ -195,7 +195,7 @@ fn map(swept: &Swept, facet: &Facet) -> OutputSwept {
     }
 }
 
-fn metric(swept: &Swept, facet: &Facet, charted: &Charted) -> OutputSweptMetric {
+fn metric(swept: &EvaluatedSweep, facet: &Facet, charted: &MetricGrid) -> OutputSweptMetric {
     let (sweep, surface) = (swept.sweep, &charted.surface);
     let seen = seen(swept, charted);
     let regions = surface.regions.iter().enumerate().filter(|_| surface.matters.yes);
