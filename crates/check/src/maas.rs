@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::judge::{Outcome, Verdict};
 use super::junit::allowed;
-use super::limit::Standing;
+use super::limit::DemandStatus;
 
 /// What a run comes to, in MAAS' words.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -55,10 +55,10 @@ pub fn maas(outcome: &Outcome) -> MaasResult {
 /// `missed: 132 ns, asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let standing = match demand.standing {
-        Standing::Met => "met",
-        Standing::Missed => "missed",
-        Standing::Undecided => "undecided",
-        Standing::NotAsked => "optional",
+        DemandStatus::Met => "met",
+        DemandStatus::Missed => "missed",
+        DemandStatus::Undecided => "undecided",
+        DemandStatus::NotAsked => "optional",
     };
     let measured = match demand.value {
         Some(value) => format!(": {} {}", four(value), demand.unit),

@@ -8,7 +8,7 @@ use super::naming;
 use super::output::{self, eprint_line, misuse, refuse};
 use super::references::ReferenceArg;
 use super::report_file::{Form, ReportFile};
-use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
+use ::check::{MIN_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
 use found::{All, Found, One, Wanted, of_run};
 use model::Run;
@@ -313,7 +313,7 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
         (true, all) => ::check::derived(all, args.margin.unwrap_or(0.05)),
         (false, [one]) => Ok(::check::initial(one, args.margin.unwrap_or(0.10))),
         (false, all) => Err(anyhow::anyhow!(
-            "--init writes a spec from one run, these are {}; from {LEAST_RUNS} or more: --derive",
+            "--init writes a spec from one run, these are {}; from {MIN_RUNS} or more: --derive",
             all.len()
         )),
     };

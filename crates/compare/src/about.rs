@@ -1,7 +1,7 @@
 //! What is known of one side of a comparison beside its figures: what it is and when it ran, in few
 //! words, so that A and B can be told apart.
 
-use super::Arm;
+use super::ComparisonSide;
 use super::environment::OR;
 
 /// What a foreign result is called by, the first that it has.
@@ -20,7 +20,7 @@ pub struct About {
 }
 
 impl About {
-    pub(super) fn of(arm: &Arm) -> About {
+    pub(super) fn of(arm: &ComparisonSide) -> About {
         let told = |label: &str| arm.told(label).map(|text| text.replace(OR, " or "));
         let mut started = arm.started.clone();
         started.sort();

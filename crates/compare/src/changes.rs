@@ -1,7 +1,7 @@
 //! Figures whose measuring changed between versions of Assay: results of two versions are compared,
 //! and each such figure is named first.
 
-use super::Arm;
+use super::ComparisonSide;
 use super::environment::OR;
 use model::pattern::Pattern;
 
@@ -40,11 +40,11 @@ impl Change {
 }
 
 /// What is to be said of two results that two versions measured.
-pub(super) fn told(arms: [&Arm; 2]) -> Vec<String> {
+pub(super) fn told(arms: [&ComparisonSide; 2]) -> Vec<String> {
     said(CHANGES, arms)
 }
 
-fn said(changes: &[Change], [a, b]: [&Arm; 2]) -> Vec<String> {
+fn said(changes: &[Change], [a, b]: [&ComparisonSide; 2]) -> Vec<String> {
     let (Some(of_a), Some(of_b)) = (version(a), version(b)) else { return Vec::new() };
     let between = |change: &&Change| change.is_between(&of_a.numbers, &of_b.numbers);
     let both = |change: &&Change| {
@@ -71,7 +71,7 @@ struct Version<'a> {
 }
 
 /// The version that measured a result; `None` where nothing tells, or several did.
-fn version(arm: &Arm) -> Option<Version<'_>> {
+fn version(arm: &ComparisonSide) -> Option<Version<'_>> {
     let text = arm.told("assay").filter(|text| !text.contains(OR))?;
     Some(Version { text, numbers: numbers(text) })
 }
@@ -99,7 +99,7 @@ mod tests {
             arm
         };
         let key = "syscall.getpid@one-cpu#latency";
-        let told = |a: &Arm, b: &Arm| said(&changes, [a, b]);
+        let told = |a: &ComparisonSide, b: &ComparisonSide| said(&changes, [a, b]);
         let words = told(&of("0.9.1", key), &of("0.10.0", key));
         assert_eq!(
             words,

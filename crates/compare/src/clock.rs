@@ -1,7 +1,7 @@
 //! Core clocks: what they explain between two runs of one machine, and results brought to one.
 
 use super::environment::{CLOCK, OR};
-use super::{Arm, Member};
+use super::{ComparisonSide, Member};
 use stats::clock::{GATE_SERIES, moves};
 use stats::contrast::Clocks;
 use stats::core_bound::{is_core_bound_by_name, rescaled};
@@ -14,7 +14,7 @@ const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 /// Share of a shift to another clock by which a difference may be off.
 const SLACK: f64 = 0.10;
 
-impl Arm {
+impl ComparisonSide {
     pub(super) fn told(&self, label: &str) -> Option<&str> {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
@@ -73,7 +73,7 @@ impl Member {
 
 /// How two results are brought to one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Common {
+pub enum ClockScaling {
     /// They are not: two machines, whose clocks are theirs, or settings that explain another clock.
     AsTheyRan,
     /// Two runs of one machine: what both runs brought to a clock, to A's.
@@ -88,35 +88,40 @@ pub enum Common {
 
 /// By which clocks two members are compared: the values of both at one, and whether there is one;
 /// and what is not known of the clocks, by which their difference may be off.
-pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Option<[Vec<f64>; 2]>, Clocks) {
+pub fn brought(
+    common: ClockScaling,
+    arms: [&ComparisonSide; 2],
+    a: &Member,
+    b: &Member,
+) -> (Option<[Vec<f64>; 2]>, Clocks) {
     let apart = a.mean_clock().zip(b.mean_clock()).map_or(0.0, |(a, b)| b - a);
     match (common, &a.at_clock, &b.at_clock) {
-        (Common::Asked(ghz), _, _) => {
+        (ClockScaling::Asked(ghz), _, _) => {
             let both = a.at(ghz, arms[0].clock_ghz()).zip(b.at(ghz, arms[1].clock_ghz()));
             let slack = if both.is_some() { SLACK * apart.abs() } else { 0.0 };
             (both.map(|(a, b)| [a, b]), Clocks { slack, ..Clocks::default() })
         }
-        (Common::OneMachine, Some(of_a), Some(of_b)) => {
+        (ClockScaling::OneMachine, Some(of_a), Some(of_b)) => {
             let both = [of_a.medians.clone(), of_b.at(&b.metric, of_a.ghz)];
             (Some(both), Clocks { slack: SLACK * apart.abs(), ..Clocks::default() })
         }
         // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what
         // was measured, by that times the ratio of the clocks, or by anything between; a rate by
         // the inverse.
-        (Common::OneMachine | Common::Closed { .. }, _, _) => {
+        (ClockScaling::OneMachine | ClockScaling::Closed { .. }, _, _) => {
             let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
                 Some(doubled) if doubled > 1.0 => -apart,
                 _ => apart,
             };
             (None, Clocks { slack: 0.0, below: (-shift).max(0.0), above: shift.max(0.0) })
         }
-        (Common::AsTheyRan, _, _) => (None, Clocks::default()),
+        (ClockScaling::AsTheyRan, _, _) => (None, Clocks::default()),
     }
 }
 
 /// Whether two results are ones of the same machine, and no setting explains another clock: then
 /// the machine was in another state, and whatever moved the clock moved the numbers too.
-fn one_machine(a: &Arm, b: &Arm) -> bool {
+fn one_machine(a: &ComparisonSide, b: &ComparisonSide) -> bool {
     let same = |label: &&str| a.told(label).is_some() && a.told(label) == b.told(label);
     let differs = |label: &&str| a.told(label) != b.told(label);
     a.host == b.host && SAME_MACHINE.iter().all(same) && !SETTINGS.iter().any(differs)
@@ -124,16 +129,16 @@ fn one_machine(a: &Arm, b: &Arm) -> bool {
 
 /// How two results are brought to one clock. `pairs` are those that both have.
 pub fn common<'m>(
-    a: &Arm,
-    b: &Arm,
+    a: &ComparisonSide,
+    b: &ComparisonSide,
     asked: bool,
     pairs: impl Iterator<Item = (&'m Member, &'m Member)>,
-) -> Common {
+) -> ClockScaling {
     if let Some(ghz) = a.clock_ghz().filter(|_| asked) {
-        return Common::Asked(ghz);
+        return ClockScaling::Asked(ghz);
     }
     if !one_machine(a, b) {
-        return Common::AsTheyRan;
+        return ClockScaling::AsTheyRan;
     }
     let core: Vec<(&Member, &Member)> =
         pairs.filter(|(a, b)| a.at_clock.is_some() && b.at_clock.is_some()).collect();
@@ -141,14 +146,14 @@ pub fn common<'m>(
     let moved = core.iter().filter(|(a, b)| a.clock_moved() && b.clock_moved()).count();
     let apart: Vec<[f64; 2]> = core.iter().filter_map(|(a, b)| differences(a, b)).collect();
     if moved >= GATE_SERIES || apart.len() < GATE_SERIES {
-        return Common::OneMachine;
+        return ClockScaling::OneMachine;
     }
     let middle = |which: usize| median(&apart.iter().map(|both| both[which]).collect::<Vec<f64>>());
     match middle(0).zip(middle(1)) {
         Some((as_they_ran, at_one_clock)) if at_one_clock > as_they_ran => {
-            Common::Closed { as_they_ran, at_one_clock }
+            ClockScaling::Closed { as_they_ran, at_one_clock }
         }
-        _ => Common::OneMachine,
+        _ => ClockScaling::OneMachine,
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::matching::{Match, unit_scale};
-use super::{Arm, Member};
+use super::{ComparisonSide, Member};
 use diagnose::words;
 use model::vocabulary::{memory, network};
 
@@ -198,7 +198,7 @@ impl<'a> Counterpart<'a> {
 /// Blocks of all tasks together are this many times the last-level caches, or a cache is measured.
 const BEYOND: u64 = 4;
 
-fn counterparts(arm: &Arm) -> Vec<Counterpart<'_>> {
+fn counterparts(arm: &ComparisonSide) -> Vec<Counterpart<'_>> {
     let all: Vec<Counterpart> = arm.valued().filter_map(Counterpart::of).collect();
     let stays = |at: &usize| !all.iter().any(|other| all[*at].gives_way_to(other));
     let stay: BTreeSet<usize> = (0..all.len()).filter(stays).collect();
@@ -243,8 +243,8 @@ fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
 /// Pairs that different tools measured, in A's order, and why some are none. Those of `taken`, A's
 /// keys, have a match or a reason against one already.
 pub fn pairs<'a>(
-    a: &'a Arm,
-    b: &'a Arm,
+    a: &'a ComparisonSide,
+    b: &'a ComparisonSide,
     taken: &BTreeSet<String>,
 ) -> Vec<Result<Match<'a>, (Match<'a>, String)>> {
     if !a.imported && !b.imported {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Arm, Difference};
+use super::{ComparisonSide, Difference};
 use diagnose::{Diagnosis, words};
 use machine::{Machine, nexmark};
 use model::vocabulary::cpu as ids;
@@ -74,8 +74,8 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
 }
 
 /// What differs, and what only one of the two tells.
-pub fn differences(a: &Arm, b: &Arm) -> (Vec<Difference>, Vec<String>) {
-    let find = |arm: &Arm, label: &str| {
+pub fn differences(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<Difference>, Vec<String>) {
+    let find = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
     };
     let labels = a.environment.iter().map(|(label, _)| label);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Arm;
+use super::ComparisonSide;
 use super::arm::Member;
 use model::Value;
 use model::vocabulary::ipc as ids;
@@ -39,7 +39,7 @@ const SAME_PLACEMENT: f64 = 0.10;
 const SURE: f64 = 2.0;
 
 /// By the key of the case.
-pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
+pub fn occupancies(arm: &ComparisonSide) -> BTreeMap<String, Occupancy> {
     let mut all: BTreeMap<String, Occupancy> = BTreeMap::new();
     let shares = arm.members.iter().filter(|member| member.tells_occupancy() && member.median.is_finite());
     for member in shares {

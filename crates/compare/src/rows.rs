@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Arm, Compared};
+use super::{Compared, ComparisonSide};
 use import::keyed;
 use model::vocabulary::unixbench::metric::SCORE;
 use model::vocabulary::unixbench::param::COPIES;
@@ -80,7 +80,7 @@ pub fn tables(metrics: &[Compared]) -> BTreeMap<i64, Vec<(RowRatio, &Compared)>>
 }
 
 /// What two results' rows say against each other.
-pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
+pub(super) fn findings(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (copies, rows) in &tables(metrics) {
         let ratios: Vec<RowRatio> = rows.iter().map(|(row, _)| *row).collect();
@@ -218,8 +218,8 @@ pub(super) fn one_class(one: &str, other: &str) -> bool {
 }
 
 /// A guest that beats a machine of its processor's class.
-fn guest(a: &Arm, b: &Arm, metrics: &[Compared]) -> Option<Finding> {
-    let told = |arm: &Arm, label: &str| {
+fn guest(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Option<Finding> {
+    let told = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
     };
     let guests = [a, b].map(|arm| is_guest(&|label: &str| told(arm, label)));
@@ -232,9 +232,10 @@ fn guest(a: &Arm, b: &Arm, metrics: &[Compared]) -> Option<Finding> {
     let models = [told(a, "cpu_model")?, told(b, "cpu_model")?];
     let rows = metrics.iter().filter(|one| one.headline).filter_map(|one| {
         let (ratio, interval) = one.turned()?;
-        let (ratio, least) = match guest_is_b {
-            true => (ratio, interval.map_or(ratio, |own| own.low)),
-            false => (1.0 / ratio, interval.map_or(1.0 / ratio, |own| 1.0 / own.high)),
+        let (ratio, least) = if guest_is_b {
+            (ratio, interval.map_or(ratio, |own| own.low))
+        } else {
+            (1.0 / ratio, interval.map_or(1.0 / ratio, |own| 1.0 / own.high))
         };
         (least > BEATS).then_some((one, ratio))
     });

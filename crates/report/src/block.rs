@@ -39,7 +39,7 @@ impl Report {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum CheckMark {
     Good,
     Care,
     Bad,
@@ -50,7 +50,7 @@ pub enum Mark {
 /// One condition: `✓ idle 98.9 %`, `! SMT siblings hidden`.
 #[derive(Clone, Debug)]
 pub struct Check {
-    pub mark: Mark,
+    pub mark: CheckMark,
     pub text: String,
 }
 

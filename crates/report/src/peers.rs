@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::block::{
-    Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table, column, columns, right,
+    Block, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column, columns, right,
 };
 use super::json;
-use compare::peers::{Difference, Followed, Group, LEAST_HOSTS, Peers, limit};
+use compare::peers::{Difference, Followed, Group, MIN_HOSTS, Peers, limit};
 use diagnose::words::counted;
 use model::{Finding, SCHEMA, percent};
 
@@ -195,7 +195,7 @@ fn warnings(peers: &Peers) -> Vec<String> {
     let mut all = of_the_fleet(peers);
     all.extend(peers.followed.iter().map(|one| one.words("hosts that are behind")));
     if !peers.groups.is_empty() && peers.judged() == 0 {
-        all.push(format!("no group has {LEAST_HOSTS} hosts: fewer hosts cannot show an outlier"));
+        all.push(format!("no group has {MIN_HOSTS} hosts: fewer hosts cannot show an outlier"));
     }
     all
 }
@@ -238,7 +238,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
 /// The report. `all`: every host, and not only those that were flagged.
 pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let fleet = &peers.fleet;
-    let checks = warnings(peers).into_iter().map(|text| Check { mark: Mark::Care, text }).collect();
+    let checks = warnings(peers).into_iter().map(|text| Check { mark: CheckMark::Care, text }).collect();
     let screen = screen::screen(peers);
     let overview = section("overview", "Who is behind", "", screen.blocks.clone());
     let mut sections = vec![Section { long: true, ..overview }, findings(peers, all), groups(peers, all)];
@@ -342,11 +342,11 @@ fn groups(peers: &Peers, all: bool) -> Section {
                 let labels =
                     if labels.is_empty() { "unreported fields".to_string() } else { labels.join(", ") };
                 format!(
-                    "fewer than {LEAST_HOSTS}: compared with {}, differs in {labels}",
+                    "fewer than {MIN_HOSTS}: compared with {}, differs in {labels}",
                     peers.groups[near.group].name
                 )
             }
-            (None, false) => format!("fewer than {LEAST_HOSTS}: not compared"),
+            (None, false) => format!("fewer than {MIN_HOSTS}: not compared"),
         };
         vec![
             Cell::Text(group.name.clone()),

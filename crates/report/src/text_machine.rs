@@ -115,11 +115,10 @@ fn memory_only(machine: &Machine, style: &Style) -> Vec<Line> {
 
 fn offline(machine: &Machine, style: &Style) -> Vec<Line> {
     let list = plain(&machine.cpus.offline.to_string(), 300);
-    match list.is_empty() {
-        true => Vec::new(),
-        false => {
-            facts::wrapped(Line::of(Role::Muted, "offline: "), &format!("CPUs {list}"), style.width, "  ")
-        }
+    if list.is_empty() {
+        Vec::new()
+    } else {
+        facts::wrapped(Line::of(Role::Muted, "offline: "), &format!("CPUs {list}"), style.width, "  ")
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::fleet::Host;
 
 /// With fewer hosts nothing can be called an outlier: the spread itself is not known.
-pub const LEAST_HOSTS: usize = 8;
+pub const MIN_HOSTS: usize = 8;
 
 /// The fields of a group, as methods of fleet validation take them: processor, memory population,
 /// system.
@@ -59,12 +59,12 @@ pub struct Group {
     /// What most of its hosts tell of anything.
     pub usual: BTreeMap<String, String>,
     /// Of a group with too few hosts: the one that it is held against.
-    pub near: Option<Near>,
+    pub near: Option<NearestGroup>,
 }
 
 /// A larger group of nearly the same make-up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Near {
+pub struct NearestGroup {
     /// Its place among the groups.
     pub group: usize,
     pub differences: Vec<Difference>,
@@ -82,7 +82,7 @@ pub struct Difference {
 impl Group {
     /// Whether its hosts can be held against each other.
     pub fn is_judged(&self) -> bool {
-        self.hosts.len() >= LEAST_HOSTS
+        self.hosts.len() >= MIN_HOSTS
     }
 
     /// What its hosts are, the most important first: processor, CPUs, memory, kernel.
@@ -118,7 +118,7 @@ pub(super) fn groups(hosts: &[Host]) -> Vec<Group> {
     for (place, group) in groups.iter_mut().enumerate() {
         group.name = model::letters(place);
     }
-    let nears: Vec<Option<Near>> = (0..groups.len()).map(|place| near(&groups, place)).collect();
+    let nears: Vec<Option<NearestGroup>> = (0..groups.len()).map(|place| near(&groups, place)).collect();
     groups.iter_mut().zip(nears).for_each(|(group, near)| group.near = near);
     groups
 }
@@ -250,7 +250,7 @@ pub(super) fn differences(host: &Host, usual: &BTreeMap<String, String>) -> Vec<
 }
 
 /// The group that one with too few hosts is held against.
-fn near(groups: &[Group], place: usize) -> Option<Near> {
+fn near(groups: &[Group], place: usize) -> Option<NearestGroup> {
     let own = &groups[place];
     if own.is_judged() {
         return None;
@@ -272,5 +272,5 @@ fn near(groups: &[Group], place: usize) -> Option<Near> {
     let candidates = groups.iter().enumerate().filter(|(_, other)| alike(other));
     let candidates = candidates.map(|(at, other)| (apart(other), std::cmp::Reverse(other.hosts.len()), at));
     let (differences, _, group) = candidates.min_by_key(|(apart, size, at)| (apart.len(), *size, *at))?;
-    Some(Near { group, differences })
+    Some(NearestGroup { group, differences })
 }

@@ -18,11 +18,11 @@ mod tests;
 
 pub use bands::{Band, Bands, bands};
 pub use findings::Suspected;
-pub use fleet::{Fleet, Host, Metric, Result, Series};
-pub use groups::{Difference, Group, LEAST_HOSTS, Near};
-pub use kept::Words;
+pub use fleet::{Fleet, Host, HostResult, Metric, Series};
+pub use groups::{Difference, Group, MIN_HOSTS, NearestGroup};
+pub use kept::LabelSet;
 pub use labels::Followed;
-pub use outliers::{Before, Flag, Score, Standing, limit};
+pub use outliers::{EarlierRatio, Flag, HostStanding, Score, limit};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ pub struct Peers {
     /// The largest first.
     pub groups: Vec<Group>,
     /// For each host of the fleet.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<HostStanding>,
     /// For each host of the fleet; empty of those that are not behind.
     pub suspected: Vec<Suspected>,
     /// Labels that hosts which are behind share and others mostly do not, the surest first.
@@ -124,7 +124,7 @@ pub fn judge(fleet: Fleet) -> Peers {
 }
 
 /// The labels that hosts which are behind follow, among the groups in which any is.
-fn followed(fleet: &Fleet, standings: &[Standing]) -> Vec<Followed> {
+fn followed(fleet: &Fleet, standings: &[HostStanding]) -> Vec<Followed> {
     let is_behind = |place: &usize| standings[*place].is_behind();
     let concerned: BTreeSet<usize> =
         standings.iter().filter(|standing| standing.is_behind()).map(|standing| standing.against).collect();

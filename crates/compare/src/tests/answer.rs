@@ -10,7 +10,7 @@ const KEYS: [(&str, &str); 4] = [
 ];
 
 /// A host whose four figures take `factors` of the usual time.
-fn host(name: &str, factors: [f64; 4]) -> Arm {
+fn host(name: &str, factors: [f64; 4]) -> ComparisonSide {
     let members = KEYS.iter().zip(factors).map(|((key, unit), factor)| {
         let mut one = member(key, unit, Better::Lower, &around(100.0 * factor));
         one.metric.headline = true;
@@ -19,8 +19,8 @@ fn host(name: &str, factors: [f64; 4]) -> Arm {
     arm(name, false, members.collect())
 }
 
-fn answer(a: &Arm, b: &Arm) -> Answer {
-    compare(a, b, &Options::default()).answer("B", MOST_ROWS)
+fn answer(a: &ComparisonSide, b: &ComparisonSide) -> Answer {
+    compare(a, b, &Options::default()).answer("B", MAX_ROWS)
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn every_row_is_turned_one_way() {
     for row in rows {
         let ratio = row.ratio.expect("a ratio");
         match row.word() {
-            Some(Word::Faster) => assert!(ratio > 1.0, "{row:?}"),
-            Some(Word::Slower) => assert!(ratio < 1.0, "{row:?}"),
+            Some(Relation::Faster) => assert!(ratio > 1.0, "{row:?}"),
+            Some(Relation::Slower) => assert!(ratio < 1.0, "{row:?}"),
             _ => assert!((ratio - 1.0).abs() < 0.01, "{row:?}"),
         }
     }
@@ -95,7 +95,7 @@ fn where_conditions_forbid_most_there_is_no_conclusion() {
 fn several_are_ranked() {
     let a = host("a", [1.0; 4]);
     let found = [host("b", [1.3; 4]), host("c", [0.8; 4])].map(|b| compare(&a, &b, &Options::default()));
-    let answers: Vec<Answer> = found.iter().map(|one| one.answer("B", MOST_ROWS)).collect();
+    let answers: Vec<Answer> = found.iter().map(|one| one.answer("B", MAX_ROWS)).collect();
     let named = [("B", &found[0], &answers[0]), ("C", &found[1], &answers[1])];
     let said = ranking(&named).expect("a ranking");
     assert!(said.starts_with("C is fastest over all: 1.25 (") && said.contains("; then B 0.77 ("), "{said}");
@@ -110,7 +110,7 @@ fn no_sentence_leaves_out_the_name_of_a_figure() {
         [(Better::Neither, "Test"), (Better::Neither, ""), (Better::Higher, ""), (Better::Lower, "Test")]
     {
         for (odd, factor) in [(0, 1.0), (1, 1.5), (1, 0.5), (2, 1.5), (2, 0.5), (14, 1.5)] {
-            for (others, most_rows) in [(1.0, MOST_ROWS), (1.26, MOST_ROWS), (0.8, 1), (1.0, 0)] {
+            for (others, most_rows) in [(1.0, MAX_ROWS), (1.26, MAX_ROWS), (0.8, 1), (1.0, 0)] {
                 let with = |name: &str, factor: f64, others: f64| {
                     let mut host = host(name, [others; 4]);
                     host.members.extend((0..odd).map(|number| {

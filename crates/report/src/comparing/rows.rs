@@ -10,12 +10,12 @@ use model::{Verdict, figure};
 use stats::unixbench::RowRatio;
 
 /// Fewer rows than this make no picture.
-const LEAST: usize = 3;
+const MIN_ROWS: usize = 3;
 
 /// A chart for each number of copies of which both have rows; `None` where there is none.
 pub fn charts(one: &Comparison, letter: &str) -> Option<Section> {
     let mut blocks = Vec::new();
-    for (copies, rows) in tables(&one.metrics).iter().filter(|(_, rows)| rows.len() >= LEAST) {
+    for (copies, rows) in tables(&one.metrics).iter().filter(|(_, rows)| rows.len() >= MIN_ROWS) {
         blocks.push(Block::from(chart(one, letter, *copies, rows)));
     }
     let about = format!(

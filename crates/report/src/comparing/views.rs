@@ -2,7 +2,7 @@
 
 use super::{column, table};
 use crate::block::{Block, Cell, Section};
-use crate::sections::believed::{MOST, drawn};
+use crate::sections::believed::{MAX_PAINTED_CPUS, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
@@ -22,7 +22,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let mut blocks = Vec::new();
     for (name, host, views) in sides {
         match views {
-            Some(views) if views.cpus.len() <= MOST => {
+            Some(views) if views.cpus.len() <= MAX_PAINTED_CPUS => {
                 blocks.push(Block::Prose(format!("{name} {host}")));
                 blocks.push(Block::Tiles(drawn(views)));
             }

@@ -1,6 +1,6 @@
 //! What interrupting another CPU, setting a timer and waking up cost a guest, beside an exit.
 
-use super::{Grade, HostRow, value};
+use super::{HostRow, RowGrade, value};
 use diagnose::{Diagnosis, Pauses};
 use model::vocabulary::{BenchId, MetricId, host};
 use model::{figure, rough_figure};
@@ -8,23 +8,23 @@ use stats::analysis::Judged;
 
 /// A figure with its 95 % interval.
 #[derive(Clone, Copy)]
-struct Known {
+struct CostEstimate {
     mid: f64,
     low: f64,
     high: f64,
 }
 
-fn known(diagnosis: &Diagnosis, bench: BenchId, metric: MetricId) -> Option<Known> {
+fn known(diagnosis: &Diagnosis, bench: BenchId, metric: MetricId) -> Option<CostEstimate> {
     let own = |judged: &&Judged| judged.series.case.bench == bench && judged.series.metric.name == metric;
     let estimate = diagnosis.series.iter().find(own)?.analysis.figure()?;
     let interval = estimate.interval?;
-    Some(Known { mid: estimate.median, low: interval.low, high: interval.high })
+    Some(CostEstimate { mid: estimate.median, low: interval.low, high: interval.high })
 }
 
 /// How many exits something costs: the figure over the price of one, ends against ends.
-fn in_exits(cost: Known, exit: Known) -> Option<Known> {
+fn in_exits(cost: CostEstimate, exit: CostEstimate) -> Option<CostEstimate> {
     let positive = cost.low.is_finite() && exit.low > 0.0;
-    positive.then(|| Known {
+    positive.then(|| CostEstimate {
         mid: cost.mid / exit.mid,
         low: cost.low / exit.high,
         high: cost.high / exit.low,
@@ -42,17 +42,17 @@ pub fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     };
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
-        return row(Grade::Fact, "no host", ns);
+        return row(RowGrade::Fact, "no host", ns);
     }
     let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
     let Some(exits) = exits else {
-        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+        return row(RowGrade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
     };
     let reading = format!("{ns}; {} exits", range_words(exits));
     match exits {
-        Known { high, .. } if high < NO_EXIT => row(Grade::Good, "virtual APIC", reading),
-        Known { low, .. } if low > SEVERAL_EXITS => row(Grade::Poor, "exits", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
+        CostEstimate { high, .. } if high < NO_EXIT => row(RowGrade::Good, "virtual APIC", reading),
+        CostEstimate { low, .. } if low > SEVERAL_EXITS => row(RowGrade::Poor, "exits", reading),
+        _ => row(RowGrade::CannotTell, "cannot tell", reading),
     }
 }
 
@@ -66,29 +66,29 @@ pub fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
     let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
         return HostRow::missing("timer writes", diagnosis, host::TIMER);
     };
-    let cost = Known { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
+    let cost = CostEstimate { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
-        return row(Grade::Fact, "no host", ns);
+        return row(RowGrade::Fact, "no host", ns);
     }
     let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
     let Some(exits) = exits else {
-        return row(Grade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+        return row(RowGrade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
     };
     let reading = format!("{ns}; {} exits", range_words(exits));
     match exits {
-        Known { high, .. } if high < NO_WRITE_EXIT => row(Grade::Good, "no exit", reading),
-        Known { low, .. } if low > FAST_EXIT => row(Grade::Fact, "exits", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
+        CostEstimate { high, .. } if high < NO_WRITE_EXIT => row(RowGrade::Good, "no exit", reading),
+        CostEstimate { low, .. } if low > FAST_EXIT => row(RowGrade::Fact, "exits", reading),
+        _ => row(RowGrade::CannotTell, "cannot tell", reading),
     }
 }
 
 /// `2.4 µs`: what it costs; how well that is known, its exits say.
-fn ns_words(cost: Known) -> String {
+fn ns_words(cost: CostEstimate) -> String {
     rough_figure(cost.mid / 1e3, "us")
 }
 
-fn range_words(exits: Known) -> String {
+fn range_words(exits: CostEstimate) -> String {
     format!("{}–{}", rough_figure(exits.low, ""), rough_figure(exits.high, ""))
 }
 
@@ -97,7 +97,7 @@ fn range_words(exits: Known) -> String {
 const LET_GO: f64 = 1.5;
 
 pub fn idle(diagnosis: &Diagnosis) -> HostRow {
-    let row = |word: &str, reading: String| HostRow::new("idle", Grade::Fact, word, reading);
+    let row = |word: &str, reading: String| HostRow::new("idle", RowGrade::Fact, word, reading);
     let after = |us: i64| {
         let own = move |judged: &Judged| {
             judged.series.point.get(host::param::IDLE_US).and_then(model::Value::int) == Some(us)

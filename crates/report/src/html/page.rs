@@ -10,7 +10,7 @@ use super::packed::{self, Packed};
 use super::text::filters;
 use super::topics::{Part, Topic, parts};
 use super::{EARLY, SCRIPT, STYLE, policy, verdict};
-use crate::block::{Block, FINDINGS, Mark, Report};
+use crate::block::{Block, CheckMark, FINDINGS, Report};
 use model::Severity;
 
 #[derive(Template)]
@@ -81,7 +81,7 @@ impl<'a> Page<'a> {
 
     /// How many conditions were found in order.
     fn passed(&self) -> usize {
-        self.report.checks.iter().filter(|check| check.mark == Mark::Good).count()
+        self.report.checks.iter().filter(|check| check.mark == CheckMark::Good).count()
     }
 
     /// The style sheet, scripts and JSON: not machine text, or without any character of markup.

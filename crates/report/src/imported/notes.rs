@@ -36,9 +36,10 @@ pub fn findings(results: &[(String, Imported)], found: &[Finding]) -> Vec<Findin
                 text: format!("{}.", finding.headline.trim_end_matches('.')),
                 rule: finding.rule.clone(),
                 // Some headlines end with what to do.
-                advice: match finding.headline.contains(finding.advice.trim_end_matches('.')) {
-                    true => String::new(),
-                    false => finding.advice.clone(),
+                advice: if finding.headline.contains(finding.advice.trim_end_matches('.')) {
+                    String::new()
+                } else {
+                    finding.advice.clone()
                 },
                 more: 0,
             }),

@@ -154,7 +154,7 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
         values(figure).len() > 1 && analysis.estimate.as_ref().is_some_and(|found| found.interval.is_none())
     };
     let range = match figures().any(is_without) {
-        true if most < FEWEST => "; ± is their range, smallest to largest",
+        true if most < MIN_INTERVAL_VALUES => "; ± is their range, smallest to largest",
         true => "; ± is the 95 % interval, of fewer than 5 the range",
         false => "",
     };
@@ -162,7 +162,7 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
 }
 
 /// Fewer values have no interval.
-const FEWEST: usize = 5;
+const MIN_INTERVAL_VALUES: usize = 5;
 
 /// Host, tool and what the file says of the machine; what a format cut off stands without its mark.
 fn about(one: &Imported) -> Vec<HostPart> {

@@ -167,9 +167,10 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
             let (low, high) = (interval.low.abs(), interval.high.abs());
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
             let [least, most] = [low.min(high), low.max(high)].map(|end| percent(end.exp_m1()));
-            match least == most {
-                true => format!("B is {word} by {least}"),
-                false => format!("B is {word} by {least} to {most}"),
+            if least == most {
+                format!("B is {word} by {least}")
+            } else {
+                format!("B is {word} by {least} to {most}")
             }
         }
         (Some(_), Some(margin)) => format!("The same within {}", percent(margin)),
@@ -182,13 +183,14 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
         By::Cycles => "in core cycles",
     };
     let cpus: Vec<String> = series.case.placement.cpus().iter().map(|cpu| cpu.to_string()).collect();
-    let mut words = match found.at_once {
-        true => format!(
+    let mut words = if found.at_once {
+        format!(
             "{said}, measured at once on CPUs {}, over {} swapped pairs.",
             cpus.join(" and "),
             found.quads
-        ),
-        false => format!("{said}, {unit}, over {} alternating quads of runs.", found.quads),
+        )
+    } else {
+        format!("{said}, {unit}, over {} alternating quads of runs.", found.quads)
     };
     words.push_str(&format!(" B's time over A's, as measured: {}.", by(found.in_time)));
     if let Some(in_cycles) = found.in_cycles {

@@ -43,9 +43,12 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
 /// `L3 3.77 MiB (1.61 MiB to 8.35 MiB) by the ladder`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
-    let words = |size: &CacheSize| match size.high.is_finite() {
-        true => format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high)),
-        false => format!("{} or more", bytes(size.at)),
+    let words = |size: &CacheSize| {
+        if size.high.is_finite() {
+            format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high))
+        } else {
+            format!("{} or more", bytes(size.at))
+        }
     };
     let all = diagnosis.measured_caches.iter();
     all.map(|cache| format!("{} {} {}", cache.name, words(&cache.size), cache.size.source())).collect()

@@ -46,10 +46,7 @@ const ALIKE: usize = 9;
 
 fn boxes(machine: &Machine) -> Vec<BoxNode> {
     let (root, _) = tree::build(machine);
-    let mut nodes = match root.parts.is_empty() {
-        true => children(&root),
-        false => vec![node(&root)],
-    };
+    let mut nodes = if root.parts.is_empty() { children(&root) } else { vec![node(&root)] };
     let memory_only = machine.nodes.iter().filter(|node| node.cpus.is_empty());
     nodes.extend(memory_only.map(|node| {
         let size = node.total_bytes.map_or("memory of unknown size".to_string(), |total| bytes(total as f64));

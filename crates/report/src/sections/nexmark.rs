@@ -272,9 +272,10 @@ pub fn capacity(diagnosis: &Diagnosis, title: &Title) -> Option<Capacity> {
 
 /// Why a figure is not trusted: `imprecise: ±12 % ...`.
 fn doubt(verdict: &Verdict) -> String {
-    match verdict.reason.is_empty() {
-        true => verdict.kind.words().to_string(),
-        false => format!("{}: {}", verdict.kind.words(), verdict.reason),
+    if verdict.reason.is_empty() {
+        verdict.kind.words().to_string()
+    } else {
+        format!("{}: {}", verdict.kind.words(), verdict.reason)
     }
 }
 

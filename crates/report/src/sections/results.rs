@@ -199,12 +199,12 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
 }
 
 /// More rows than this no page and no reader can bear.
-const MOST_SERIES: usize = 2000;
+const MAX_SERIES: usize = 2000;
 
 /// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
     let columns = columns("key | figure | placement | n: | median: | 95 %: | as measured: | verdict");
-    let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
+    let rows = diagnosis.series.iter().take(MAX_SERIES).map(|judged| {
         let analysis = &judged.analysis;
         vec![
             Cell::Code(judged.series.key.clone()),
@@ -218,8 +218,8 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
         ]
     });
     let first = match diagnosis.series.len() {
-        all if all > MOST_SERIES => {
-            format!("The first {MOST_SERIES} figures of {all}, by key. All figures and their samples")
+        all if all > MAX_SERIES => {
+            format!("The first {MAX_SERIES} figures of {all}, by key. All figures and their samples")
         }
         _ => "Every figure by its key. The samples".to_string(),
     };

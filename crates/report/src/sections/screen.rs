@@ -329,14 +329,13 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
         (read.filter(|reading| !reading.wide && reading.unsure.is_none()).map(|reading| reading.word), own)
     };
     let all = diagnosis.series.iter().filter(measured).filter(shown).map(row);
-    match rows.is_empty() {
-        true => all.map(|(_, row)| row).collect(),
-        false => {
-            let mut slow: Vec<(Word, Row)> =
-                all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
-            slow.sort_by_key(|(word, _)| std::cmp::Reverse(*word));
-            slow.into_iter().map(|(_, row)| row).collect()
-        }
+    if rows.is_empty() {
+        all.map(|(_, row)| row).collect()
+    } else {
+        let mut slow: Vec<(Word, Row)> =
+            all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
+        slow.sort_by_key(|(word, _)| std::cmp::Reverse(*word));
+        slow.into_iter().map(|(_, row)| row).collect()
     }
 }
 

@@ -259,29 +259,37 @@ const ALIKE: f64 = 1.05;
 
 /// A score with the ends of its interval, which are the score itself where it has none.
 #[derive(Clone, Copy)]
-struct Known {
+struct ScoreEstimate {
     at: f64,
     low: f64,
     high: f64,
 }
 
-impl Known {
-    fn of(judged: &Judged) -> Option<Known> {
+impl ScoreEstimate {
+    fn of(judged: &Judged) -> Option<ScoreEstimate> {
         let at = usable(judged)?;
         let interval = judged.analysis.figure()?.interval;
         let (low, high) = interval.map_or((at, at), |own| (own.low, own.high));
-        Some(Known { at, low, high })
+        Some(ScoreEstimate { at, low, high })
     }
 }
 
 /// What where the two tasks are makes of the score.
 fn context_words(scores: &Scores) -> Option<String> {
     let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
-    let free = scores.context(Form::Classic).and_then(Known::of);
-    Some(placed_words(Known::of(one)?, (Known::of(two)?, &two.series.case.placement.name), free))
+    let free = scores.context(Form::Classic).and_then(ScoreEstimate::of);
+    Some(placed_words(
+        ScoreEstimate::of(one)?,
+        (ScoreEstimate::of(two)?, &two.series.case.placement.name),
+        free,
+    ))
 }
 
-fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) -> String {
+fn placed_words(
+    one: ScoreEstimate,
+    (two, class): (ScoreEstimate, &str),
+    free: Option<ScoreEstimate>,
+) -> String {
     let (here, there) = ("one CPU", words::placement(class).trim_start_matches("on "));
     let (ratio, low, high) = (one.at / two.at, one.low / two.high, one.high / two.low);
     if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
@@ -290,13 +298,11 @@ fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) ->
                  times): the scheduler's placement decides nothing here."
         );
     }
-    let (more, times, low, high) = match ratio < 1.0 {
-        true => (there, 1.0 / ratio, 1.0 / high, 1.0 / low),
-        false => (here, ratio, low, high),
-    };
+    let (more, times, low, high) =
+        if ratio < 1.0 { (there, 1.0 / ratio, 1.0 / high, 1.0 / low) } else { (here, ratio, low, high) };
     let least = one.low.min(two.low);
     let most = one.high.max(two.high);
-    let off = |own: &Known, free: &Known| (free.at / own.at).ln().abs();
+    let off = |own: &ScoreEstimate, free: &ScoreEstimate| (free.at / own.at).ln().abs();
     let shown = match free {
         None => String::new(),
         Some(free) if free.high * ALIKE < least => {
@@ -334,13 +340,14 @@ fn hidden_words(scores: &Scores) -> Option<String> {
     let (title, share, own) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let Classic { kept, dropped, .. } = own;
     let passes = format!("the worst {dropped} of {} passes", dropped + kept);
-    Some(match share >= LITTLE {
-        true => format!(
+    Some(if share >= LITTLE {
+        format!(
             "UnixBench itself would drop {passes} of {title} and print {} more than the \
                  median of all.",
             percent(share)
-        ),
-        false => format!("Dropping {passes}, as UnixBench does, would change almost nothing here."),
+        )
+    } else {
+        format!("Dropping {passes}, as UnixBench does, would change almost nothing here.")
     })
 }
 
@@ -348,8 +355,8 @@ fn hidden_words(scores: &Scores) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn known(at: f64) -> Known {
-        Known { at, low: at * 0.98, high: at * 1.02 }
+    fn known(at: f64) -> ScoreEstimate {
+        ScoreEstimate { at, low: at * 0.98, high: at * 1.02 }
     }
 
     #[test]

@@ -52,10 +52,7 @@ impl Layout {
         // A slanted label reaches to the left of its column as far as below it.
         let lean = if slanted { long * 0.71 } else { 0.0 };
         let labels = map.y.as_ref().map_or(0.0, |side| longest(&side.labels) + 10.0);
-        let over = match slanted {
-            true => lean - cell_width / 2.0 - 5.0,
-            false => (long - cell_width) / 2.0,
-        };
+        let over = if slanted { lean - cell_width / 2.0 - 5.0 } else { (long - cell_width) / 2.0 };
         let left = labels.max(over).max(1.0).ceil();
         let top = bar::HEIGHT + if map.y.is_some() { 34.0 } else { 14.0 };
         let plot = [cell_width * columns as f64, cell_height * rows as f64];

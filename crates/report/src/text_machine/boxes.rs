@@ -51,12 +51,11 @@ impl<'a> Drawing<'a> {
     }
 
     fn draw(&self, folds: &Folds) -> Vec<Line> {
-        match self.root.parts.is_empty() && !self.root.children.is_empty() {
-            true => self.inside(&self.root, self.style.width, folds),
-            false => {
-                let (title, lines) = self.content(&[&self.root], self.style.width - 4, folds);
-                frame(lines, &title, 0, &self.style)
-            }
+        if self.root.parts.is_empty() && !self.root.children.is_empty() {
+            self.inside(&self.root, self.style.width, folds)
+        } else {
+            let (title, lines) = self.content(&[&self.root], self.style.width - 4, folds);
+            frame(lines, &title, 0, &self.style)
         }
     }
 
@@ -153,9 +152,10 @@ impl<'a> Drawing<'a> {
         let mut line = Line::default();
         for (at, cpu) in cpus.iter().enumerate() {
             let gap = if at > 0 { " " } else { "" };
-            match self.machine.cpus.allowed.contains(cpu) {
-                true => line.push(Role::Cpu, format!("{gap}{cpu}")),
-                false => line.push(Role::Muted, format!("{gap}({cpu})")),
+            if self.machine.cpus.allowed.contains(cpu) {
+                line.push(Role::Cpu, format!("{gap}{cpu}"))
+            } else {
+                line.push(Role::Muted, format!("{gap}({cpu})"))
             }
         }
         line

@@ -29,9 +29,10 @@ pub fn sentences(diagnosis: &Diagnosis, suite: &Suite) -> Vec<String> {
     let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
     let explained: Vec<String> =
         placed.iter().filter(joined).take(EXPLAINED).filter_map(Placed::words).collect();
-    match explained.is_empty() {
-        true => sentences.extend(unexplained(diagnosis, suite, &placed)),
-        false => sentences.extend(explained),
+    if explained.is_empty() {
+        sentences.extend(unexplained(diagnosis, suite, &placed))
+    } else {
+        sentences.extend(explained)
     }
     sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, suite).iter().map(Escalated::words));
     sentences.into_iter().map(|words| format!("{words}.")).collect()
@@ -81,10 +82,7 @@ fn repeats(suite: &Suite) -> String {
     if others.len() > SHOWN {
         named.push(format!("{} more by less", others.len() - SHOWN));
     }
-    match named.is_empty() {
-        true => words,
-        false => format!("{words}; those of {}", named.join(", ")),
-    }
+    if named.is_empty() { words } else { format!("{words}; those of {}", named.join(", ")) }
 }
 
 /// What runs that no map explains say of memory: which components move, in whose order, and what a

@@ -21,9 +21,10 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
         })
         .collect();
     let missing = with_tests().find_map(|scores| scores.index(Form::Classic).err());
-    let (word, tone) = match known.is_empty() {
-        true => ("NO INDEX".to_string(), Tone::Care),
-        false => (format!("INDEX {}", known.join(", ")), Tone::Strong),
+    let (word, tone) = if known.is_empty() {
+        ("NO INDEX".to_string(), Tone::Care)
+    } else {
+        (format!("INDEX {}", known.join(", ")), Tone::Strong)
     };
     let why = missing.filter(|_| known.is_empty()).map(|why| super::sentence(&why));
     let said = all.iter().filter_map(unixbench::index_words).chain(why);
