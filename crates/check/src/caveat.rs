@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::limit::DemandStatus;
 use super::subject::Subject;
+use diagnose::words::counted;
 
 /// Why an outcome says less than it seems to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -46,12 +47,10 @@ impl Caveat {
             Caveat::Incomplete => {
                 "The run is incomplete: it was interrupted, or its file was cut off.".to_string()
             }
-            Caveat::Damaged => match subject.damage.len() {
-                1 => "1 line of its file cannot be read (assay diagnose --json names it).".to_string(),
-                count => {
-                    format!("{count} lines of its file cannot be read (assay diagnose --json names them).")
-                }
-            },
+            Caveat::Damaged => {
+                let lines = counted(subject.damage.len(), "line");
+                format!("{lines} of its file cannot be read (assay diagnose --json lists them).")
+            }
         }
     }
 }

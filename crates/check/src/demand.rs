@@ -1,6 +1,7 @@
 //! A demand: what was asked, what was found, and what became of it.
 
 use diagnose::key_figures::{Group, named};
+use diagnose::words::counted;
 use model::VerdictKind;
 use model::pattern::KeyParts;
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use super::spec::is_like;
 use super::subject::{Figure, Subject};
 
 /// One thing asked, and what was found.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     pub group: String,
     /// What people call it beside its group.
@@ -60,18 +61,8 @@ pub fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -
         label: label.into(),
         key: key.to_string(),
         asked,
-        measured: String::new(),
-        value: None,
-        low_high: None,
-        unit: String::new(),
-        standing: DemandStatus::Undecided,
-        by: None,
-        why: String::new(),
-        confirm: String::new(),
-        open: String::new(),
-        series: None,
-        missed_in: None,
         again: key.to_string(),
+        ..Demand::default()
     }
 }
 
@@ -165,11 +156,8 @@ fn measure(bench: &str) -> String {
 pub fn left_out(limit: &Limit, asked: &str, subject: &Subject, seen: &[Demand]) -> Option<Demand> {
     let is_one = limit.series.contains('#') && !limit.series.contains('*');
     let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == DemandStatus::Met);
-    let why = match subject.left_out {
-        0 => return None,
-        1 => "the summary leaves out 1 figure: check the run file".to_string(),
-        count => format!("the summary leaves out {count} figures: check the run file"),
-    };
+    let count = Some(subject.left_out).filter(|count| *count > 0)?;
+    let why = format!("the summary leaves out {}: check the run file", counted(count as usize, "figure"));
     let own = of_series(&limit.series, &format!("{}, others", limit.series), asked.to_string());
     (!is_one && !will_do).then_some(Demand { why, ..own })
 }

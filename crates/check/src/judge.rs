@@ -1,5 +1,6 @@
 //! A spec held against a run: a row for each demand, and what they come to.
 
+use diagnose::words::capital;
 use std::collections::BTreeMap;
 
 use anyhow::Context;
@@ -19,13 +20,14 @@ use super::subject::{OF_RUN_FILES, Subject};
 use diagnose::key_figures::KEY_FIGURES;
 
 /// What a run comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accept,
     Reject,
     CannotTell,
-    /// The run is none that the spec can judge: too old, another profile, invented samples.
+    /// The spec cannot judge the run: too old, another profile, invented samples.
+    #[default]
     NotUsable,
 }
 
@@ -92,7 +94,7 @@ impl Background {
 }
 
 /// A run by a spec.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     pub host: String,
     /// What its owner calls it by (`--label`).
@@ -122,26 +124,16 @@ impl Outcome {
     pub fn unreadable(file: &str, why: &str, spec: &str) -> Outcome {
         Outcome {
             host: file.to_string(),
-            labels: BTreeMap::new(),
             file: file.to_string(),
-            about: Vec::new(),
             spec: spec.to_string(),
-            started: String::new(),
-            profile: String::new(),
-            verdict: Verdict::NotUsable,
             sentences: vec![format!("The run cannot be read: {}.", why.trim_end_matches('.'))],
-            demands: Vec::new(),
-            reference: String::new(),
-            caveats: Vec::new(),
-            damage: Vec::new(),
             background: Background { nothing_measured: true, ..Background::default() },
+            ..Outcome::default()
         }
     }
 
     /// Of a run that is judged by none of several specs, as none or more than one fits its host.
     pub fn without_spec(subject: &Subject, why: &str) -> Outcome {
-        let mut letters = why.chars();
-        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
         Outcome {
             host: subject.host.clone(),
             labels: subject.labels.clone(),
@@ -149,7 +141,7 @@ impl Outcome {
             started: subject.started.clone(),
             profile: subject.profile.clone(),
             background: Background::of(subject, None),
-            sentences: vec![format!("{first}{}.", letters.as_str())],
+            sentences: vec![format!("{}.", capital(why))],
             caveats: Caveat::of(subject),
             damage: subject.damage.clone(),
             ..Outcome::unreadable(&subject.file, why, "")

@@ -7,13 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of a demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Standing")]
 pub enum DemandStatus {
     Met,
     Missed,
     /// The interval lies on both sides of the limit, or the figure cannot be used.
+    #[default]
     Undecided,
     /// Not measured, and optional.
     NotAsked,

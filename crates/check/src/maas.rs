@@ -11,6 +11,7 @@ use super::demand::Demand;
 use super::judge::{Outcome, Verdict};
 use super::junit::allowed;
 use super::limit::DemandStatus;
+use super::write::short;
 
 /// What a run comes to, in MAAS' words.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -61,17 +62,12 @@ fn words(demand: &Demand) -> String {
         DemandStatus::NotAsked => "optional",
     };
     let measured = match demand.value {
-        Some(value) => format!(": {} {}", four(value), demand.unit),
+        Some(value) => format!(": {} {}", short(value), demand.unit),
         None if demand.measured.is_empty() => String::new(),
         None => format!(": {}", demand.measured),
     };
     let why = if demand.why.is_empty() { String::new() } else { format!(" ({})", demand.why) };
     format!("{standing}{measured}, asked {}{why}", demand.asked)
-}
-
-/// A number with four significant digits.
-fn four(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ fn known(subject: &Subject) -> Vec<KnownFigure> {
     KEY_FIGURES.iter().filter_map(of).collect()
 }
 
-/// A number as a spec has it: four significant digits.
-fn short(value: f64) -> f64 {
+/// A number with four significant digits.
+pub(super) fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use super::components::pooled_group;
 use super::key_rows::{self, MISLEADS, Row, RowOutcome};
+use super::words::share;
 use super::{Compared, Comparison, MARGINS, Pooled, Relation};
 use diagnose::key_figures::{Group, of_key};
-use diagnose::words::capital;
+use diagnose::words::{capital, counted};
 use model::pattern::KeyParts;
 use model::vocabulary::host::rule;
 use stats::order::median;
@@ -278,8 +279,7 @@ impl Comparison {
             }
         });
         if let Some(index) = self.index.as_ref().filter(|_| reason.is_some()) {
-            let what =
-                if of.counted == 1 { "1 figure".to_string() } else { format!("{} figures", of.counted) };
+            let what = counted(of.counted, "figure");
             said.push(match self.concluded(index).0 {
                 Relation::Inconclusive => {
                     format!("What remains, {what}, is too uncertain: {}.", ratio_words(index))
@@ -412,15 +412,6 @@ fn by(ratio: f64) -> String {
         format!("{} faster", share(ratio - 1.0))
     } else {
         format!("{} slower", share(1.0 - ratio))
-    }
-}
-
-/// A share in whole per cent, with one digit more below ten.
-fn share(share: f64) -> String {
-    match share * 100.0 {
-        value if !value.is_finite() || value >= 900.0 => format!("a factor of {:.0}", 1.0 + share),
-        value if value >= 9.95 => format!("{value:.0} %"),
-        value => format!("{value:.1} %").replace(".0 %", " %"),
     }
 }
 

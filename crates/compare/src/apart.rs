@@ -97,7 +97,7 @@ impl Comparison {
             let names: Vec<&str> = self.names_alone[side].iter().map(String::as_str).collect();
             match self.alone[side] {
                 0 => "no figure that has a value".to_string(),
-                1 => format!("1 figure ({})", listed(&names)),
+
                 many => format!("{} ({})", counted(many, "figure"), listed(&names)),
             }
         };

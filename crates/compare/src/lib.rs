@@ -94,7 +94,7 @@ impl Default for Options {
 }
 
 /// What two results come to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Host and file of each.
     pub names: [[String; 2]; 2],
@@ -256,19 +256,11 @@ pub fn compare(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Com
         environment,
         untold,
         warnings: warnings(a, b, options),
-        findings: Vec::new(),
-        common_clock_ghz: None,
-        components: Vec::new(),
-        index: None,
-        metrics: Vec::new(),
-        refused: Vec::new(),
         curves: curves::overlaid(a, b),
-        alone: [0, 0],
-        names_alone: Default::default(),
-        nearest: None,
         imported_values: [a, b].map(apart::imported_values),
         margin: options.margin,
         imported: a.imported || b.imported,
+        ..Comparison::default()
     };
     let matches = matching::matches(a, b, &mut comparison.refused);
     let refused = comparison.refused.iter().map(|one| [one.key.as_str(), one.key_b.as_str()]);

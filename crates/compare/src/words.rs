@@ -107,16 +107,15 @@ pub fn margin_words(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
-/// From so much on a factor says more than a percentage.
+/// From this share on a factor says more than a percentage.
 const FACTOR: f64 = 9.0;
 
-/// A share as people compare it: whole per cent, and one more digit below ten; a factor where it is
-/// many times.
-fn share(share: f64) -> String {
+/// A share in whole per cent, with one more digit below ten; a factor where it is many times.
+pub fn share(share: f64) -> String {
     match share * 100.0 {
-        _ if share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
-        value if value >= 10.0 => format!("{value:.0} %"),
-        value => format!("{value:.1} %"),
+        value if !value.is_finite() || share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
+        value if value >= 9.95 => format!("{value:.0} %"),
+        value => format!("{value:.1} %").replace(".0 %", " %"),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::text::numbers::{bare, three};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
 use check::{Demand, DemandStatus, LOOKS, Outcome, Verdict};
+use diagnose::words::counted;
 
 mod exported;
 mod fleet;
@@ -96,10 +97,7 @@ fn about(outcome: &Outcome, style: Style) -> Vec<String> {
         Some(day) => format!("{} run of {day}", outcome.profile),
         None => format!("{} run", outcome.profile),
     };
-    let demands = match outcome.demands.len() {
-        1 => "1 demand".to_string(),
-        count => format!("{count} demands"),
-    };
+    let demands = counted(outcome.demands.len(), "demand");
     let mut parts = vec![HostPart::needed(outcome.host.clone())];
     parts.extend(outcome.about.iter().map(|part| HostPart::spare(part.clone())));
     if !outcome.demands.is_empty() {

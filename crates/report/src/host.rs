@@ -168,6 +168,10 @@ impl HostRow {
         HostRow::new(what, RowGrade::NotMeasured, "not measured", reading)
     }
 
+    fn cannot_tell(what: &'static str, reading: impl Into<String>) -> HostRow {
+        HostRow::new(what, RowGrade::CannotTell, "cannot tell", reading)
+    }
+
     /// A row of a benchmark without a figure: what that needs, what measures it, or that it was
     /// seen too seldom.
     fn missing(what: &'static str, diagnosis: &Diagnosis, bench: BenchId) -> HostRow {
@@ -265,7 +269,7 @@ fn cpus(pauses: &Pauses) -> HostRow {
     });
     match (pauses.withheld().len(), doubt) {
         (0, None) => row(RowGrade::Good, "whole", share_words(worst)),
-        (0, Some((cpu, doubt))) => row(RowGrade::CannotTell, "cannot tell", doubt_words(cpu, doubt)),
+        (0, Some((cpu, doubt))) => HostRow::cannot_tell("CPUs", doubt_words(cpu, doubt)),
         // Metal has no host: firmware, or an interrupt that takes long.
         _ if pauses.guest != Some(true) => row(RowGrade::Poor, "interrupted", share_words(worst)),
         _ => row(RowGrade::Poor, "preempted", share_words(worst)),
@@ -312,7 +316,7 @@ fn stops(pauses: &Pauses) -> HostRow {
         return row(RowGrade::Poor, "together", words);
     }
     if pairs(PairAnswer::Apart).is_empty() {
-        return row(RowGrade::CannotTell, "cannot tell", "too few pauses to compare".to_string());
+        return HostRow::cannot_tell("stops", "too few pauses to compare".to_string());
     }
     row(RowGrade::Fact, "independent", "no two CPUs stop alternately or together".to_string())
 }
@@ -331,7 +335,7 @@ fn siblings(diagnosis: &Diagnosis) -> HostRow {
             let slowest = found.apart.values().copied().fold(1.0, f64::max);
             row(RowGrade::Good, "whole cores", format!("together at most {slowest:.2} × slower"))
         }
-        _ => row(RowGrade::CannotTell, "cannot tell", "too few passes, or all slow".to_string()),
+        _ => HostRow::cannot_tell("siblings", "too few passes, or all slow".to_string()),
     }
 }
 
@@ -423,7 +427,7 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
     };
     match (least.interval, most.interval) {
         (Some(low), Some(high)) if low.high < high.low => row(RowGrade::Poor, "unequal", reading),
-        _ => row(RowGrade::CannotTell, "cannot tell", reading),
+        _ => HostRow::cannot_tell(CLOCK_ROW, reading),
     }
 }
 

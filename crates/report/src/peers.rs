@@ -11,7 +11,7 @@ use super::block::{
     Block, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column, columns, right,
 };
 use super::json;
-use compare::peers::{Difference, Followed, Group, MIN_HOSTS, Peers, limit};
+use compare::peers::{Difference, Followed, Group, MIN_HOSTS, Peers, Score, limit};
 use diagnose::words::counted;
 use model::{Finding, SCHEMA, percent};
 
@@ -85,7 +85,7 @@ pub struct OutputHost {
     /// Older results of it.
     pub earlier: usize,
     pub flagged: bool,
-    pub scores: Vec<OutputScore>,
+    pub scores: Vec<Score>,
     /// Benchmarks in which it is far behind, the worst first.
     pub flags: Vec<OutputFlag>,
     /// Ratios of its older results in its worst part, the newest first.
@@ -107,18 +107,6 @@ impl Serialize for OutputHosts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
-}
-
-/// A part of the machine.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputScore {
-    pub component: String,
-    /// Over the peers' median, turned so that below 1 is worse.
-    pub ratio: f64,
-    pub z: f64,
-    /// Benchmarks behind it.
-    pub metrics: usize,
-    pub flagged: bool,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -160,13 +148,7 @@ pub fn output(peers: &Peers) -> Output<'_> {
 
 fn host(peers: &Peers, place: usize) -> OutputHost {
     let (host, standing) = (&peers.fleet.hosts[place], &peers.standings[place]);
-    let scores = standing.scores.iter().map(|score| OutputScore {
-        component: score.component.to_string(),
-        ratio: score.ratio,
-        z: score.z,
-        metrics: score.metrics,
-        flagged: score.flagged,
-    });
+
     let flags = standing.flags.iter().map(|flag| OutputFlag {
         key: peers.fleet.metrics[flag.metric].key.clone(),
         ratio: flag.ratio,
@@ -184,7 +166,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         peers: standing.peers,
         earlier: host.earlier.len(),
         flagged: standing.is_behind(),
-        scores: scores.collect(),
+        scores: standing.scores.clone(),
         flags: flags.collect(),
         history: standing.history.iter().map(|one| one.ratio).collect(),
     }

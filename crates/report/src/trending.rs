@@ -26,7 +26,7 @@ use crate::text::{Style, paint};
 use compare::trend::{Changed, Figure, MIN_RUNS, Trend, Verdict, fact};
 use compare::{between_hosts, moment};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use diagnose::words::{capital, counted};
+use diagnose::words::{self, capital, counted};
 use model::pattern::KeyParts;
 use model::{Severity, percent, unit_factor};
 
@@ -259,16 +259,8 @@ fn lower(label: &str) -> String {
     }
 }
 
-/// `a, b and c`; of more than three how many besides.
 fn listed(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => one.clone(),
-        all if all.len() <= NAMED => {
-            format!("{} and {}", all[..all.len() - 1].join(", "), all[all.len() - 1])
-        }
-        all => format!("{} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
-    }
+    words::listed(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// A change in per cent, with its sign.
@@ -354,11 +346,7 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
         }
     };
     let rest = trend.judged() - trend.figures.iter().filter(|one| one.standing().is_some()).count();
-    let rest = match rest {
-        1 => "1 other figure is as before.".to_string(),
-        rest => format!("{rest} other figures are as before."),
-    };
-    vec![first, rest]
+    vec![first, format!("As before: {}.", counted(rest, "other figure"))]
 }
 
 fn steady(trend: &Trend) -> String {
@@ -447,8 +435,7 @@ fn ending(trend: &Trend, how: Shown, exit: u8, style: Style) -> Vec<String> {
     }
     let other = trend.figures.iter().filter(|figure| figure.measured_otherwise > 0).count();
     if other > 0 {
-        let what = if other == 1 { "1 figure is".to_string() } else { format!("{other} figures are") };
-        told.push(format!("{what} measured differently now; older values are left out."));
+        told.push(format!("Measured differently now, older values left out: {}.", counted(other, "figure")));
     }
     let mut all = Vec::new();
     for text in told {

@@ -10,7 +10,7 @@ use super::guests::guests;
 use super::labels::{self, Followed};
 use super::outliers::{EarlierRatio, Flag, HostStanding, Score};
 use super::{DRIFT, SLOW};
-use diagnose::words::{at_most, capital, shell};
+use diagnose::words::{at_most, capital, counted, shell};
 use model::pattern::KeyParts;
 use model::{Fact, Finding, Severity, percent};
 
@@ -274,8 +274,7 @@ fn cause(
         Some(first) => {
             let rest = match likely.len() + other.len() - 1 {
                 0 => String::new(),
-                1 => ", and 1 more difference".to_string(),
-                more => format!(", and {more} more differences"),
+                more => format!(", and {}", counted(more, "more difference")),
             };
             let lead = if likely.is_empty() { "Also differs" } else { "Likely cause" };
             words.push_str(&format!(

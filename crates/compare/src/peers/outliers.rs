@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::fleet::{Earlier, Fleet};
 use super::groups::{Group, MIN_HOSTS};
 use super::kept::{Value, Values};
@@ -48,8 +51,11 @@ pub fn limit(hosts: usize) -> Option<f64> {
 }
 
 /// Where a host stands in one part of the machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputScore")]
 pub struct Score {
+    #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub component: Arc<str>,
     /// Over its peers' median, turned so that below 1 is worse.
     pub ratio: f64,
@@ -57,6 +63,10 @@ pub struct Score {
     /// Benchmarks behind it.
     pub metrics: usize,
     pub flagged: bool,
+}
+
+fn text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// One benchmark in which a host is far behind.

@@ -8,6 +8,7 @@ use crate::plain::{lines, plain};
 use crate::screen::{HostPart, Screen, Tone};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
+use diagnose::words::counted;
 
 /// Hosts that are listed one by one; above that what they miss is counted, too.
 const HOSTS: usize = 12;
@@ -88,8 +89,7 @@ fn about(outcomes: &[Outcome], style: Style) -> Vec<String> {
         names.dedup();
         names.retain(|name| !name.is_empty());
     }
-    let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
-    let mut parts = vec![HostPart::needed(count)];
+    let mut parts = vec![HostPart::needed(counted(hosts.len(), "host"))];
     parts.extend(match specs.as_slice() {
         [] => None,
         [spec] => Some(HostPart::needed(format!("spec {}", plain(spec, LONGEST)))),
@@ -187,7 +187,7 @@ fn by_demand(title: &str, outcomes: &[&Outcome], standing: DemandStatus, style: 
     // Of equals the one that the spec has first.
     found.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
     let rows = found.iter().take(DEMANDS).map(|(demand, hosts)| {
-        let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
+        let count = counted(hosts.len(), "host");
         let more = match hosts.len().checked_sub(NAMED) {
             Some(more @ 1..) => format!(" and {more} more"),
             _ => String::new(),

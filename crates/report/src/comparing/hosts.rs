@@ -4,6 +4,7 @@ use super::letter;
 use crate::plain::plain;
 use crate::text::{Style, Tone, paint, wrapped};
 use compare::{About, Comparison, Difference};
+use diagnose::words::counted;
 
 /// A line for each result: its letter, its host, what it is, runs and date.
 pub fn heading(found: &[Comparison], style: Style) -> String {
@@ -102,8 +103,7 @@ pub fn differences(found: &[Comparison], letters: &[String], style: Style) -> St
         }));
         match one.environment.iter().filter(is_mitigation).count() {
             0 => {}
-            1 => named.push("1 mitigation".into()),
-            many => named.push(format!("{many} mitigations")),
+            many => named.push(counted(many, "mitigation")),
         }
         let more = named.len().saturating_sub(NAMED);
         named.truncate(NAMED);

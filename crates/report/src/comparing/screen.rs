@@ -6,6 +6,7 @@ use super::{forest, hosts, left_out, letter, names};
 use crate::plain::{ascii, lines, plain};
 use crate::text::{Style, Tone, paint, wrapped};
 use compare::{Answer, Comparison, GroupAnswer, MAX_ROWS, Outcome, Relation, Row, RowOutcome, ranking};
+use diagnose::words::counted;
 
 /// What of a comparison is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -444,7 +445,7 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
     let refused = found.iter().map(|one| one.refused.len()).max().unwrap_or(0);
     let mut parts = Vec::new();
     if shown != Shown::All && total > here {
-        let figures = if total == 1 { "1 figure".to_string() } else { format!("{total} figures") };
+        let figures = counted(total, "figure");
         parts.push(match (shown, here) {
             (Shown::First, 1..) => format!("{figures}, {here} of them here: --all"),
             _ => format!("{figures}: --all"),

@@ -95,7 +95,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
             own.map_or_else(|| not_measured("interference"), interference),
         ];
     };
-    let few = |what| HostRow::new(what, RowGrade::CannotTell, "cannot tell", few_words(&rest));
+    let few = |what| HostRow::cannot_tell(what, few_words(&rest));
     let others = rest.neighbour.as_ref().map(|found| of_neighbour(found, rest.seconds));
     [cache(&rest), bandwidth(&rest), others.unwrap_or_else(|| few("interference"))]
 }
@@ -110,7 +110,7 @@ const MOST_OF_CACHE: f64 = 0.5;
 fn cache(rest: &AtRest) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
     let Some(share) = rest.cache else {
-        return row(RowGrade::CannotTell, "cannot tell", few_words(rest));
+        return HostRow::cannot_tell("cache share", few_words(rest));
     };
     let of = rest.reported_mib.map_or(String::new(), |mib| format!(" of {} MiB", figure(mib, "")));
     let reading = format!("{}{of}, {:.0} s", cache_words(&share), rest.seconds);
@@ -129,7 +129,7 @@ fn bandwidth(rest: &AtRest) -> HostRow {
         HostRow::new(host::metric::BANDWIDTH.as_str(), grade, word, reading)
     };
     let Some((gb_per_s, Interval { low, high })) = rest.bandwidth else {
-        return row(RowGrade::CannotTell, "cannot tell", few_words(rest));
+        return HostRow::cannot_tell(host::metric::BANDWIDTH.as_str(), few_words(rest));
     };
     let range = format!("{}–{}", figure(low, ""), figure(high, ""));
     row(RowGrade::Fact, "one CPU", format!("{} ({range}) in {} probes", figure(gb_per_s, "GB/s"), rest.looks))

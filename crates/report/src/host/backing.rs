@@ -35,7 +35,7 @@ pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
     let largest = caches.filter_map(|cache| cache.size_bytes).max();
     let Some(Interval { low, high }) = own.kept.filter(|_| largest.is_some_and(|bytes| bytes >= MIN_CACHE))
     else {
-        return row(RowGrade::CannotTell, "cannot tell", "no cache of 8 MiB or more is reported".to_string());
+        return HostRow::cannot_tell("cache share", "no cache of 8 MiB or more is reported".to_string());
     };
     let reading = format!("{}–{} is left after 0.25 ms", percent(low), percent(high));
     match (low, high) {
@@ -48,7 +48,7 @@ pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
 fn pages(own: &RegionsSeen) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("memory pages", grade, word, reading);
     let Some(small) = own.small else {
-        return row(RowGrade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
+        return HostRow::cannot_tell("memory pages", "this system gave no huge pages".to_string());
     };
     let Interval { low, high } = small.share();
     let price = own
@@ -60,9 +60,8 @@ fn pages(own: &RegionsSeen) -> HostRow {
             row(RowGrade::Poor, "small", format!("{}–{} of huge pages{price}", percent(low), percent(high)))
         }
         (_, high) if high < 0.05 => row(RowGrade::Good, "huge", format!("all of {} checked", small.of)),
-        _ => row(
-            RowGrade::CannotTell,
-            "cannot tell",
+        _ => HostRow::cannot_tell(
+            "memory pages",
             format!("{}–{} are small{price}", percent(low), percent(high)),
         ),
     }
@@ -86,7 +85,7 @@ fn parts(own: &RegionsSeen) -> HostRow {
             row(grade, "distance", size)
         }
         (None, None) => row(RowGrade::Good, "alike", "pages, distance and transfer".to_string()),
-        (None, Some(found)) => row(RowGrade::CannotTell, "cannot tell", own.size_words(found)),
+        (None, Some(found)) => HostRow::cannot_tell("memory parts", own.size_words(found)),
     }
 }
 
@@ -106,7 +105,7 @@ pub fn of_neighbour(found: &Neighbour, seconds: f64) -> HostRow {
     match (found.is_named(), found.is_quiet()) {
         (true, _) => row(RowGrade::Poor, "neighbour", slower),
         (false, true) => row(RowGrade::Good, "none seen", format!("memory, {seconds:.0} s {line}")),
-        (false, false) => row(RowGrade::CannotTell, "cannot tell", slower),
+        (false, false) => HostRow::cannot_tell("interference", slower),
     }
 }
 

@@ -28,12 +28,7 @@ fn layout(machine: &Machine) -> Option<(usize, Vec<&Node>)> {
 fn interleave(machine: &Machine) -> HostRow {
     let row = |word: &str, reading: String| HostRow::new("interleave", RowGrade::Fact, word, reading);
     let Some((sockets, nodes)) = layout(machine) else {
-        return HostRow::new(
-            "interleave",
-            RowGrade::CannotTell,
-            "cannot tell",
-            "sockets or nodes are not reported",
-        );
+        return HostRow::cannot_tell("interleave", "sockets or nodes are not reported");
     };
     let counts = format!("{}, {}", counted(sockets, "socket"), counted(nodes.len(), "node"));
     match (sockets, nodes.len()) {
@@ -52,16 +47,11 @@ fn interleave(machine: &Machine) -> HostRow {
 fn sub_numa(machine: &Machine) -> HostRow {
     let row = |word: &str, reading: String| HostRow::new("sub-NUMA", RowGrade::Fact, word, reading);
     let Some((sockets, nodes)) = layout(machine) else {
-        return HostRow::new(
-            "sub-NUMA",
-            RowGrade::CannotTell,
-            "cannot tell",
-            "sockets or nodes are not reported",
-        );
+        return HostRow::cannot_tell("sub-NUMA", "sockets or nodes are not reported");
     };
     if nodes.len() < sockets {
         let counts = format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"));
-        return HostRow::new("sub-NUMA", RowGrade::CannotTell, "cannot tell", counts);
+        return HostRow::cannot_tell("sub-NUMA", counts);
     }
     let caches = machine.llc_groups().map_or(0, |groups| groups.len());
     // Firmware of AMD can call each last-level cache a node, whatever NPS says.
@@ -98,7 +88,7 @@ fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
     let gain = match gain {
         None => return HostRow::not_measured("prefetchers", "assay run --only memory.regions"),
         Some(None) => {
-            return row(RowGrade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
+            return HostRow::cannot_tell("prefetchers", "this system gave no huge pages".to_string());
         }
         Some(Some(gain)) => gain,
     };
@@ -109,7 +99,7 @@ fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
             row(RowGrade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
         }
         Interval { high, .. } if high <= PREFETCHED => row(RowGrade::Fact, "none across pages", reading),
-        _ => row(RowGrade::CannotTell, "cannot tell", reading),
+        _ => HostRow::cannot_tell("prefetchers", reading),
     }
 }
 

@@ -36,24 +36,15 @@ const NO_EXIT: f64 = 0.8;
 const SEVERAL_EXITS: f64 = 2.0;
 
 pub fn ipis(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("IPIs", grade, word, reading);
     let Some(cost) = known(diagnosis, host::IPI, host::metric::INTERRUPT) else {
         return HostRow::missing("IPIs", diagnosis, host::IPI);
     };
-    let ns = ns_words(cost);
-    if pauses.guest == Some(false) {
-        return row(RowGrade::Fact, "no host", ns);
-    }
-    let exits = known(diagnosis, host::IPI, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
-    let Some(exits) = exits else {
-        return row(RowGrade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
-    };
-    let reading = format!("{ns}; {} exits", range_words(exits));
-    match exits {
-        CostEstimate { high, .. } if high < NO_EXIT => row(RowGrade::Good, "virtual APIC", reading),
-        CostEstimate { low, .. } if low > SEVERAL_EXITS => row(RowGrade::Poor, "exits", reading),
-        _ => row(RowGrade::CannotTell, "cannot tell", reading),
-    }
+    let exit = known(diagnosis, host::IPI, host::metric::EXIT);
+    priced("IPIs", cost, exit, pauses, |exits| match exits {
+        CostEstimate { high, .. } if high < NO_EXIT => Some((RowGrade::Good, "virtual APIC")),
+        CostEstimate { low, .. } if low > SEVERAL_EXITS => Some((RowGrade::Poor, "exits")),
+        _ => None,
+    })
 }
 
 /// One of two writes of the timer costs at least this part of an exit where it is one, which may
@@ -62,24 +53,37 @@ const FAST_EXIT: f64 = 0.25;
 const NO_WRITE_EXIT: f64 = 0.12;
 
 pub fn timer_writes(diagnosis: &Diagnosis, pauses: &Pauses) -> HostRow {
-    let row = |grade, word: &str, reading: String| HostRow::new("timer writes", grade, word, reading);
     let Some(both) = known(diagnosis, host::TIMER, host::metric::REPROGRAM) else {
         return HostRow::missing("timer writes", diagnosis, host::TIMER);
     };
     let cost = CostEstimate { mid: both.mid / 2.0, low: both.low / 2.0, high: both.high / 2.0 };
+    let exit = known(diagnosis, host::TIMER, host::metric::EXIT);
+    priced("timer writes", cost, exit, pauses, |exits| match exits {
+        CostEstimate { high, .. } if high < NO_WRITE_EXIT => Some((RowGrade::Good, "no exit")),
+        CostEstimate { low, .. } if low > FAST_EXIT => Some((RowGrade::Fact, "exits")),
+        _ => None,
+    })
+}
+
+/// The row of a cost, read by how many exits it is; `None`: the interval decides nothing.
+fn priced(
+    what: &'static str,
+    cost: CostEstimate,
+    exit: Option<CostEstimate>,
+    pauses: &Pauses,
+    reading_of: impl Fn(CostEstimate) -> Option<(RowGrade, &'static str)>,
+) -> HostRow {
     let ns = ns_words(cost);
     if pauses.guest == Some(false) {
-        return row(RowGrade::Fact, "no host", ns);
+        return HostRow::new(what, RowGrade::Fact, "no host", ns);
     }
-    let exits = known(diagnosis, host::TIMER, host::metric::EXIT).and_then(|exit| in_exits(cost, exit));
-    let Some(exits) = exits else {
-        return row(RowGrade::CannotTell, "cannot tell", format!("{ns}; no exit to compare with"));
+    let Some(exits) = exit.and_then(|exit| in_exits(cost, exit)) else {
+        return HostRow::cannot_tell(what, format!("{ns}; no exit to compare with"));
     };
     let reading = format!("{ns}; {} exits", range_words(exits));
-    match exits {
-        CostEstimate { high, .. } if high < NO_WRITE_EXIT => row(RowGrade::Good, "no exit", reading),
-        CostEstimate { low, .. } if low > FAST_EXIT => row(RowGrade::Fact, "exits", reading),
-        _ => row(RowGrade::CannotTell, "cannot tell", reading),
+    match reading_of(exits) {
+        Some((grade, word)) => HostRow::new(what, grade, word, reading),
+        None => HostRow::cannot_tell(what, reading),
     }
 }
 

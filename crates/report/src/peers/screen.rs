@@ -169,10 +169,8 @@ fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
     match median(&others) {
         // Of many hosts each has its worst figure.
         Some(middle) if figures > 1 || all.is_empty() => {
-            let more = if all.is_empty() { "" } else { "more " };
-            let what =
-                format!("{} {more}{}", others.len(), if others.len() == 1 { "figure" } else { "figures" });
-            all.push(unsaid(what, middle));
+            let more = if all.is_empty() { "figure" } else { "more figure" };
+            all.push(unsaid(counted(others.len(), more), middle));
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ use crate::block::{Block, BoxNode, MACHINE, Section};
 use crate::text_machine::{self, Style};
 use crate::tree::{self, Item, Part};
 use diagnose::Diagnosis;
-use diagnose::words::bytes;
+use diagnose::words::{bytes, counted};
 use machine::Hypervisor;
 use machine::Machine;
 
@@ -18,10 +18,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
     }];
     words.extend(machine.around().map(|enclosure| enclosure.name.to_string()));
     words.extend(machine.cpus.name());
-    words.push(match machine.cpus.online.len() {
-        1 => "1 CPU".to_string(),
-        cpus => format!("{cpus} CPUs"),
-    });
+    words.push(counted(machine.cpus.online.len(), "CPU"));
     words.extend(machine.memory.total_bytes.map(|total| bytes(total as f64)));
     words.extend(machine.kernel.release.as_ref().map(|release| format!("Linux {release}")));
     format!("{}: {}", diagnosis.run.header.host, words.join(", "))

@@ -36,7 +36,7 @@ mod sweep;
 mod topology;
 mod trade;
 mod unapplied;
-mod unixbench;
+pub(crate) mod unixbench;
 mod wide;
 
 pub(crate) use study::shortened;

@@ -10,7 +10,7 @@ use super::{column, columns, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::suite::{Part, Suite, suite};
-use diagnose::words::figure;
+use diagnose::words::{counted, figure};
 use model::vocabulary::rate as ids;
 use model::{Case, TimeLine, VerdictKind, percent};
 use stats::analysis::Judged;
@@ -81,10 +81,8 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
         let earlier = match suite.past.len() {
             0 => "; this folder has no earlier session".to_string(),
             count => {
-                let many =
-                    |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-                let boots = many(suite.boots(&diagnosis.run), "boot");
-                format!("; {} in this folder, {boots} with this one", many(count, "earlier session"))
+                let boots = counted(suite.boots(&diagnosis.run), "boot");
+                format!("; {} in this folder, {boots} with this one", counted(count, "earlier session"))
             }
         };
         sentences.push(format!("Session {ordinal} since boot{uptime}{earlier}."));

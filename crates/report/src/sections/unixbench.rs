@@ -67,8 +67,13 @@ pub fn index_words(scores: &Scores) -> Option<String> {
         Some(format!("{:.0}{range}{place}", score.value))
     });
     let forms: Vec<String> = forms.collect();
-    let copies = if scores.copies == 1 { "1 copy".to_string() } else { format!("{} copies", scores.copies) };
+    let copies = copies_words(scores.copies);
     (!forms.is_empty()).then(|| format!("The index of {copies} is {}.", forms.join(", ")))
+}
+
+/// `1 copy`, `4 copies`.
+pub fn copies_words(copies: i64) -> String {
+    format!("{copies} {}", if copies == 1 { "copy" } else { "copies" })
 }
 
 fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
@@ -145,12 +150,8 @@ fn seconds(diagnosis: &Diagnosis, judged: &Judged) -> f64 {
 }
 
 fn columns(copies: i64) -> Vec<crate::block::Column> {
-    let first = match copies {
-        1 => "test, 1 copy".to_string(),
-        copies => format!("test, {copies} copies"),
-    };
     vec![
-        column(&first),
+        column(&format!("test, {}", copies_words(copies))),
         column("placement"),
         right("n"),
         right("median"),
@@ -245,10 +246,7 @@ fn indices(scores: &Scores) -> Table {
             Err(why) => vec![text(name), text(why)],
         })
     });
-    let first = match scores.copies {
-        1 => "index of 1 copy, context switching".to_string(),
-        copies => format!("index of {copies} copies, context switching"),
-    };
+    let first = format!("index of {}, context switching", copies_words(scores.copies));
     let columns = vec![column(&first), right("score"), right("95 %"), right("any one test left out")];
     Table::new(columns, forms)
 }

@@ -1,5 +1,6 @@
 //! The tree of a machine as nested boxes, folded until it fits.
 
+use diagnose::words::counted;
 use std::collections::BTreeSet;
 
 use machine::Machine;
@@ -121,10 +122,7 @@ impl<'a> Drawing<'a> {
     fn cores(&self, cores: &[&Item], width: usize, folded: bool) -> Vec<Line> {
         let each: Vec<String> =
             cores[0].parts.iter().filter(|part| **part != Part::Core).map(part_name).collect();
-        let mut said = match cores.len() {
-            1 => "1 core".to_string(),
-            count => format!("{count} cores"),
-        };
+        let mut said = counted(cores.len(), "core");
         if cores[0].cpus.len() > 1 {
             said.push_str(&format!(" × {} threads", cores[0].cpus.len()));
         }

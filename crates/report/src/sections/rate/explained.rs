@@ -10,6 +10,7 @@ use diagnose::escalation::{Escalated, escalated};
 use diagnose::memory_map::maps;
 use diagnose::placed::{ORDER_STANDS, Placed, percents, placed, unplaced};
 use diagnose::suite::{Moving, Part, Suite, suite};
+use diagnose::words::{at_most, capital};
 use model::percent;
 use stats::memory_map::Answer;
 use stats::places::{Follows, Joined};
@@ -137,16 +138,8 @@ fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<S
     sentences
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 fn list(names: &[&str]) -> String {
-    match names.len() {
-        count if count > SHOWN => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
-        _ => names.join(", "),
-    }
+    at_most(SHOWN, names)
 }
 
 /// What follows the table of components: what they are bound by, where their runs lay, larger

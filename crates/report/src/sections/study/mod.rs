@@ -15,6 +15,7 @@ use crate::block::{Block, Cell, Table};
 use crate::screen::{FindingLine, Screen, Tone};
 use diagnose::Diagnosis;
 use diagnose::bottom_line::clean;
+use diagnose::words::capital;
 
 /// What a study comes to.
 pub struct Answer {
@@ -122,9 +123,7 @@ pub(crate) fn shortened(mut table: Table) -> Table {
 
 /// A sentence that begins with a capital and ends with a full stop.
 fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let text: String =
-        letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect());
+    let text = capital(words);
     if text.is_empty() || text.ends_with('.') { text } else { format!("{text}.") }
 }
 

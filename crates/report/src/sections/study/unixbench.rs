@@ -34,10 +34,7 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
 
 /// A row a test: its index for each number of copies; of one its score, too.
 fn tests(all: &[&Scores]) -> Table {
-    let copies = |scores: &Scores| match scores.copies {
-        1 => "1 copy".to_string(),
-        copies => format!("{copies} copies"),
-    };
+    let copies = |scores: &Scores| unixbench::copies_words(scores.copies);
     let mut columns = vec![column("test")];
     columns.extend(all.iter().map(|scores| right(&format!("index, {}", copies(scores)))));
     // Of several numbers of copies there is room for what they are compared by.
