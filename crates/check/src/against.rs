@@ -1,4 +1,4 @@
-//! Limits as a share of a reference's figures: `within = "10 %"`. What is held against the limit is
+//! Limits as a share of a reference's figures: `within = "10 %"`. The limit applies to
 //! the interval of the ratio of both, as a comparison has it.
 
 use super::demand::{Demand, absent, decided, doubt, left_out, of_series, undecided, usable};

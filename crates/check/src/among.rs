@@ -1,4 +1,4 @@
-//! A host beside its peers as a demand: `[peers]` with `not_slower = true`.
+//! A host compared with its peers as a demand: `[peers]` with `not_slower = true`.
 
 use super::demand::{Demand, demand};
 use super::limit::DemandStatus;
@@ -10,9 +10,9 @@ pub const PEERS: &str = "peers";
 /// What hosts of the same make-up say of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerResult {
-    /// It was held against none, and why.
+    /// It was compared with none, and why.
     Alone(String),
-    /// It is as fast as so many peers.
+    /// It is as fast as this number of peers.
     Level(usize),
     /// It is behind them: what `assay peers` finds, and what it takes for the cause.
     Slower(String, String),

@@ -1,4 +1,4 @@
-//! What is to be known of a run beside its outcome: that nobody measured it, that it has no end,
+//! What to know about a run besides its outcome: that its samples are invented, that it has no end,
 //! that lines of its file cannot be read.
 
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Runs of one host at different times: what chance made of one run, the others do not repeat.
 //!
-//! A host that is checked every day is held against its spec hundreds of times a year, and no limit
+//! A daily check compares a host with its spec hundreds of times a year, and no limit
 //! is wide enough for all of them. So a figure rejects a host only if it was missed in each of
 //! several runs. How often a healthy host is rejected so, and how soon a slow one, is simulated by
 //! `prove daily` (docs/results/fleets.md).

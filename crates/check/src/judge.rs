@@ -1,4 +1,4 @@
-//! A spec held against a run: a row for each demand, and what they come to.
+//! A run checked against a spec: a row for each demand, and the verdict.
 
 use diagnose::words::capital;
 use std::collections::BTreeMap;

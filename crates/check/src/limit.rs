@@ -56,7 +56,7 @@ impl Quantity {
     }
 }
 
-/// Of several series that a limit names, the ones that it is held against.
+/// Of several series that a limit names, the ones that it applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {

@@ -1,5 +1,5 @@
-//! A spec is read, with all that is wrong with it before any run is held against it: names that
-//! nothing has, units in which nothing is measured, ends on the side where nobody fails.
+//! A spec is read and checked before any run is compared with it: names that
+//! nothing has, units in which nothing is measured, ends on the wrong side.
 
 use anyhow::{Context, bail, ensure};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure, named};
@@ -115,7 +115,7 @@ fn of_key_figure(name: &str, limit: &Limit) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why an end is probably on the wrong side: nobody fails by a system call that is too fast.
+/// Why an end is probably on the wrong side: a system call cannot be too fast.
 fn direction(figure: &KeyFigure, limit: &Limit) -> Option<String> {
     let is_lower = unit_factor(figure.unit, "s").is_some();
     match (limit.ends().ok()?, is_lower) {

@@ -48,7 +48,7 @@ pub fn maas(outcome: &Outcome) -> MaasResult {
     if !outcome.spec.is_empty() {
         add("spec", &outcome.spec);
     }
-    // Two limits may be of one series: both are told.
+    // Two limits may name one series: both are listed.
     outcome.demands.iter().for_each(|demand| add(&demand.key, &words(demand)));
     MaasResult { status, results }
 }

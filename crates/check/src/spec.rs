@@ -87,7 +87,7 @@ pub struct Allowed {
     pub until: Option<toml::value::Datetime>,
 }
 
-/// Runs whose figures others are held against.
+/// Runs whose figures are the reference.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -250,7 +250,7 @@ pub fn is_like(pattern: &str, text: &str) -> bool {
 }
 
 impl Spec {
-    /// What it is held against has a use, and `within` has something to count from.
+    /// Whether `[reference]` is used, and `within` has one.
     pub(super) fn referenced(&self) -> anyhow::Result<()> {
         let limits = self.limits.0.iter().map(|(_, limit)| limit).chain(&self.limit);
         let shares = limits.filter_map(|limit| limit.share().ok().flatten()).count();

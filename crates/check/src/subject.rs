@@ -10,7 +10,7 @@ use stats::analysis::Judged;
 
 use super::among::PeerResult;
 
-/// Facts of a host that its run file tells and its summary does not.
+/// Facts of a host that its run file has and its summary lacks.
 pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
 
 /// A figure as it was measured.
@@ -151,7 +151,7 @@ impl Subject {
         }
     }
 
-    /// What a summary still tells of a run.
+    /// What a summary keeps of a run.
     pub fn of_summary(summary: &Summary, file: &str) -> Subject {
         let figures = summary.series.iter().map(|one| Figure {
             key: one.key.clone(),

@@ -1,5 +1,5 @@
 //! What is known of one side of a comparison beside its figures: what it is and when it ran, in few
-//! words, so that A and B can be told apart.
+//! words, so that A and B are distinguishable.
 
 use super::ComparisonSide;
 use super::environment::OR;
@@ -40,7 +40,7 @@ impl About {
     }
 }
 
-/// What a machine is, the most important first, from what is told of it.
+/// What a machine is, the most important first, from its known facts.
 pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let kind = told("hypervisor").map(|name| match name.as_str() {
         "none" => "bare metal".to_string(),

@@ -27,7 +27,7 @@ pub enum Outcome {
     NoConclusion,
 }
 
-/// What is said of one result against A.
+/// The answer about one result compared with A.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub outcome: Outcome,
@@ -418,7 +418,7 @@ fn by(ratio: f64) -> String {
 /// The two rows that differ most, with what their values changed by: `memory latency +26 %`.
 fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
     let mut rows: Vec<(&Row, f64)> = rows.filter_map(|row| Some((row, row.ratio?.ln().abs()))).collect();
-    // Key figures are known to everybody.
+    // Readers know the key figures.
     let order = |(row, apart): &(&Row, f64)| (row.figure.is_none(), -apart);
     rows.sort_by(|one, other| {
         let (one, other) = (order(one), order(other));

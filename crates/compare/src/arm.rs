@@ -29,7 +29,7 @@ pub struct ComparisonSide {
     /// Runs that it consists of.
     pub runs: usize,
     /// Of each of its runs what is equal for one and the same, however it was saved, with the file
-    /// it was read from; empty where nothing tells.
+    /// it was read from; empty if unknown.
     pub identities: BTreeMap<String, String>,
     /// When its runs began: UTC, RFC 3339.
     pub started: Vec<String>,
@@ -37,12 +37,12 @@ pub struct ComparisonSide {
     pub flaws: Vec<String>,
     /// The clock that timed it, where that is known.
     pub clock_source: Option<String>,
-    /// Whether it tells which of its metrics are headlines.
+    /// Whether it marks its main figures.
     pub knows_headlines: bool,
     /// What is known of the circumstances: label and value. A value that ends in `…` was cut off.
     pub environment: Vec<(String, String)>,
     pub members: Vec<Member>,
-    /// Its CPUs and caches, believed and measured, where it is a run.
+    /// Its CPUs and caches, reported and measured, if it is a run.
     pub views: Option<Views>,
     /// What all last-level caches of the machine hold together; `None` where that is not known.
     pub llc_bytes: Option<u64>,
@@ -143,7 +143,7 @@ impl ComparisonSide {
         };
         let figures = imported.figures.iter();
         let title = |one: &Figure| foreign_name(&one.wording, &one.judged.series.metric.name);
-        // When it ran tells one result from another, and nothing of the machine.
+        // Dates identify a result and do not describe the machine.
         let dates = ["ran", "tested"];
         let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
         ComparisonSide {
@@ -353,7 +353,7 @@ impl Member {
     }
 }
 
-/// What tells one run from all others, with its file.
+/// What identifies a run, with its file.
 pub(super) fn identity(host: &str, started: &str, file: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(format!("{host} {started}"), file.to_string())])
 }

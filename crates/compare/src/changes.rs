@@ -70,7 +70,7 @@ struct Version<'a> {
     numbers: Vec<u32>,
 }
 
-/// The version that measured a result; `None` where nothing tells, or several did.
+/// The version that measured a result; `None` if it is unknown or there are several.
 fn version(arm: &ComparisonSide) -> Option<Version<'_>> {
     let text = arm.told("assay").filter(|text| !text.contains(OR))?;
     Some(Version { text, numbers: numbers(text) })

@@ -19,7 +19,7 @@ impl ComparisonSide {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 
-    /// The core clock, GHz: what the benchmark of it gave, or the foreign file tells, or what was
+    /// The core clock, GHz: from its benchmark, from the foreign file, or as it was
     /// seen beside all windows.
     pub fn clock_ghz(&self) -> Option<f64> {
         let number = |text: &str| text.split(' ').next()?.parse::<f64>().ok();

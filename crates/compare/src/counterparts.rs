@@ -123,7 +123,7 @@ impl<'a> Counterpart<'a> {
         let count = |name: &str| Self::count(member, name);
         let tasks = count("threads")?;
         let bytes = match row.bench {
-            // Arrays of doubles: triad works on three, copy on two. The key tells other sizes.
+            // Arrays of doubles: triad works on three, copy on two. The key has other sizes.
             "memory.stream" => count("elements")?.checked_mul(if *op == "triad" { 24 } else { 16 })?,
             "sysbench.memory" if params.named("scope")?.to_string() == "local" => {
                 count("block")?.checked_mul(tasks)?
@@ -160,7 +160,7 @@ impl<'a> Counterpart<'a> {
         self.does_as(other) && (&own.bench, &own.placement.name) == (&theirs.bench, &theirs.placement.name)
     }
 
-    /// How far apart the sizes are, a logarithm; where one is not told, the largest is nearest.
+    /// How far apart the sizes are, a logarithm; if one is unknown, the largest is nearest.
     fn apart(&self, other: &Counterpart) -> f64 {
         let [own, theirs] = [self, other].map(|one| one.bytes.map(|bytes| (bytes as f64).ln()));
         match (own, theirs) {

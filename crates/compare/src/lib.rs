@@ -70,7 +70,7 @@ const MARGINS: [f64; 3] = [0.02, 0.05, 0.10];
 /// The largest of them, unless another was asked for.
 pub const MARGIN: f64 = MARGINS[2];
 
-/// So many flaws of an arm's files are told one by one; a folder may have hundreds.
+/// Flaws of a side's files that are listed; a folder may have hundreds.
 const SHOWN_FLAWS: usize = 4;
 
 /// How to compare.
@@ -104,11 +104,11 @@ pub struct Comparison {
     pub about: [About; 2],
     /// Why that the two are equal says nothing, where they are one and the same.
     pub twins: Option<String>,
-    /// CPUs and caches of each, believed and measured.
+    /// CPUs and caches of each, reported and measured.
     pub views: [Option<Views>; 2],
     /// What differs between the environments.
     pub environment: Vec<Difference>,
-    /// What only one of the two tells of its environment.
+    /// Settings that only one of the two reports.
     pub untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
@@ -134,7 +134,7 @@ pub struct Comparison {
     pub imported_values: [usize; 2],
     /// The largest share within which metrics are called the same.
     pub margin: f64,
-    /// An arm was imported: nobody watched while it was measured.
+    /// A side was imported: Assay did not watch the measurement.
     pub imported: bool,
 }
 
@@ -187,8 +187,8 @@ pub struct Compared {
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.
     pub would_show: Option<f64>,
-    /// So many more runs of each would tell whether the two are the same within the margin; only
-    /// where that is not told.
+    /// Further runs of each that decide whether the two are the same within the margin; only
+    /// if that is undecided.
     pub more_runs: Option<usize>,
     /// What is to be known when reading it: verdicts of the two, differences of meaning.
     pub note: String,
@@ -214,7 +214,7 @@ pub struct Refused {
     pub a: String,
     /// The value in B with its unit.
     pub b: String,
-    /// Both values in B's unit, where A's can be told in it.
+    /// Both values in B's unit, if A's converts to it.
     #[serde(skip)]
     pub values: [f64; 2],
     #[serde(skip)]

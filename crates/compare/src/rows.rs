@@ -11,7 +11,7 @@ use model::{Fact, Finding, Value};
 use stats::index::geometric_mean;
 use stats::unixbench::{ALONE, CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
 
-/// The rules, as `assay explain` tells them.
+/// Ids of the rules.
 pub const ODD: &str = "odd-row";
 pub const GUEST: &str = "guest-beats-host";
 
@@ -56,7 +56,7 @@ pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
 /// Where UnixBench leaves its tasks: wherever the scheduler puts them.
 const FREE: &str = "free";
 
-/// A guest's figure above its host's class is told from this ratio on.
+/// Ratio above its host's class from which a guest's figure makes a finding.
 pub(super) const BEATS: f64 = 1.2;
 
 /// Rows that a finding names one by one.
@@ -172,7 +172,7 @@ pub fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
     Some([index(|one| one.a)?, index(|one| one.b)?]).filter(|_| whole)
 }
 
-/// Whether a result is of a guest; `None` where nothing tells.
+/// Whether a result is of a guest; `None` if unknown.
 pub(super) fn is_guest(told: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
     match told("hypervisor").as_deref() {
         Some("none") => Some(false),
@@ -192,7 +192,7 @@ fn is_masked(word: &str) -> bool {
     word.contains("xx") && word.contains(|c: char| c.is_ascii_digit())
 }
 
-/// What of a processor's name tells its class: words that have digits, and the version, without
+/// The class in a processor's name: words that have digits, and the version, without
 /// marks and clock.
 fn class(model: &str) -> Vec<String> {
     let plain = model.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");

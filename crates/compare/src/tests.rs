@@ -476,38 +476,3 @@ fn a_disturbed_difference_is_none_of_the_machine() {
     let found = compare(&of(5.0), &hog, &Options::default());
     assert!(found.metrics.is_empty() && found.refused[0].factor == "background-load" && found.refuses());
 }
-
-#[test]
-fn a_part_counts_a_benchmark_once_and_an_index_a_part_once() {
-    let of = |host: &str, factor: f64| {
-        let mut members = vec![
-            member("cpu.x@one-cpu#time", "ns", Better::Lower, &around(2.0 / factor)),
-            member("disk.x@one-cpu#rate", "1/s", Better::Higher, &around(5.0)),
-        ];
-        for bytes in 0..20 {
-            let key = format!("memory.latency@one-cpu/bytes={bytes}#latency");
-            members.push(member(&key, "ns", Better::Lower, &around(5.0)));
-        }
-        arm(host, false, members)
-    };
-    let found = compare(&of("old", 1.0), &of("new", 8.0), &Options::default());
-    let parts: Vec<(&str, String, bool)> = found
-        .components
-        .iter()
-        .map(|one| (one.name.as_str(), format!("{:.3}", one.pooled.ratio), one.moves))
-        .collect();
-    let same = || "1.000".to_string();
-    assert_eq!(
-        parts,
-        [("cpu", "8.000".to_string(), true), ("disk", same(), false), ("memory latency", same(), false)]
-    );
-    let index = found.index.expect("an index");
-    assert!((index.ratio - 2.0).abs() < 1e-9 && index.metrics == 22 && index.benchmarks == 3, "{index:?}");
-    let [low, high] = index.leave_one_out.expect("three benchmarks");
-    assert!((low - 1.0).abs() < 1e-9 && (high - 8.0f64.sqrt()).abs() < 1e-9);
-    // What all metrics of a run share does not average out over them.
-    let memory = &found.components[2].pooled;
-    let own = found.metrics[2].ci95.expect("eight processes");
-    let [low, high] = memory.ci95;
-    assert!((high / low).ln() > 0.7 * (own[1] / own[0]).ln());
-}

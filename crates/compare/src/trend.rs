@@ -29,7 +29,7 @@ pub const MIN_SHIFT: f64 = 0.02;
 /// Share of false ones that is accepted among all steps.
 pub const FALSE_STEPS: f64 = 0.01;
 
-/// So many runs of one series show a step.
+/// Runs of one series that a step needs.
 pub const MIN_RUNS: usize = LEAST_VALUES;
 
 /// Drives the permutations that propose steps.
@@ -368,7 +368,7 @@ impl Trend {
     }
 }
 
-/// Labels in the order in which changes are told; those of no place here follow.
+/// Labels in the order in which changes are shown; others follow.
 const FIRST: [&str; 6] = ["assay", "kernel", "microcode", "bios", "governor", "mitigation_"];
 
 /// What a run measured of itself is no cause.

@@ -24,7 +24,7 @@ pub enum Relation {
     /// The same within the margin.
     Same,
     Inconclusive,
-    /// An imported figure without spread: there is a ratio, and nothing tells how sure it is.
+    /// An imported figure without spread: there is a ratio without an interval.
     Unverified,
 }
 

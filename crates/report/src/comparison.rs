@@ -34,7 +34,7 @@ pub struct ComparedPair {
     /// The largest share within which metrics are called the same.
     pub margin: f64,
     pub environment_differences: Vec<Difference>,
-    /// What only one of the two tells of its environment.
+    /// Settings that only one of the two reports.
     pub environment_untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,

@@ -29,7 +29,7 @@ pub struct OutputHost {
     pub pairs: Vec<OutputPair>,
     /// Pauses that all CPUs had at once; null where there were none.
     pub stops: Option<OutputStops>,
-    /// What others took of cache and memory while nothing of ours ran; null where nobody watched.
+    /// Cache and memory that others used while Assay was idle; null if not watched.
     pub at_rest: Option<at_rest::OutputAtRest>,
     /// Pauses of 4 ms for less than this share of the time would not have been seen, 0..1.
     pub least_seen: f64,
@@ -371,8 +371,8 @@ fn value(
 const CLOCK_ROW: &str = host::metric::CLOCK.as_str();
 /// CPUs whose clocks differ by more than this do not have one: short chains err by a percent.
 const CLOCKS_ALIKE: f64 = 0.03;
-/// So many CPUs are told one by one.
-const CLOCKS_TOLD: usize = 4;
+/// CPUs that are named one by one.
+const MAX_NAMED_CLOCKS: usize = 4;
 
 /// The clock of a CPU while all are busy.
 struct CpuClock {
@@ -420,7 +420,7 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
         return row(RowGrade::Good, "alike", format!("{ghz} on {cpus}, {} apart", percent(apart)));
     }
     let named = |clock: &CpuClock| format!("CPU {} {}", clock.cpu, figure(clock.ghz, ""));
-    let reading = if all.len() <= CLOCKS_TOLD {
+    let reading = if all.len() <= MAX_NAMED_CLOCKS {
         format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", "))
     } else {
         format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, ""))
@@ -431,7 +431,7 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
     }
 }
 
-/// Reading the time by the kernel takes at least so many times as long.
+/// A system call reads the clock at least this many times slower than the vDSO.
 const BY_KERNEL: f64 = 1.5;
 
 fn clocksource(diagnosis: &Diagnosis) -> HostRow {
@@ -446,11 +446,12 @@ fn clocksource(diagnosis: &Diagnosis) -> HostRow {
         return HostRow::new("clocksource", RowGrade::Fact, &name, "as the kernel reports");
     };
     let reading = format!("{name}, {}; system call {}", figure(vdso, &unit), figure(by_kernel, &unit));
-    if by_kernel >= BY_KERNEL * vdso {
-        HostRow::new("clocksource", RowGrade::Good, "direct", reading)
+    let (grade, word) = if by_kernel >= BY_KERNEL * vdso {
+        (RowGrade::Good, "direct")
     } else {
-        HostRow::new("clocksource", RowGrade::Poor, "system call", reading)
-    }
+        (RowGrade::Poor, "system call")
+    };
+    HostRow::new("clocksource", grade, word, reading)
 }
 
 fn node(diagnosis: &Diagnosis) -> HostRow {
@@ -466,15 +467,13 @@ fn timers(diagnosis: &Diagnosis) -> HostRow {
         return HostRow::missing("timers", diagnosis, kernel::TIMER_TIMERFD);
     };
     let reading = format!("late by {}, p99 {}", figure(median, &unit), figure(tail, &unit));
-    if tail <= LATE_MOST {
-        HostRow::new("timers", RowGrade::Good, "in time", reading)
-    } else {
-        HostRow::new("timers", RowGrade::Poor, "late", reading)
-    }
+    let (grade, word) =
+        if tail <= MAX_LATE_US { (RowGrade::Good, "in time") } else { (RowGrade::Poor, "late") };
+    HostRow::new("timers", grade, word, reading)
 }
 
 /// Timers of idle CPUs are no later than this for 99 of 100 on a host with time, us.
-const LATE_MOST: f64 = 200.0;
+const MAX_LATE_US: f64 = 200.0;
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,7 @@ const NEAR: f64 = 0.02;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellMark {
     Best,
-    /// Cannot be told apart from the best.
+    /// As good as the best within the noise.
     AsGood,
 }
 

@@ -10,7 +10,7 @@ use model::{Finding, Severity};
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 500;
 
-/// Data of charts are shown up to so many rows.
+/// Rows of a chart's data that are shown.
 const FEW_ROWS: usize = 20;
 
 /// The report as GitHub-flavoured Markdown, short enough for a comment. Long tables are folded; raw

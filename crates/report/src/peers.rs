@@ -28,7 +28,7 @@ pub struct Output<'p> {
     pub verdict: json::bottom_line::OutputVerdict,
     /// Results that were used, older ones of a host included.
     pub runs: usize,
-    /// Hosts that were held against at least eight others of their make-up, or nearly so.
+    /// Hosts that were compared with at least eight others of their make, or nearly so.
     pub judged: usize,
     /// The largest first.
     pub groups: Vec<OutputGroup>,
@@ -55,9 +55,9 @@ pub struct OutputGroup {
     pub untold: Vec<(String, usize)>,
     /// Whether it has the eight hosts without which nothing can be called an outlier.
     pub judged: bool,
-    /// Limit of robust z among so many; null where it is not judged.
+    /// Limit of robust z for this number of hosts; null if the group is not compared.
     pub limit: Option<f64>,
-    /// The group that a smaller one is held against, and in what the two differ; null where there
+    /// The group that a smaller one is compared with, and in what the two differ; null where there
     /// is none.
     pub near: Option<OutputNear>,
 }
@@ -68,7 +68,7 @@ pub struct OutputNear {
     pub differences: Vec<Difference>,
 }
 
-/// A host beside its peers.
+/// A host and its peers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputHost {
     pub host: String,
@@ -78,7 +78,7 @@ pub struct OutputHost {
     /// Of `--label`.
     pub labels: BTreeMap<String, String>,
     pub group: String,
-    /// The group that it was held against: its own, or the nearest; null where there is none.
+    /// The group that it was compared with: its own, or the nearest; null where there is none.
     pub against: Option<String>,
     /// Other hosts in that group.
     pub peers: usize,

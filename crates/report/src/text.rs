@@ -162,7 +162,7 @@ fn block(block: &Block, keys: bool, style: Style) -> String {
     }
 }
 
-/// Notes of one rule say much the same: a terminal shows so many of them, the page all.
+/// Notes of one rule that a terminal shows; the page shows all.
 const NOTES_OF_A_RULE: usize = 2;
 
 fn findings(list: &[Finding], style: Style) -> String {
@@ -200,7 +200,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     let explain = format!("assay explain {rule}");
     let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
     let between = if one_line { "    " } else { "\n    " };
-    // Commands are not wrapped: whoever copies one wants it whole. Writing to a string cannot fail.
+    // Commands are not wrapped, so that users can copy them. Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "    {} {confirm}{between}{} {explain}",

@@ -14,7 +14,7 @@ use diagnose::words::{at_most, capital, counted, shell};
 use model::pattern::KeyParts;
 use model::{Fact, Finding, Severity, percent};
 
-/// Benchmarks, differences and own findings of a host that are told one by one.
+/// Benchmarks, differences and own findings of a host that are listed.
 const SHOWN: usize = 5;
 
 /// A host as slow as this in a whole part is a problem; in a single benchmark, below the second.
@@ -249,7 +249,7 @@ fn older_runs(standing: &HostStanding) -> Option<Fact> {
     (!before.is_empty()).then(|| Fact::new("its older runs", value, "history"))
 }
 
-/// Why, as far as what is known of the host tells.
+/// The cause, as far as the host's known facts show it.
 fn cause(
     host: &Host,
     group: &Group,

@@ -14,14 +14,14 @@ use stats::estimate::interval_of_median;
 pub struct HostResult {
     pub host: String,
     pub file: String,
-    /// UTC, RFC 3339; empty where it is not told.
+    /// UTC, RFC 3339; empty if it is unknown.
     pub started: String,
     pub boot_id: Option<String>,
     pub assay: String,
     /// The profile that measured it; empty where none did.
     pub profile: String,
     pub pretended: bool,
-    /// Nobody watched while it was measured.
+    /// A foreign tool measured it.
     pub imported: bool,
     /// Make-up and settings: label and value.
     pub make_up: Vec<(String, String)>,
@@ -37,7 +37,7 @@ pub struct HostResult {
 pub struct Series {
     pub key: String,
     pub unit: String,
-    /// `None`: not told, and guessed from the unit.
+    /// `None`: unknown, and guessed from the unit.
     pub better: Option<Better>,
     pub headline: bool,
     pub median: f64,

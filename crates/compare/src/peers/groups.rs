@@ -123,7 +123,7 @@ pub(super) fn groups(hosts: &[Host]) -> Vec<Group> {
     groups
 }
 
-/// Keys with fields that are not told join the largest group that agrees in all that they tell.
+/// Keys with unknown fields join the largest group that agrees in all known ones.
 fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
     let unknown = |key: &Key| key.iter().filter(|value| value.is_none()).count();
     let mut keys: Vec<Key> = by_key.keys().cloned().collect();
@@ -249,7 +249,7 @@ pub(super) fn differences(host: &Host, usual: &BTreeMap<String, String>) -> Vec<
     found
 }
 
-/// The group that one with too few hosts is held against.
+/// The group that one with too few hosts is compared with.
 fn near(groups: &[Group], place: usize) -> Option<NearestGroup> {
     let own = &groups[place];
     if own.is_judged() {

@@ -59,7 +59,7 @@ fn by_model(fleet: &Fleet, places: Vec<usize>) -> BTreeMap<&str, Vec<usize>> {
 }
 
 /// Guests that beat the slowest of the hosts in anything, and hosts that the fastest guest beats:
-/// most beat nobody, and are beaten by nobody.
+/// most pairs need no look.
 fn concerned(fleet: &Fleet, guests: &[usize], hosts: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let ends = |places: &[usize], end: fn(Value) -> f64, choose: fn(f64, f64) -> f64| {
         let mut ends: BTreeMap<u32, f64> = BTreeMap::new();

@@ -93,7 +93,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Of a label that is told twice the later value counts.
+    /// The later value of a repeated label counts.
     pub fn words(&mut self, told: impl IntoIterator<Item = (String, String)>) -> LabelSet {
         let mut found: Vec<LabelValue> = Vec::new();
         for pair in told {
@@ -113,7 +113,7 @@ impl Shared {
         LabelSet(found.into_boxed_slice())
     }
 
-    /// Of a metric that a result has twice the first value counts.
+    /// The first value of a repeated metric counts.
     pub fn values(&mut self, mut all: Vec<Value>) -> Values {
         all.sort_by_key(|value| value.metric);
         all.dedup_by_key(|value| value.metric);

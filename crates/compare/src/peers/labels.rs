@@ -1,5 +1,5 @@
 //! Whether what sets hosts apart follows a label that their owner gave them: all four are in rack
-//! r7, and hardly anybody else is.
+//! r7, and few others are.
 
 use std::collections::BTreeMap;
 

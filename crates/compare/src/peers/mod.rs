@@ -1,5 +1,5 @@
-//! Hosts against hosts of the same make-up: which of a fleet is slower than its peers, in what, and
-//! what about it differs.
+//! Compares hosts of one make: which of a fleet are slower than their peers, in what, and
+//! what about them differs.
 //!
 //! [`Fleet`] gathers results a host at a time and keeps a few numbers of each; `groups.rs` says who
 //! are peers, `outliers.rs` who falls behind them, `findings.rs` puts that into words with what
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Finding;
 
-/// The rules, as `assay explain` tells them.
+/// Ids of the rules.
 pub const SLOW: &str = "slow-among-peers";
 pub const DRIFT: &str = "config-drift";
 
@@ -91,7 +91,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Hosts that were held against others.
+    /// Hosts that were compared with others.
     pub fn judged(&self) -> usize {
         self.standings.iter().filter(|standing| standing.peers > 0).count()
     }
@@ -113,7 +113,7 @@ impl Peers {
     }
 }
 
-/// Holds every host of a fleet against its peers.
+/// Compares every host of a fleet with its peers.
 pub fn judge(fleet: Fleet) -> Peers {
     let fleet = fleet.without_doubles();
     let groups = groups::groups(&fleet.hosts);

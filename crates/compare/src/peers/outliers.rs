@@ -15,7 +15,7 @@ use stats::multiple::benjamini_hochberg_among;
 use stats::order::{MAD_TO_SIGMA, mad, median};
 use stats::tails::normal_two_sided;
 
-/// A host must be worse by this share at least, and by so many times the noise of the benchmark.
+/// A host must be worse by this share, and by this multiple of the benchmark's noise.
 const MARGIN: f64 = 0.03;
 const NOISES: f64 = 3.0;
 
@@ -31,7 +31,7 @@ const FALSE_DISCOVERIES: f64 = 0.01;
 /// The quantile of the normal distribution that the limits stand for: 1e-4, two-sided.
 const NORMAL_LIMIT: f64 = 3.8906;
 
-/// The limit of robust z among so many hosts: by straight lines between the table's logarithms.
+/// The limit of robust z for a number of hosts, interpolated between the table's logarithms.
 /// `None` below eight.
 pub fn limit(hosts: usize) -> Option<f64> {
     if hosts < MIN_HOSTS {
@@ -83,10 +83,10 @@ pub struct Flag {
 /// Where a host stands among its peers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostStanding {
-    /// Its group, and the one that it was held against.
+    /// Its group, and the one that it was compared with.
     pub group: usize,
     pub against: usize,
-    /// Other hosts that it was held against; 0: none.
+    /// Other hosts that it was compared with; 0: none.
     pub peers: usize,
     pub limit: f64,
     /// By part of the machine, in alphabetic order.
@@ -97,7 +97,7 @@ pub struct HostStanding {
     pub history: Vec<EarlierRatio>,
 }
 
-/// An older result of a host beside its peers.
+/// An older result of a host, relative to its peers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EarlierRatio {
     pub started: String,

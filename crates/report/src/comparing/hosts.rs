@@ -19,7 +19,7 @@ pub fn heading(found: &[Comparison], style: Style) -> String {
         let same = |other: usize| hosts[other] == hosts[at] && whens[other] == whens[at] && other != at;
         let [_, file] = &one.names[*side];
         let name = file.trim_end_matches('/').rsplit('/').next().unwrap_or(file);
-        // Where neither host nor date tells two apart, the file does.
+        // If host and date are equal, the file distinguishes the two.
         let when = if whens[at].is_empty() || (0..sides.len()).any(same) {
             [plain(name, 60), whens[at].clone()]
                 .into_iter()

@@ -49,7 +49,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     )
 }
 
-/// Each level of cache: what either kernel says of it, and what was measured.
+/// Each level of cache: what each kernel reports, and what was measured.
 fn caches(sides: [(&str, Option<&Views>); 2]) -> Option<Block> {
     let both = sides.map(|(_, views)| views.map_or(&[][..], |views| &views.caches));
     let mut names: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! What others take of cache and memory while nothing of ours runs.
+//! Cache and memory that others use while Assay is idle.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use model::vocabulary::host;
 use stats::cache_share::CacheShare;
 use stats::order::Interval;
 
-/// What others took while nothing of ours ran.
+/// What others used while Assay was idle.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputAtRest {
     /// Time that was watched, and looks in it.

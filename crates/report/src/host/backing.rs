@@ -11,9 +11,9 @@ use model::{figure, percent};
 use stats::order::{Interval, median};
 use stats::regions::{BLOCK_S, Cause, Neighbour};
 
-/// Of what a program leaves in a cache, so much is still there where nobody else uses it.
+/// Share of a program's lines that stays in a cache that no other task uses.
 const KEPT_MOST: f64 = 0.9;
-/// And less than this where others use most of it.
+/// And the share below which others use most of it.
 const KEPT_LEAST: f64 = 0.5;
 /// Looks push lines out of a second level by reading 4 MiB: a cache behind it is larger than this.
 const MIN_CACHE: u64 = 8 << 20;
@@ -97,7 +97,7 @@ pub fn interference(own: &RegionsSeen) -> HostRow {
     of_neighbour(found, found.blocks.len() as f64 * BLOCK_S)
 }
 
-/// The row of what others took in so many seconds, with their time line.
+/// The row of interference in these seconds, with its time line.
 pub fn of_neighbour(found: &Neighbour, seconds: f64) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("interference", grade, word, reading);
     let line = time_line(found);

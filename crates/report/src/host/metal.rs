@@ -109,7 +109,7 @@ mod tests {
     use machine::{Cache, CacheKind, Package};
     use model::CpuSet;
 
-    /// Eight CPUs a socket in so many nodes and caches, and a node without CPUs.
+    /// Eight CPUs per socket in these nodes and caches, and a node without CPUs.
     fn machine(vendor: &str, sockets: u32, nodes: u32, caches: u32) -> Machine {
         let all = sockets * 8;
         let part = |of: u32, at: u32| (at * all / of..(at + 1) * all / of).collect::<CpuSet>();

@@ -17,7 +17,7 @@ pub const BEGIN: &str = "<script type=\"application/gzip\" id=\"assay-report\">"
 const BEGIN_PLAIN: &str = "<script type=\"application/json\" id=\"assay-report\">";
 pub const END: &str = "</script>";
 
-/// More is no result of ours.
+/// Assay writes no larger result.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// JSON as it stands between `BEGIN` and `END`.

@@ -93,7 +93,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['?', '!']) { text.to_string() } else { format!("{text}.") }
 }
 
-/// A list of more parts, in a text that long, is told by the first of them.
+/// Of a longer list in a long text only the first part is shown.
 const PARTS: usize = 6;
 const LONG: usize = 120;
 const KEPT: usize = 3;

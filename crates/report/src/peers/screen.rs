@@ -317,7 +317,7 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
         })
     };
     let mut rows: Vec<Vec<Cell>> = KEY_FIGURES.iter().filter_map(row).collect();
-    // Those in which somebody is behind come first where there are more.
+    // Makes with a host behind come first.
     rows.sort_by_key(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
     rows.truncate(PICTURED);
     let nobody = rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));

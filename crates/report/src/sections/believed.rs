@@ -60,7 +60,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     ))
 }
 
-/// What was found, what the kernel says of it, and the case that shows it.
+/// What was measured, what the kernel reports, and the case that shows it.
 fn row(what: &str, measured: String, reported: String, key: &str) -> (String, String) {
     (what.to_string(), format!("{measured} (kernel reports {reported}; {key})"))
 }

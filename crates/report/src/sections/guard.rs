@@ -88,7 +88,7 @@ fn seen_around(diagnosis: &Diagnosis, judged: &Judged) -> [Cell; COLUMNS.len()] 
     ]
 }
 
-/// How two commands compare that ran in turn or at once.
+/// How two commands compare that ran alternately or at once.
 fn versus(diagnosis: &Diagnosis, found: &Versus, results: &[&Judged]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut words = versus_words(found, &first.series);
@@ -152,8 +152,8 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
     notes + " Compare the times in the tables with each other only, not with other runs."
 }
 
-/// What running two commands in turn or at once came to, B being the second; one of its series
-/// tells where they ran.
+/// The result of two commands that ran alternately or at once, B being the second. `series` is
+/// one of its series and has the placement.
 pub fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {

@@ -118,7 +118,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
     })
 }
 
-/// The median; a mark where it is not to be believed.
+/// The median, in brackets if it is rejected.
 fn value(judged: &Judged) -> String {
     let value = median_words(judged);
     match judged.analysis.verdict.kind {

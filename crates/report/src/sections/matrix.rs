@@ -20,7 +20,7 @@ const MAX_CELLS: usize = 1 << 22;
 /// A matrix of at most this many rows and columns is read as a table.
 pub const SMALL: usize = 8;
 
-/// More rows of pairs than this nobody reads.
+/// Longer tables of pairs are unreadable.
 const MAX_PAIRS: usize = 500;
 
 /// One matrix of a benchmark: cases that differ in its two parameters only.
@@ -164,7 +164,7 @@ impl<'a> Grid<'a> {
         Some((distance, if from == to { "local".into() } else { format!("distance {distance}") }))
     }
 
-    /// The pairs by distance, nearest first; one nameless group where nothing tells of distances.
+    /// The pairs by distance, nearest first; one nameless group if no distances are known.
     pub fn by_relation(&self, machine: &Machine) -> Vec<(String, Vec<Pair<'a>>)> {
         let places = Places::of(machine);
         let mut groups: BTreeMap<(u32, String), Vec<Pair>> = BTreeMap::new();

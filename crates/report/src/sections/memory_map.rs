@@ -140,7 +140,7 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
         let median = found.map.medians.get(*chunk).copied().filter(|median| median.is_finite());
         median.map(|median| 100.0 * (median - 1.0))
     };
-    // Rows of a map are told from below.
+    // Rows of a map count from below.
     let mut rows: Vec<(String, Vec<Option<f64>>)> = chunks
         .chunks(columns)
         .enumerate()

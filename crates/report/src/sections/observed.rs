@@ -1,4 +1,4 @@
-//! Clocks, idle states, temperatures and voltages over the time of a run: a table for everybody,
+//! Clocks, idle states, temperatures and voltages over the time of a run: a table,
 //! charts for the page.
 
 use super::{column, number, right, text};
@@ -12,7 +12,7 @@ use stats::order::median;
 /// A chart has no use for more points of a line: longer ones are shown by medians of neighbours.
 const POINTS: usize = 400;
 
-/// The subjects in their order, with what a chart says of each.
+/// The subjects in their order, with the text below each chart.
 const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (
         TimeLine::CLOCK,

@@ -77,7 +77,7 @@ fn rows(diagnosis: &Diagnosis, shown: &[Shown], references: &References, units: 
     rows
 }
 
-/// From such times on what is usually told in ns is told in µs, and below such the other way.
+/// From this time on figures in ns are shown in µs, and below it the other way.
 const LONG_NS: f64 = 1e3;
 const SHORT_NS: f64 = 10.0;
 

@@ -328,7 +328,7 @@ fn compiler_words(scores: &Scores) -> Option<String> {
     Some(format!("Compiled by {compiler} for any CPU of this kind: {}.", names.join(", ")))
 }
 
-/// Below this share nobody needs to be told what was hidden.
+/// Below this share the hidden part is not worth a number.
 const LITTLE: f64 = 0.0005;
 
 /// What dropping the worst third would have hidden.

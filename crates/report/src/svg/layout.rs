@@ -95,7 +95,7 @@ impl Layout {
     }
 }
 
-/// Decimals, size and width of the numbers: as exact as they fit into so many pixels.
+/// Decimals, size and width of the numbers: as exact as fits into the given pixels.
 fn numbers(map: &Map, room: f64) -> Option<(usize, f64, f64)> {
     let widest = |digits: usize, size: f64| {
         let texts = map.sorted().into_iter().map(|value| map.number(value, digits));

@@ -56,7 +56,7 @@ fn device(block: &Block) -> String {
     if !block.below.is_empty() {
         said.push(format!("on {}", plain(&block.below.join(" and "), 80)));
     }
-    // What a layer says of its queue is what it passes on.
+    // A layer reports the queue of the device below it.
     if block.below.is_empty() {
         said.extend(
             block.rotational.filter(|turns| *turns && !block.is_virtual()).map(|_| "turning".to_string()),

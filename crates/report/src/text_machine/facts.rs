@@ -311,12 +311,12 @@ pub(super) fn enclosures(machine: &Machine) -> Option<String> {
     joined(names, ", ")
 }
 
-/// What a container takes away, what that costs, and what told of it.
+/// What a container takes away, what that costs, and the sign of it.
 fn limit(limit: &ContainerLimit) -> String {
     format!("{}: {}; by {}", limit.limit, limit.costs, plain(&limit.sign, LONGEST))
 }
 
-/// What told of one, and what it hides.
+/// The sign of one, and what it hides.
 fn enclosure(enclosure: &Enclosure) -> String {
     let sign = plain(&enclosure.sign, LONGEST);
     format!("{}, by {sign}; hides: {}", enclosure.name, enclosure.hides.join("; "))

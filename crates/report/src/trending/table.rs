@@ -83,7 +83,7 @@ fn more(rows: &[Row], most: usize, style: Style) -> Option<String> {
     (left > 0).then(|| paint(&format!("  {left} more: --all"), Tone::Dim, style))
 }
 
-/// The lines of a name; a key that is nobody's name is broken at its parts.
+/// The lines of a name; a key without a short name is broken at its parts.
 fn name(row: &Row, width: usize, style: Style) -> Vec<String> {
     let text = plain(&row.label, LONGEST);
     if row.label == row.figure.key { key_lines(&text, width) } else { lines(&shown(&text, style), width) }
@@ -179,7 +179,7 @@ pub fn by_date(trend: &Trend, rows: &[Row], most: usize, style: Style) -> Vec<St
     let first = trend.runs.len().saturating_sub(fit);
     let when: Vec<[String; 2]> =
         trend.runs[first..].iter().map(|run| moment(&run.started).unwrap_or_default()).collect();
-    // Runs of one day are told apart by their time.
+    // Runs of one day show their time.
     let one_day = when.iter().all(|at| at[0] == when[0][0]);
     let mut head = format!("  {:label$}{:unit$}", "figure", "");
     for [day, time] in &when {

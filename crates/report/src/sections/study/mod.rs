@@ -28,7 +28,7 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     /// What can be done with it now, as commands with a word before; RUN is its run file.
     pub next: Vec<String>,
-    /// Whether it is told of a disturbed run, too: who disturbs it is its subject.
+    /// Whether it is shown for a disturbed run too, because the disturbance is its subject.
     pub regardless: bool,
 }
 

@@ -18,7 +18,7 @@ const HEIGHT: f64 = 270.0;
 const ABOVE: f64 = 22.0;
 /// Room of a row of labels.
 const ROW: f64 = 16.0;
-/// Up to so many points are marked one by one.
+/// Up to this count points are marked one by one.
 const MAX_MARKED: usize = 80;
 /// The same where no line joins them.
 const MAX_ALONE: usize = 600;

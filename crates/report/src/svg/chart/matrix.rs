@@ -14,7 +14,7 @@ use order::{Ordered, is_order, ordered};
 
 /// More rows than this are drawn as groups: a screen has no more pixels.
 const MAX_DRAWN_ROWS: usize = 256;
-/// Up to so many cells each is an element that names its value.
+/// Up to this count each cell is an element that names its value.
 const MAX_NAMED: usize = 600;
 /// Up to this many rows and columns each cell has room for its number.
 const MAX_WITH_NUMBERS: usize = 12;
@@ -193,7 +193,7 @@ fn painted(out: &mut String, order: &Ordered, range: (f64, f64)) {
     );
 }
 
-/// A cross on each cell whose value is not to be believed.
+/// A cross on each rejected cell.
 fn crosses(out: &mut String, order: &Ordered, rejected: &[[usize; 2]]) {
     let place = |at: usize, of: usize| order.at[at].iter().position(|index| *index == of);
     let mut path = String::new();

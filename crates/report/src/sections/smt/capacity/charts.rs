@@ -187,7 +187,7 @@ fn ratios(study: &Study) -> Option<Chart> {
     )
 }
 
-/// CPU% at each level: whoever shares a core is busier at the same rests.
+/// CPU% at each level: tasks that share a core are busier with the same pauses.
 fn cpu_of_levels(study: &Study) -> Option<Chart> {
     let mut rows = Vec::new();
     let lines: Vec<Line> = study
