@@ -19,36 +19,33 @@ use model::SCHEMA;
 use model::run_file::{self, Limits};
 use redact::{Kind, Redactor, Vocabulary};
 
-/// Pack runs without what names a host or an owner
+/// Pack runs without the names of hosts and owners
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay bundle RUN --redact --out case.tar.gz      a run and its page, for a vendor or a forum
   assay bundle runs/ --redact --out case.tar.gz    all runs below a folder
-  assay bundle --verify case.tar.gz                search it for what the mapping names
-  assay diagnose case.tar.gz                       as on the run itself; report, compare, check,
-                                                   peers and summary take bundles, too
-
-Hosts, labels, UUIDs, addresses, paths, control groups, processes, guarded programs and each word
-that Assay does not know are replaced, alike in all runs of a bundle. Processor, board, BIOS, sizes,
-kernel release, kinds of devices and filesystems, settings and times stay. What became what is
-written beside the bundle (case.map.json, for you alone). More: `assay explain redaction`.
-
+  assay bundle --verify case.tar.gz                search it for the names in the mapping
+  assay diagnose case.tar.gz                       read it; also report, compare, check, peers, summary
+Replaced, alike in all runs of a bundle: hosts, labels, UUIDs, addresses, paths, control groups, processes, guarded \
+commands and every word that Assay does not know.
+Kept: processor, board, BIOS, sizes, kernel release, kinds of devices and filesystems, settings and times.
+The mapping is written next to the bundle (case.map.json). Do not send it. More: `assay explain redaction`.
 Exit codes: 0 made, or nothing is left; 1 something is left, and no bundle was made; 2 usage; 3 error")]
 pub struct Args {
     /// Run files (.assay.jsonl, .gz), folders of them, bundles, or @NAME
     #[arg(value_name = "RUN", required_unless_present = "verify", value_parser = naming::results())]
     runs: Vec<PathBuf>,
-    /// Replace what names a host, an owner or other work
+    /// Replace names of hosts, owners and other work
     #[arg(long, required_unless_present = "verify")]
     redact: bool,
     /// File for the bundle
     #[arg(long, short, value_name = "FILE", required_unless_present = "verify")]
     out: Option<PathBuf>,
-    /// Search a bundle for what may name somebody, and do nothing else
+    /// Search a bundle for names that are left
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["runs", "redact", "out"])]
     verify: Option<PathBuf>,
-    /// Mapping of --verify [default: BUNDLE.map.json beside it, if there]
+    /// Mapping for --verify [default: BUNDLE.map.json next to it]
     #[arg(long, value_name = "FILE", requires = "verify")]
     map: Option<PathBuf>,
 }
@@ -57,7 +54,7 @@ pub struct Args {
 const JUDGING: &str = include_str!(concat!(env!("OUT_DIR"), "/judging.words"));
 const SHOWING: &str = include_str!(concat!(env!("OUT_DIR"), "/showing.words"));
 
-/// The folder in a bundle; it names nobody.
+/// The folder in a bundle; it contains no name of a host.
 const FOLDER: &str = "assay-bundle";
 const MANIFEST: &str = "MANIFEST.json";
 
@@ -112,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let out = args.out.as_deref().context("--out names no file")?;
     let named = results::files(&args.runs)?;
-    ensure!(!named.is_empty(), "there is no run in what was named ({})", run_file::EXTENSION);
+    ensure!(!named.is_empty(), "no run file was found in {}", run_file::EXTENSION);
     let runs = named.iter().map(|path| whole(path)).collect::<anyhow::Result<Vec<_>>>()?;
 
     for thinned in runs.iter().filter_map(|run| run.thinned.as_ref()) {
@@ -126,7 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !left.is_empty() {
         show::left(&left);
         eprint_line(&format!(
-            "assay: {} was not made: what is listed would leave with it. Please report this as a fault of Assay",
+            "assay: {} was not made: it would contain the names listed above. Please report this bug",
             out.display()
         ));
         return Ok(ExitCode::from(1));
@@ -156,7 +153,7 @@ fn whole(path: &Path) -> anyhow::Result<model::Run> {
         let text = run_file::unpacked(run_file::open(path)?, &limits).context("cannot read it")?;
         run_file::parse_within(text, &limits)
     };
-    read().with_context(|| format!("{} is not a run file that can be used", path.display()))
+    read().with_context(|| format!("{} is not a usable run file", path.display()))
 }
 
 /// Where the mapping of a bundle lies: `case.map.json` beside `case.tar.gz`.

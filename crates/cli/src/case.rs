@@ -26,11 +26,10 @@ pub fn run() -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
-    let order: Order =
-        serde_json::from_str(&text).context("the order on standard input cannot be understood")?;
+    let order: Order = serde_json::from_str(&text).context("cannot parse the order on standard input")?;
     // The session may have ended before the kernel tied this process to it.
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());
-    ensure!(order.parent.is_none() || order.parent == parent, "who ordered this visit is gone");
+    ensure!(order.parent.is_none() || order.parent == parent, "the parent process of this pass has ended");
     let benchmark = bench::find(&order.case.bench)
         .with_context(|| format!("no benchmark is called {:?}", order.case.bench))?;
 
@@ -56,7 +55,8 @@ pub fn run() -> anyhow::Result<ExitCode> {
 fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
     ensure!(
         counters::descendants(std::process::id()).is_empty(),
-        "this process has children from before it became assay, which would end with the program: start it without"
+        "this process has children from before it became assay, and they would be killed with it: start it \
+          without them"
     );
     // It is small, and must outlive them.
     counters::die_as_the_parent_does();
@@ -70,7 +70,7 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    process::kept(visit).map(process::end_as).context("cannot keep the visit's process")
+    process::kept(visit).map(process::end_as).context("cannot supervise the process of this pass")
 }
 
 /// The benchmark's own run, and all that is said of it.

@@ -25,12 +25,12 @@ mod written;
 pub use specs::Asked;
 pub use written::kept;
 
-/// Say whether a host is what was asked for: accept, reject or cannot tell
+/// Check a host against a spec: accept, reject or undecided
 #[derive(clap::Args)]
 #[command(after_help = "\
-A spec is a TOML file; a demand is a line:
+A spec is a TOML file with one demand per line:
   name = \"db-gen5\"
-  [machine]                               # facts by the names of `assay summary`
+  [machine]                               # facts, by their names in `assay summary`
   cpus = { min = 128 }
   cpu_model = \"AMD EPYC 9554*\"
   dimm_verdict = [\"balanced\", \"near_balanced\"]
@@ -43,44 +43,46 @@ A spec is a TOML file; a demand is a line:
   none_of = [\"steal\"]
   allow = [{ rule = \"llc-differs\", reason = \"on purpose\", until = 2027-06-30 }]
   [reading]
-  at_least = \"normal\"                     # of every key figure with a reference
-  [limits]                                # key figures by their short names
+  at_least = \"normal\"                     # for every key figure with a reference
+  [limits]                                # key figures, by short name
   dram-latency = { max = \"100 ns\" }
-  [[limit]]                               # series by globs
+  [[limit]]                               # figures, by patterns of their keys
   series = \"memory.bandwidth@all+huge-pages?op=read/bytes=134217728\"    # keys: assay check --all
   pick = \"best\"                           # best, worst or each
   min = \"320 GB/s\"
   [[limit]]
   series = \"disk.random@*#iops\"
-  within = \"10 %\"                         # of the reference's figure, on the worse side
-  [peers]                                 # of hosts of one make-up, eight or more
-  not_slower = true                       # among the runs checked; further ones: runs = \"good/\"
+  within = \"10 %\"                         # of the reference, on the worse side
+  [peers]                                 # hosts of the same make, at least eight
+  not_slower = true                       # among the runs checked; more: runs = \"good/\"
   [reference]
-  runs = \"@before\"                        # or a run, or a folder of runs of one host
+  runs = \"@before\"                        # or a run, or a folder of one host's runs
 Examples:
-  assay check RUN --init > db.toml        a spec from a good run, with 10 % of room
+  assay check RUN --init > db.toml        a spec from a good run, with a margin of 10 %
   assay check good/ --derive > db.toml    a spec from at least eight good runs
-  assay check --lint db.toml              whether a spec can be used
+  assay check --lint db.toml              find mistakes in a spec
   assay check RUN --spec db.toml          one host
-  assay check runs/ --spec-dir specs/     each host by the spec whose [machine] it fits
-  assay check runs/ --spec db.toml        many hosts: how many pass, and why others do not
-  assay check runs/ --newest --spec db.toml --brief    of each host its newest run, a line each
-  assay check runs/ --confirmed --spec db.toml --brief  before a host is drained: three runs must agree
-  assay check runs/ --spec db.toml --brief --junit assay.xml    a line each, and JUnit's XML
-  assay check runs/ --spec db.toml --out fleet.csv    a row for each demand of each host
-  assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    what a MAAS script returns
-  assay check RUN --spec db.toml --nfd features.d/assay    labels of this Kubernetes node
+  assay check runs/ --spec-dir specs/     each host by the spec that its [machine] matches
+  assay check runs/ --spec db.toml        many hosts: how many pass, and why others fail
+  assay check runs/ --newest --spec db.toml --brief    the newest run of each host, one line each
+  assay check runs/ --confirmed --spec db.toml --brief  before you drain a host
+  assay check runs/ --spec db.toml --brief --junit assay.xml    one line each, and JUnit XML
+  assay check runs/ --spec db.toml --out fleet.csv    a row per demand and host
+  assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    result of a MAAS script
+  assay check RUN --spec db.toml --nfd features.d/assay    labels for a Kubernetes node
   assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
-Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; of several runs the first of 1, 3, 4, 0 \
-that occurs")]
+--confirmed rejects a figure, finding or peer that the newest run and two earlier ones miss, 25 minutes or more \
+apart and within a week. A wrong fact of the machine is rejected at once.
+Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; several runs: \
+the first of 1, 3, 4, 0 that occurs")]
 pub struct Args {
     /// Run files, folders of them, or files of summaries
     #[arg(value_name = "RUN", required_unless_present = "lint", value_parser = naming::results())]
     runs: Vec<PathBuf>,
-    /// What is asked, as TOML
+    /// Spec file (TOML)
     #[arg(long, value_name = "FILE", conflicts_with = "spec_dir")]
     spec: Option<PathBuf>,
-    /// A folder of specs: each host is held against that of its class
+    /// Folder of specs, one for each class of hosts
     #[arg(long, value_name = "DIR", conflicts_with_all = ["spec", "init", "derive", "lint"])]
     spec_dir: Option<PathBuf>,
     /// Print a spec made from one run
@@ -89,49 +91,48 @@ pub struct Args {
     /// Print a spec made from at least eight good runs
     #[arg(long, conflicts_with_all = ["spec", "lint"])]
     derive: bool,
-    /// Room of --init and --derive, % [default: 10 and 5]
+    /// Margin of --init and --derive in % [default: 10 and 5]
     #[arg(long, value_name = "PERCENT", value_parser = room)]
     margin: Option<f64>,
-    /// Say what is wrong with a spec; judges nothing
+    /// Print the mistakes in a spec, check no host
     #[arg(long, value_name = "FILE", conflicts_with_all = ["spec", "runs"])]
     lint: Option<PathBuf>,
     /// Judge only the newest run of each host
     #[arg(long, conflicts_with = "lint")]
     newest: bool,
-    /// Reject a figure, finding or peer only where the newest run and two before it miss it, 25
-    /// minutes or more apart and within a week; facts of the machine at once
+    /// Reject only what three runs of a host miss (see below)
     #[arg(long, conflicts_with_all = ["init", "derive", "lint"])]
     confirmed: bool,
-    /// Of a pipeline with two outcomes: what undecided counts as, pass or fail
+    /// What undecided counts as: pass or fail
     #[arg(long, value_name = "OUTCOME", value_parser = ["pass", "fail"])]
     undecided: Option<String>,
     #[command(flatten)]
     reference: ReferenceArg,
-    /// Every demand with its reason and its key
+    /// Every demand, with reason and key
     #[arg(long, conflicts_with_all = ["brief", "quiet"], help_heading = "Output")]
     all: bool,
-    /// A line for each run
+    /// One line per run
     #[arg(long, help_heading = "Output")]
     brief: bool,
-    /// The verdict and its sentences only
+    /// The verdict and its reasons only
     #[arg(long, conflicts_with = "brief", help_heading = "Output")]
     quiet: bool,
-    /// The outcomes as JSON
+    /// JSON output
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Write JUnit's XML
+    /// File for JUnit XML
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     junit: Option<PathBuf>,
-    /// Write the result of a MAAS script, such as $RESULT_PATH
+    /// File for a MAAS script's result, such as $RESULT_PATH
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     maas: Option<PathBuf>,
-    /// Write a feature file of Node Feature Discovery
+    /// Feature file for Node Feature Discovery
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     nfd: Option<PathBuf>,
-    /// Write metrics for the textfile collector of Prometheus' node exporter
+    /// File of metrics for Prometheus' node exporter (textfile)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output")]
     prometheus: Option<PathBuf>,
-    /// Write the outcomes, as JSON (.json) or a row for each demand (.csv)
+    /// File for the outcomes: JSON (.json) or a row per demand (.csv)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["init", "derive", "lint"], help_heading = "Output",
           value_parser = ReportFile::parser_of(&[Form::Json, Form::Csv]))]
     out: Option<ReportFile>,
@@ -142,7 +143,7 @@ fn room(text: &str) -> Result<f64, String> {
     number
         .filter(|percent| (0.0..100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "room is from 0 to 99 per cent".to_string())
+        .ok_or_else(|| "a margin is 0 to 99 percent".to_string())
 }
 
 /// What `--json` prints.
@@ -163,8 +164,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if args.spec.is_none() && args.spec_dir.is_none() && !args.init && !args.derive {
         return Err(misuse(
-            "nothing says what is asked of the host: name a spec by --spec FILE, or a folder of specs by --spec-dir DIR; \
-             --init writes one from this run",
+            "no spec is given: add --spec FILE or --spec-dir DIR; --init writes a spec from this run",
         ));
     }
     refuse(written::clash(&args))?;
@@ -215,7 +215,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(kept(code, &written::all(&args, &report, now))))
 }
 
-/// What the runs are held against; `None` where a spec is written from them.
+/// What the runs are checked against; `None` if a spec is written from them.
 fn specs(args: &Args) -> anyhow::Result<Option<Specs>> {
     match (&args.spec, &args.spec_dir) {
         (Some(file), _) => Ok(Some(Specs::One(Box::new(Asked::read(file)?)))),
@@ -227,7 +227,7 @@ fn specs(args: &Args) -> anyhow::Result<Option<Specs>> {
 fn lint(file: &Path) -> anyhow::Result<ExitCode> {
     let Asked { spec, .. } = Asked::read(file).map_err(misuse)?;
     output::print_text(&format!(
-        "{}: nothing is wrong with it{}\n",
+        "{}: no mistakes{}\n",
         file.display(),
         if spec.name.is_empty() { String::new() } else { format!(" ({})", spec.name) }
     ))?;
@@ -254,8 +254,7 @@ pub fn accept(
     Ok(outcome.verdict)
 }
 
-/// Keys of the series of a run so far on which demands rest that further visits may decide. What
-/// cannot be judged yet says so in the end.
+/// Keys of the series whose demands more passes may decide, in the run so far.
 pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<String> {
     let diagnosis = diagnose::diagnose(run.clone());
     let judged = of_run(&diagnosis, reference, "", asked.compares())
@@ -263,7 +262,7 @@ pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<Stri
     judged.map_or(Vec::new(), |outcome| outcome.open_series())
 }
 
-/// So many runs have a screen each.
+/// Up to this number of runs, each has a screen.
 const SCREENS: usize = 3;
 
 fn text_of(report: &Report, args: &Args, terminal: bool) -> String {
@@ -313,7 +312,7 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
         (true, all) => ::check::derived(all, args.margin.unwrap_or(0.05)),
         (false, [one]) => Ok(::check::initial(one, args.margin.unwrap_or(0.10))),
         (false, all) => Err(anyhow::anyhow!(
-            "--init writes a spec from one run, these are {}; from {MIN_RUNS} or more: --derive",
+            "--init takes one run, but {} are given; use --derive with {MIN_RUNS} or more",
             all.len()
         )),
     };
@@ -322,9 +321,7 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
             output::print(&text).map(|()| ExitCode::SUCCESS)
         }
         Ok(_) => {
-            eprint_line(
-                "assay: no key figure is known well enough for a limit: measure again, or for longer",
-            );
+            eprint_line("assay: no key figure is precise enough for a limit: measure again, or for longer");
             Ok(ExitCode::from(Verdict::NotUsable.exit_code()))
         }
         Err(error) => Err(misuse(error)),

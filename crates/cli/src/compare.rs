@@ -13,77 +13,71 @@ use model::did_you_mean;
 use report::comparing::screen::{self, Shown};
 use report::{comparing, comparison, csv, html, json, markdown, text};
 
-/// Compare results: runs, saved reports, or result files of other tools
+/// Compare runs, reports or result files of other tools
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay compare before.assay.jsonl after.assay.jsonl      B against A: what is faster, what is slower
-  assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
-  assay compare @before                                   what `assay run --name before` kept against the newest run
-  assay compare runs-of-a/ runs-of-b/                     folders of runs: one arm each
-  assay compare A B --all                                 every figure, and what the hosts differ in
-  assay compare A B --left-out                            what does not count, with the reasons
-  assay compare A B --out compare.html                    a page with the forest plot and curves
-  assay compare A B --only ipc,memory.bandwidth           these only
-  assay compare A B --common-clock                        as if both had run at A's core clock
-  assay compare A B --again A2                            A2 is what A is, once more
-  assay compare A B --history runs-of-a/                  how far equal runs lie apart, by earlier ones
-  assay compare A B --fail-on slower:5%                   exit 1 where something is slower by 5 %
-  assay compare summary.out RUN                           what lmbench said once against a run
-  assay compare 'summary.out#2' RUN                       the second host of a file of several
-
-The screen names the key figures that both have, those that differ first where there are more than
-twelve. Ratios are B ÷ A turned so that above 1 is better for B.
-
-A metric is faster or slower only where its 95 % interval, which includes what whole runs differ by,
-excludes no difference, p holds after Benjamini and Hochberg's correction for all metrics, and nothing
-from outside disturbed either of the two; below 2 % nothing is. It is the same within 2, 5 or 10 % where
-two one-sided tests at 5 % say so. Between runs of one machine what is bound by the core is compared at
-the clock of A's run; between machines all stands as it ran.
-
-Exits with 0 where everything that both have was compared, whatever came out, and with 1 where a
-headline reached --fail-on. Exits with 4 where nothing could be compared, and where a headline metric
-that both measured was refused because their conditions differ (placement, pages, neighbours, knobs,
-invented samples, a number that one of the two rejects); --allow-refused makes the latter 0. Imported figures conclude nothing by themselves, so that
-a refused one counts only where --only names it. Exits with 3 where a file cannot be used.")]
+  assay compare before.assay.jsonl after.assay.jsonl   B against A: what is faster, what is slower
+  assay compare base.assay.jsonl b.assay.jsonl c.json  two others, each against the first
+  assay compare @before                  the newest run against those of `assay run --name before`
+  assay compare runs-of-a/ runs-of-b/    folders of runs
+  assay compare A B --all                every figure, and how the hosts differ
+  assay compare A B --left-out           the figures that do not count, with reasons
+  assay compare A B --out compare.html   a page with plots
+  assay compare A B --only ipc,memory.bandwidth
+  assay compare A B --common-clock       as if both ran at A's core clock
+  assay compare A B --again A2           A2 is a second result of A
+  assay compare A B --history runs-of-a/ how much equal runs differ, from earlier ones
+  assay compare A B --fail-on slower:5%  exit 1 if a key figure is slower by 5 %
+  assay compare summary.out RUN          an old lmbench summary against a run
+  assay compare 'summary.out#2' RUN      the second host in a file
+Ratios are B ÷ A, turned so that above 1 is better for B. The screen shows the key figures that both have; if there \
+are more than twelve, those that differ come first.
+Faster or slower: the 95 % interval excludes equality, p holds after Benjamini and Hochberg's correction, nothing \
+disturbed A or B, and the difference is at least 2 %. The interval includes how much whole runs differ.
+Same within 2, 5 or 10 %: two one-sided tests at 5 % show it. Between runs of one host, figures that the core \
+decides are compared at A's clock.
+Exit codes: 0 compared; 1 a key figure reached --fail-on; 2 usage; 3 a file cannot be used; 4 nothing could be \
+compared, or a key figure that both measured was left out because conditions differ. --allow-refused turns the last \
+case into 0. An imported figure that is left out counts only if --only names it.")]
 pub struct Args {
-    /// The one to compare with; @NAME: all runs that `run --name NAME` kept
+    /// Baseline, or @NAME: all runs of `run --name NAME`
     #[arg(value_name = "A", value_parser = naming::results())]
     a: PathBuf,
-    /// The ones that are compared with it [default: the rest of A, or the newest run in assay-out]
+    /// Results to compare with A [default: the newest run in assay-out]
     #[arg(value_name = "B", num_args = 1.., value_parser = naming::results())]
     others: Vec<PathBuf>,
-    /// Largest difference called the same, in percent
+    /// Largest difference that counts as the same, in %
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0, value_parser = margin)]
     margin: f64,
-    /// Folder of 3 or more earlier runs of A: how far equal runs differ
+    /// Folder of 3 or more earlier runs of A, for its usual spread
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
-    /// Exit 1 if a headline figure is slower: slower, or slower:5%
+    /// Exit 1 if a key figure is slower: slower, or slower:5%
     #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
-    /// Groups, benchmarks or series, with commas
+    /// Groups, benchmarks or figures, with commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Figures that the core clock decides, as if both ran at A's clock
+    /// Compare core-bound figures at A's core clock
     #[arg(long)]
     common_clock: bool,
-    /// A second result of A: the same is within twice what these two differ
+    /// Second result of A: up to twice their difference is the same
     #[arg(long, value_name = "A2")]
     again: Option<PathBuf>,
-    /// Exit 0 although figures were left out, if any was compared
+    /// Exit 0 even if figures were left out
     #[arg(long)]
     allow_refused: bool,
     /// Show every figure, not only the key figures
     #[arg(long, conflicts_with_all = ["left_out", "quiet"])]
     all: bool,
-    /// Show what is left out, with both values and the reason
+    /// Show the figures left out, with both values and the reason
     #[arg(long, conflicts_with = "quiet")]
     left_out: bool,
-    /// Print the sentences of the verdict only
+    /// Print the verdict only
     #[arg(long)]
     quiet: bool,
-    /// JSON, always with all figures
+    /// JSON output, always with all figures
     #[arg(long)]
     json: bool,
     /// File for a page (.html), Markdown (.md), JSON (.json) or CSV (.csv)
@@ -97,9 +91,8 @@ const FAILED: u8 = 1;
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let within = if args.others.is_empty() { results::within(&args.a) } else { Vec::new() };
     if args.others.is_empty() && within.is_empty() {
-        let newest = results::newest(Path::new(naming::OUT)).map_err(|error| {
-            misuse(format!("one result has nothing to be compared with, and {error:#}: name a second one"))
-        })?;
+        let newest = results::newest(Path::new(naming::OUT))
+            .map_err(|error| misuse(format!("one result is given, and {error:#}: name a second one")))?;
         args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);
@@ -138,9 +131,10 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
         let [_, file] = &one.names[1];
         let refused = one.refuses() && (!one.imported || names_them);
         match (one.metrics.is_empty(), refused && !args.allow_refused) {
-            (true, _) => {
-                tell(format!("assay: {file} has nothing that can be compared with {}", one.names[0][1]))
-            }
+            (true, _) => tell(format!(
+                "assay: {file} and {} have no figure in common that can be compared",
+                one.names[0][1]
+            )),
             (false, true) => tell(format!(
                 "assay: {file}: {}; --allow-refused accepts that",
                 comparing::refused_words(one)
@@ -168,8 +162,7 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
     code
 }
 
-/// What ends a comparison with an exit code of its own: headline metrics that are slower, by this
-/// share at least.
+/// What makes a comparison exit with 1: key figures that are slower by at least this share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FailOn {
     least: f64,
@@ -197,7 +190,7 @@ fn history(folder: &Path, a: &ComparisonSide) -> anyhow::Result<ComparisonSide> 
     let history = load(folder)?;
     ensure!(
         history.host == a.host,
-        "{} has runs of {}, and A is of {}: history is that of one host",
+        "{} has runs of {}, but A is of {}: --history takes runs of one host",
         folder.display(),
         history.host,
         a.host
@@ -267,10 +260,10 @@ fn only(mut arm: ComparisonSide, names: &[String]) -> ComparisonSide {
 
 fn margin(text: &str) -> Result<f64, String> {
     let margin: f64 =
-        text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is no number of per cent"))?;
+        text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is not a number of percent"))?;
     match (0.01..=100.0).contains(&margin) {
         true => Ok(margin),
-        false => Err("a margin lies between 0.01 and 100 per cent".to_string()),
+        false => Err("a margin is between 0.01 and 100 percent".to_string()),
     }
 }
 

@@ -38,9 +38,9 @@ impl Lookout<'_> {
     pub fn look(&self, writer: &mut Writer) -> Option<String> {
         let why = writer.lost()?;
         match save(self.args, writer, &why) {
-            Ok(saved) => Some(format!("{saved}, where measuring goes on")),
+            Ok(saved) => Some(format!("{saved}; measuring continues there")),
             Err(_) if self.told.replace(true) => None,
-            Err(error) => Some(format!("{error:#}: measuring goes on, and saving it is tried again")),
+            Err(error) => Some(format!("{error:#}: measuring continues, and saving is tried again later")),
         }
     }
 }
@@ -60,13 +60,11 @@ fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<St
     let above = args.out().parent().unwrap_or(Path::new("/")).to_path_buf();
     let others = [above, PathBuf::from("."), std::env::temp_dir()];
     match writer.save_elsewhere(&args.out(), &others) {
-        Ok(from) => Ok(format!(
-            "{} {why}: all that was measured is saved as {}",
-            from.display(),
-            writer.path().display()
-        )),
+        Ok(from) => {
+            Ok(format!("{} {why}: the results are saved as {}", from.display(), writer.path().display()))
+        }
         Err(places) => {
-            bail!("{} {why}, and could be saved nowhere else ({places})", writer.path().display())
+            bail!("{} {why}, and no other place could be written ({places})", writer.path().display())
         }
     }
 }
@@ -141,9 +139,9 @@ pub fn conclude(
     };
     if stopped {
         let next = match settled.device.as_ref().is_some_and(|device| device.is_written_to()) {
-            true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
-            false if folder != args.out() => "kept is (back in --out the same command goes on with it)",
-            false => "the same command goes on with",
+            true => "the same command starts afresh, because a device is written only on request; kept:",
+            false if folder != args.out() => "kept (move it back into --out to resume):",
+            false => "the same command resumes",
         };
         eprint_line(&format!("interrupted; {next} {}", writer.path().display()));
     }

@@ -25,14 +25,13 @@ pub const DISK: &str = "Disk";
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = DISK)]
 pub struct DeviceArgs {
-    /// Block device to read instead of test files (with --only disk);
-    /// asks for its name first
+    /// Block device to read instead of test files (asks first)
     #[arg(long, value_name = "PATH", conflicts_with_all = ["dir", "pretend"])]
     device: Option<PathBuf>,
-    /// Write to the device too: DESTROYS all data on it; refused while in use
+    /// Write to the device too: DESTROYS all data on it
     #[arg(long, requires = "device")]
     device_write: bool,
-    /// Answer to the question of --device, where there is no terminal
+    /// Answer to the question of --device, without a terminal
     #[arg(long, value_name = "TEXT", requires = "device")]
     confirm: Option<String>,
 }
@@ -128,12 +127,12 @@ impl Device {
         let mut flags = OFlags::RDONLY;
         if self.write {
             if self.node.read_only {
-                bail!("{shown} is read-only: it cannot be written to");
+                bail!("{shown} is read-only");
             }
             let asked = Asked { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
             let users = in_use::users(Path::new("/"), &self.node.name, &asked);
             if !users.is_empty() {
-                bail!("{shown} is in use, and nothing will be written to it: {}", users.join("; "));
+                bail!("{shown} is in use and will not be written: {}", users.join("; "));
             }
             // Opening so fails where anybody else has claimed it, and changes nothing.
             flags = OFlags::RDWR | OFlags::EXCL;
@@ -146,12 +145,10 @@ impl Device {
         match rustix::fs::open(&self.path, flags | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
             Ok(open) => Ok(open),
             Err(Errno::BUSY) => {
-                bail!(
-                    "{shown} is in use, and nothing will be written to it: somebody has opened it for himself alone"
-                )
+                bail!("{shown} is in use and will not be written: another process has opened it exclusively")
             }
             Err(Errno::ACCESS | Errno::PERM) => {
-                bail!("{shown} cannot be opened: that needs root, or the group that owns it")
+                bail!("{shown} cannot be opened: be root, or in its group")
             }
             Err(errno) => bail!("{shown} cannot be opened: {}", std::io::Error::from(errno)),
         }
@@ -179,26 +176,24 @@ impl Device {
             words::bytes(self.node.bytes as f64)
         );
         let danger = match self.write {
-            true => "Measuring WRITES ALL OVER IT: everything on it will be lost.",
-            false => "It will only be read; but whoever uses it will be slowed down meanwhile.",
+            true => "Measuring OVERWRITES IT: all data on it will be lost.",
+            false => "It is only read, but its users will be slowed down.",
         };
         if let Some(given) = given {
             if given == wanted {
                 return Ok(());
             }
-            bail!("{what}. {danger} --confirm says {given:?}, and not {wanted:?}: nothing was done");
+            bail!("{what}. {danger} --confirm is {given:?} instead of {wanted:?}: nothing was done");
         }
         if !std::io::stdin().is_terminal() {
-            bail!(
-                "{what}. {danger} No terminal is here to ask on: if that is meant, add --confirm '{wanted}'"
-            );
+            bail!("{what}. {danger} There is no terminal to ask on: to go ahead, add --confirm '{wanted}'");
         }
-        eprint_line(&format!("  {what}. {danger}\n  Type `{wanted}` to go on:"));
+        eprint_line(&format!("  {what}. {danger}\n  Type `{wanted}` to continue:"));
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);
         match read.is_ok() && answer.trim() == wanted {
             true => Ok(()),
-            false => bail!("that was not {wanted:?}: nothing was done"),
+            false => bail!("the answer was not {wanted:?}: nothing was done"),
         }
     }
 

@@ -8,25 +8,22 @@ use model::units;
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = DISK)]
 pub struct DiskArgs {
-    /// I/O sizes of disk.sequential and disk.random: 4k,64k,1M
-    /// (512 bytes to 8 MiB) [default: the profile's]
+    /// I/O sizes, 512 to 8M, such as 4k,64k,1M [default: the profile's]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = block)]
     block: Vec<u64>,
-    /// I/Os in flight of each job of them: 1,32 [default: the profile's]
+    /// I/Os in flight per job, such as 1,32 [default: the profile's]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Vec<u32>,
-    /// Jobs of them at once (1 to 64), each with its own core and file
+    /// Jobs at once (1 to 64), each with its own core and file
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<usize>,
-    /// I/Os a second in disk.paced [default: the profile's]
+    /// I/Os per second of disk.paced [default: the profile's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     io_rate: Option<u64>,
-    /// uring: io_uring; polled: io_uring that polls the device;
-    /// psync: pread and pwrite, one at a time [default: uring]
+    /// uring, polled (io_uring that polls) or psync [default: uring]
     #[arg(long, value_name = "ENGINE", value_parser = ["uring", "polled", "psync"])]
     engine: Option<String>,
-    /// Measured time of each point, such as 10s or 5m; longer times show
-    /// write caches and burst credits that run out
+    /// Measured time per point, 1s to 1h (5m shows burst credits)
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     io_time: Option<u64>,
 }
@@ -35,7 +32,7 @@ pub struct DiskArgs {
 fn whole_seconds(text: &str) -> Result<u64, String> {
     let time = units::duration(text)?;
     let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
-    whole.then_some(time.as_secs()).ok_or_else(|| "a time of whole seconds, from 1s to 1h".to_string())
+    whole.then_some(time.as_secs()).ok_or_else(|| "use whole seconds, from 1s to 1h".to_string())
 }
 
 const SMALLEST: u64 = 512;
@@ -46,16 +43,14 @@ fn block(text: &str) -> Result<u64, String> {
     let fits = |bytes: &u64| (SMALLEST..=LARGEST).contains(bytes) && bytes.is_multiple_of(SMALLEST);
     units::bytes(text)
         .filter(fits)
-        .ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, like 4k or 1M".to_string())
+        .ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, such as 4k or 1M".to_string())
 }
 
 /// `1` to `64`.
 fn jobs(text: &str) -> Result<usize, String> {
     let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MOST_DISK_JOBS).contains(jobs));
     jobs.ok_or_else(|| {
-        format!(
-            "there are 1 to {MOST_DISK_JOBS} jobs: more of them would measure the scheduler, and not the disk"
-        )
+        format!("there may be 1 to {MOST_DISK_JOBS} jobs: more would measure the scheduler, not the disk")
     })
 }
 

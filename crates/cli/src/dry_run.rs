@@ -57,7 +57,7 @@ pub fn show(
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!(
-        "{}, {} profile: {} or more take about {:.0} s of at most {:.0} s\n\n",
+        "{}, {} profile: at least {}, about {:.0} s of at most {:.0} s\n\n",
         plain(host, 60),
         profile.name,
         passes(profile, planned),
@@ -73,7 +73,7 @@ pub fn show(
     text.push_str(&written(planned, args));
     for one in &dry.leftovers {
         text.push_str(&match &one.stays {
-            None => format!("  would remove what a killed run left: {}\n", plain(&one.path, 300)),
+            None => format!("  would remove the remains of a killed run: {}\n", plain(&one.path, 300)),
             Some(why) => format!("  {}\n", leftovers::stays_as_it_is(&one.path, why)),
         });
     }
@@ -105,7 +105,7 @@ fn dry_run(planned: &[Planned], profile: &Profile, out: &Path) -> DryRun {
     let knobs = knobs.filter(|(name, _)| !task::is_one(name));
     let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
     if runnable(planned).any(drops_caches) {
-        changes.insert("the page cache of the whole machine, dropped before each cold pass".to_string());
+        changes.insert("empties the host's page cache before each cold pass".to_string());
     }
     DryRun {
         profile: profile.name.to_string(),
@@ -126,7 +126,7 @@ fn case_lines(planned: &[Planned]) -> String {
     let line = |(planned, key): (&Planned, &String)| match &planned.unmet {
         None => format!("  {key:width$} {}\n", what_it_takes(planned)),
         Some(why) => {
-            let why = format!("not measured: {}", plain(why, 300));
+            let why = format!("not tested: {}", plain(why, 300));
             let indent = " ".repeat(width + 4);
             let room = style.width.saturating_sub(indent.len()).max(30);
             format!("  {key:width$}  {}\n", lines(&why, room).join(&format!("\n{indent}")))
@@ -143,10 +143,10 @@ fn what_it_takes(planned: &Planned) -> String {
     let beside = planned.case.placement.busy_cpus().difference(&cpus);
     let beside = match beside.is_empty() {
         true => String::new(),
-        false => format!(", beside them {}", plain(&beside.to_string(), 40)),
+        false => format!(", partners on {}", plain(&beside.to_string(), 40)),
     };
     format!(
-        "{:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}{beside}",
+        "{:6.2} s a pass, {:>9}, {memory:>9}, CPUs {}{beside}",
         planned.seconds,
         counted(points, "point"),
         plain(&cpus.to_string(), 40)
@@ -173,10 +173,10 @@ fn listed(list: &[String]) -> String {
 
 /// The files that would be written.
 fn written(planned: &[Planned], args: &MeasureArgs) -> String {
-    let reports = if args.no_report { "" } else { ", its page and its JSON (report.html, report.json)" };
+    let reports = if args.no_report { "" } else { ", report.html and report.json" };
     let folders: BTreeSet<&String> =
         runnable(planned).filter_map(|planned| planned.case.inputs.get("dir")).collect();
-    let folder = |folder: &String| format!(", and test files, removed again, into {}", plain(folder, 200));
+    let folder = |folder: &String| format!(", and temporary test files into {}", plain(folder, 200));
     let folders: String = folders.into_iter().map(folder).collect();
     format!("  would write: a run file{reports} into {}{folders}\n", args.out().display())
 }

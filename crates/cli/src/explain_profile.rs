@@ -23,41 +23,42 @@ use session::plan::Profile;
 use session::plan::factors::{ALL_PAIRS, MOST, cases, masks};
 use session::plan::sweep::{named, param_values};
 
-/// Find which knobs of a profile are responsible for what it does to a benchmark
+/// Find which settings of a profile change a benchmark
 #[derive(clap::Args)]
 #[command(
-    mut_args(hide(&["only", "drop_caches", "every_pair"])),
+    mut_args(hide(&["only", "drop_caches", "all_pairs"])),
     after_help = "\
-A profile is a folder of tuned's (its tuned.conf is read with all that it includes), or a list of NAME=VALUE lines as in sysctl.conf or from `sysctl -a`; \
-the names of `assay knobs` will do too. Without --before the machine's own settings of now are what is before. \
-What differs and exists on this kernel is measured: none of it turned, all of it, each knob alone, and pairs of the strong ones (of up to four \
-knobs all pairs; of more, in a second run). The rest is listed with the reason. All is put back at the end, as in `assay sweep`.
+A profile is a folder of tuned (with all that its tuned.conf includes), or lines NAME=VALUE as in sysctl.conf or \
+from `sysctl -a`. Names of `assay knobs` work, too.
+Assay measures the settings that differ and exist on this kernel: none changed, all changed, each alone, and pairs \
+of the strong ones. With more than four settings, the pairs are a second run. The rest is listed with the reason. \
+All settings are restored at the end.
 Examples:
   assay explain-profile --after /usr/lib/tuned/throughput-performance --bench hackbench --dry-run
   assay explain-profile --before off.conf --after on.conf --bench hackbench --param groups=4
-Exit codes as those of `assay sweep`"
+Exit codes: as of `assay sweep`"
 )]
 pub struct Args {
-    /// The settings before (default: the machine's own)
+    /// Settings before [default: the present ones]
     #[arg(long, value_name = "PROFILE")]
     before: Option<PathBuf>,
-    /// The settings after
+    /// Settings after
     #[arg(long, value_name = "PROFILE")]
     after: PathBuf,
-    /// What is measured: hackbench, or a benchmark of `assay list`
+    /// Benchmark: hackbench, or one of `assay list`
     #[arg(long, value_name = "BENCH")]
     bench: String,
-    /// A parameter of the benchmark
+    /// Parameter of the benchmark, with its value
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
-    /// Where the benchmark's tasks run (default: free, else the first placement there is)
+    /// Placement of the tasks [default: free, if there is one]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// Passes that each setting gets, by profile: contrasts of few are wide.
+/// Passes of each setting, by profile.
 const PASSES: [(&str, u32); 3] = [("quick", 6), ("standard", 12), ("full", 24)];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -65,18 +66,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let alone = match args.measure.dry_run || args.measure.tests.pretends() {
         true => None,
         // What is there now is so only after what a killed session left is put back.
-        false => Some(alone(&knobs, "an experiment cannot begin")?),
+        false => Some(alone(&knobs, "cannot start the experiment")?),
     };
     let (bench, factors) = understood(&args, &knobs).map_err(misuse)?;
     tell_left_out(&factors);
     if factors.factors.is_empty() {
-        eprint_line("assay: nothing differs that can be turned here: there is nothing to measure");
+        eprint_line("assay: no setting differs that can be changed here: nothing to measure");
         return Ok(ExitCode::from(3));
     }
     let count = factors.factors.len();
     let everything: Vec<usize> = (0..count).collect();
     if let Some(strong) = interrupted_pairs(&args, &factors) {
-        eprint_line("the pairs of the strong knobs were begun: going on with them");
+        eprint_line("resuming the pairs of the strong settings");
         return measured(&args, bench, &factors, &masks(count, &strong));
     }
     let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
@@ -86,10 +87,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let strong = strong(&args)?;
     if strong.len() < 2 {
-        eprint_line("fewer than two knobs are strong: no pairs to measure");
+        eprint_line("fewer than two settings are strong: no pairs to measure");
         return Ok(code);
     }
-    eprint_line(&format!("{} strong knobs: their pairs are measured in a second run", strong.len()));
+    eprint_line(&format!("{} strong settings: a second run measures their pairs", strong.len()));
     measured(&args, bench, &factors, &masks(count, &strong))
 }
 
@@ -102,7 +103,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
         None => Settings { name: "now".into(), settings: Vec::new(), remarks: Vec::new() },
     };
     let after = profile::read(&args.after)?;
-    let target = headline(bench).with_context(|| format!("{} has no headline metric", bench.id))?;
+    let target = headline(bench).with_context(|| format!("{} has no main metric", bench.id))?;
     let (mut factors, mut left_out) = (Vec::new(), Vec::new());
     let invented = args.measure.tests.pretends();
     for difference in profile::differences(&before, &after) {
@@ -125,7 +126,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
         let name = difference.knob.clone().unwrap_or(difference.name.clone());
         left_out.push(LeftOut { name, before: difference.before, after: difference.after, why });
     }
-    ensure!(factors.len() <= MOST, "{} knobs differ; at most {MOST} can be told apart", factors.len());
+    ensure!(factors.len() <= MOST, "{} settings differ; at most {MOST} can be separated", factors.len());
     let remarks = before.remarks.iter().chain(&after.remarks).cloned().collect();
     Ok((bench, Factors { before: before.name, after: after.name, target, factors, left_out, remarks }))
 }
@@ -138,12 +139,12 @@ fn factor(
     values: [Option<&str>; 2],
     invented: bool,
 ) -> Result<Option<Factor>, String> {
-    let known = Named::of(name).ok_or_else(|| "is no knob that Assay knows".to_string())?;
+    let known = Named::of(name).ok_or_else(|| "is not a setting that Assay can change".to_string())?;
     let now = if invented { None } else { Some(knobs.current(name)?) };
     let value = |wanted: Option<&str>| match (wanted, &now) {
         (Some(wanted), now) => known.values().canonical(name, chosen(wanted, now.as_deref())),
         (None, Some(now)) => Ok(now.clone()),
-        (None, None) => Err("its value of now is not known".to_string()),
+        (None, None) => Err("its present value is unknown".to_string()),
     };
     let [before, after] = values.map(value);
     let (before, after) = (before?, after?);
@@ -173,7 +174,7 @@ fn chosen<'v>(wanted: &'v str, now: Option<&'v str>) -> &'v str {
 }
 
 fn tell_left_out(factors: &Factors) {
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".to_string());
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not given".to_string());
     for factor in &factors.factors {
         eprint_line(&format!("  {}: {} before, {} after", factor.name, factor.before, factor.after));
     }
@@ -209,10 +210,10 @@ fn measured(
     for word in &args.params {
         let (name, words) = named(word)?;
         let values = param_values(bench, name, words).with_context(|| format!("--param {word}"))?;
-        ensure!(values.len() == 1, "--param {word}: one value, this is no sweep");
+        ensure!(values.len() == 1, "--param {word}: give one value");
         ensure!(
             base.case.params.named(name).is_some(),
-            "{name} is no parameter of a whole visit of {}",
+            "{name} is not a parameter that {} can fix",
             bench.id
         );
         set_param(&mut base.case.params, name, &values[0]);
@@ -231,18 +232,18 @@ fn measured(
     Ok(study.measure(measure)?.code)
 }
 
-/// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on
-/// must find the same plan.
+/// The strong settings of the run that was just measured, in their order, so that a resumed run has
+/// the same plan.
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out())?;
     let diagnosis = diagnose::diagnose(run);
-    let shared = diagnosis.shared_out().context("the first run cannot be shared out")?;
+    let shared = diagnosis.shared_out().context("cannot analyse the first run")?;
     let mut strong = shared.shares.strong();
     strong.sort_unstable();
     Ok(strong)
 }
 
-/// The knobs whose pairs an interrupted second run of this very experiment was measuring.
+/// The settings whose pairs an interrupted second run of this experiment was measuring.
 fn interrupted_pairs(args: &Args, factors: &Factors) -> Option<Vec<usize>> {
     if args.measure.new || args.measure.dry_run || factors.factors.len() <= ALL_PAIRS {
         return None;
@@ -265,7 +266,7 @@ fn paired(run: &Run, factors: &[Factor]) -> Vec<usize> {
     all
 }
 
-/// Why a difference is no knob's, by the words of the setting that it is of.
+/// Why a difference is not a setting that can be changed, by its name.
 fn why_no_knob(difference: &profile::Difference, before: &Settings, after: &Settings) -> String {
     let same = |setting: &&Setting| setting.name == difference.name && setting.section == difference.section;
     let setting = after.settings.iter().chain(&before.settings).find(same);

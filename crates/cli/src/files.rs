@@ -24,8 +24,8 @@ pub fn write_own(
 ) -> anyhow::Result<()> {
     let advice = || {
         format!(
-            "cannot write {}; the run file is safe: `assay report` on it makes the page again, once there is room or \
-             with --out and another folder",
+            "cannot write {}; the run file is safe: make room, then `assay report` makes the page (--out: \
+              another folder)",
             path.display()
         )
     };
@@ -38,7 +38,7 @@ pub fn write_own(
         };
         ensure!(
             ours,
-            "what has this name was not written by assay, or was changed since, and stays as it is"
+            "a file of this name exists that Assay did not write or that was edited since; it stays as it is"
         );
         Ok(path.symlink_metadata().is_ok())
     };
@@ -96,10 +96,7 @@ fn put_with(
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    ensure!(
-        !is_of_the_kernel(directory),
-        "its folder holds devices and files of the kernel: name another one"
-    );
+    ensure!(!is_of_the_kernel(directory), "its folder is for devices and kernel files: name another one");
     give_way()?;
     leftovers::sweep([directory]);
     let fresh = Fresh::beside(path)?;
@@ -139,9 +136,9 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
         () if kind.is_fifo() || kind.is_char_device() && nothing => Ok(Some(opened()?)),
         () if kind.is_char_device() => match opened().ok().filter(File::is_terminal) {
             Some(terminal) => Ok(Some(terminal)),
-            None => bail!("it is a device, and no file can take its place: name another file"),
+            None => bail!("it is a device: name another file"),
         },
-        () => bail!("it is a device or a socket, and no file can take its place: name another file"),
+        () => bail!("it is a device or a socket: name another file"),
     }
 }
 
@@ -184,9 +181,9 @@ fn replaceable(path: &Path) -> anyhow::Result<Option<File>> {
     let named = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase().contains(EXTENSION);
     ensure!(
         !named && ![&head, &unpacked].iter().any(|begin| begin.starts_with(br#"{"header":"#)),
-        "it is a run file: a report never takes the place of measurements; name another file"
+        "it is a run file, which a report never replaces: name another file"
     );
-    ensure!(!run_file::was_read(&found), "it is what was read: name another file");
+    ensure!(!run_file::was_read(&found), "it is the input: name another file");
     file.rewind()?;
     Ok(Some(file))
 }
@@ -379,7 +376,7 @@ mod tests {
             std::fs::write(&path, "mine")?;
             Ok(file.write_all(PAGE.as_bytes())?)
         });
-        assert!(format!("{:#}", error.expect_err("it stays")).contains("was not written by assay"));
+        assert!(format!("{:#}", error.expect_err("it stays")).contains("that Assay did not write"));
         assert_eq!(std::fs::read_to_string(&path).expect("a file"), "mine");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
@@ -387,6 +384,6 @@ mod tests {
     #[test]
     fn nothing_is_put_among_the_files_of_the_kernel() {
         let error = write_named(Path::new("/dev/assay-report"), |_| Ok(())).expect_err("no file");
-        assert!(format!("{error:#}").contains("of the kernel"), "{error:#}");
+        assert!(format!("{error:#}").contains("kernel files"), "{error:#}");
     }
 }

@@ -20,42 +20,38 @@ use session::plan::guard::{Guarded, PLACEMENTS, cases, duet};
 use session::plan::{Profile, Until};
 use stats::quads::{LEAST_QUADS, MOST_QUADS};
 
-/// Run any program several times under watch: is its result stable, and what moves it
+/// Run a program several times: is its result stable, and why
 #[derive(clap::Args)]
 #[command(
     mut_args(hide(&CHOICES)),
     after_help = help()
 )]
 pub struct Args {
-    /// Another command, in one word quoted for a shell: the two run in turn on one CPU (A B B A, B
-    /// A A B), until their difference is known within 1 % or 80 runs of each are done
+    /// Second command, quoted, to alternate with on one CPU
     #[arg(long, value_name = "COMMAND", conflicts_with = "runs")]
     vs: Option<String>,
-    /// Both at once instead, each on one of two like CPUs that they swap for every other round:
-    /// what disturbs the machine disturbs both. Tells how they compare, and not how long they take
+    /// Both at once on two like CPUs: a comparison without times
     #[arg(long, requires = "vs", conflicts_with = "placements")]
     duet: bool,
-    /// Runs of each placement (default: 10; with --quick 6)
+    /// Runs per placement [default: 10, with --quick 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Where its tasks may run: free (with --vs: same-cpu), same-cpu, spread; several with commas
+    /// Placements of its tasks, with commas [default: free]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PLACEMENTS)]
     placements: Vec<String>,
-    /// A run that takes longer is ended and has failed, like 30s or 10m
+    /// Time limit of a run, such as 30s (a longer run fails)
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     timeout: Duration,
-    /// The number it is judged by, with an optional unit: NAME[UNIT]=REGEX (the first group of the
-    /// last match) or NAME[UNIT]=json:PATH (like results.0.value)
+    /// Figure from its output: NAME[UNIT]=REGEX or NAME[UNIT]=json:PATH
     #[arg(long, value_name = "METRIC", conflicts_with = "format")]
     metric: Option<String>,
-    /// The output is that of a tool whose figure is known
+    /// Tool that wrote the output
     #[arg(long, value_name = "TOOL", value_parser = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>())]
     format: Option<String>,
-    /// Which side of the number is better, where its name does not tell: times are taken to be
-    /// better low
+    /// Better side of --metric [default: lower for times, by its name]
     #[arg(long, value_name = "SIDE", value_parser = ["higher", "lower"])]
     better: Option<String>,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
     #[command(flatten)]
@@ -63,34 +59,34 @@ pub struct Args {
 }
 
 const HELP: &str = "\
-The program runs unmodified, with nothing on its standard input, each time anew; its output is read and, but for the metric, \
-thrown away. It is judged by its wall time, or by a number from its output. Around each run Assay notes CPU time, switches, \
-migrations, faults, where its tasks were together, the clock, stolen time and what others did; verdicts and findings follow the \
-same rules as for Assay's own benchmarks.
-The words of the command are stored in the run file and the report: don't put a password there.
-Placements: free leaves the program alone; same-cpu starts it with one CPU allowed; spread pins its tasks to the CPUs in turn as \
-they are seen at work (and moves a busy one that shares its CPU while another is free). Tasks that live shorter than a look, \
-about a hundredth of a second, are not pinned: they run where the one that started them may. At most 256 tasks are watched.
-A program that fails three times is not run again. Whatever it leaves running is killed at the end of each run, and by a watchdog \
-process where Assay is killed itself, even together with the run's own process; where that is killed, too, by the next measurement or \
-`assay restore`. Three things tell what belongs to a run: a process that keeps it, below which all stay that the program has \
-started; a control group of its own, which sets no limit and has no controllers, so \
-that nobody in it gets away (as root or where the group is delegated, in version 2, or by version 1's freezer); and the variable \
-ASSAY_GUARD in its environment, which its children inherit. Where no group can be made (read-only, not ours, or with a CPU or memory \
-limit that the program would no longer see) a child that has lost the variable and its parent is not found if the run's own two \
-processes are killed at once. What a program asks a service to run for it (systemd-run, docker, at) is not its own.
+The program runs unmodified and without standard input. Its output is read and dropped. It is judged by its wall \
+time, or by --metric or --format.
+Around each run Assay records CPU time, switches, migrations, faults, placement of tasks, core clock, steal and \
+other work. Verdicts and findings follow the rules of Assay's own benchmarks.
+The command line is stored in the run file and the report: do not put a password there.
+--metric takes the first group of the last match, or a path such as json:results.0.value; the unit is optional.
+--vs alternates A B B A, B A A B, until the difference is known within 1 % or each has run 80 times. --duet runs \
+both at once and swaps their CPUs every other round, so that disturbances hit both.
+Placements: free leaves the program alone; same-cpu allows it one CPU (the default of --vs); spread pins its running \
+tasks round-robin over the CPUs. Tasks that live for less than about 10 ms are not pinned. At most 256 tasks are \
+watched.
+A program that fails three times is not run again. At the end of each run Assay kills what the program left running. \
+A watchdog process does it if Assay itself is killed, else the next run or `assay restore`.
+Processes of a run are found by their parent, by a control group that sets no limit (as root, or where it is \
+delegated), and by the variable ASSAY_GUARD. Without a control group, a child that lost both its parent and the \
+variable is not found after kill -9. Work that a service runs for the program (systemd-run, docker, at) is not \
+followed.
 Examples:
   assay guard -- ./bench --threads 4                          by its wall time
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
-  assay guard --vs './bench --new' -- ./bench --old           which of the two is faster, run in turn
-  assay guard --duet --vs './bench --new' -- ./bench --old    both at once, where others disturb
+  assay guard --vs './bench --new' -- ./bench --old           which is faster, run alternately
+  assay guard --duet --vs './bench --new' -- ./bench --old    both at once, on a busy host
   assay guard --format hackbench -- hackbench -g 2 -l 500
-  assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench the last match counts
+  assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench
   assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json";
 
-const CODES: &str = "\
-Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such command, 3 an error or nothing valid measured, 130 \
-interrupted";
+const CODES: &str = "Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such command, 3 \
+  error or nothing valid measured, 130 interrupted";
 
 /// How it works, which number of each tool it takes, and how it ends.
 fn help() -> String {
@@ -102,7 +98,7 @@ fn help() -> String {
         format!("  {:width$}  {}{unit}{better}\n", format.name, format.title)
     });
     let figures: String = figures.collect();
-    format!("{HELP}\nWhat --format takes, of several results in one output the last:\n{figures}{CODES}")
+    format!("{HELP}\nFigure of each --format (the last result in the output):\n{figures}{CODES}")
 }
 
 /// What a visit needs beside the program's own time, and how long it may take to end it.
@@ -137,20 +133,20 @@ fn understood(args: &Args) -> anyhow::Result<Asked> {
     ensure!(measure.only.is_empty(), "--only names benchmarks; `assay guard` measures the command behind --");
     ensure!(!measure.drop_caches, "--drop-caches is for Assay's own file benchmarks");
     let wanted = wanted(args)?;
-    executable(args.command.first().context("no command")?)?;
+    executable(args.command.first().context("no command is given")?)?;
     let other = args.vs.as_deref().map(words_of).transpose()?;
     let placements = placements(args)?;
     let guarded = |words: Vec<String>| Guarded { words, wanted: wanted.clone(), timeout: args.timeout };
     let commands: Vec<Guarded> = std::iter::once(args.command.clone()).chain(other).map(guarded).collect();
     if let [a, b] = commands.as_slice() {
-        ensure!(a.words != b.words, "both commands are the same words: there is nothing to tell apart");
+        ensure!(a.words != b.words, "both commands are the same: nothing to compare");
     }
     if args.duet {
         let host = Host::look(measure, &Settled::default())?;
         host.floor.like_pair("command", &host.machine).map_err(|why| {
             anyhow!(
-                "--duet needs two like CPUs (on cores of their own, of one kind, below one last-level cache), and {why}. Leave it \
-                 out: --vs then runs the two in turn on one CPU"
+                "--duet needs two CPUs on cores of one kind with a shared last-level cache, and {why}. \
+                  Without --duet the two alternate on one CPU"
             )
         })?;
     }
@@ -178,10 +174,7 @@ fn wanted(args: &Args) -> anyhow::Result<Option<Wanted>> {
 fn placements(args: &Args) -> anyhow::Result<Vec<String>> {
     let mut seen = BTreeSet::new();
     let named: Vec<String> = args.placements.iter().filter(|name| seen.insert(*name)).cloned().collect();
-    ensure!(
-        args.vs.is_none() || named.len() <= 1,
-        "--vs runs both commands at one placement, not at several"
-    );
+    ensure!(args.vs.is_none() || named.len() <= 1, "--vs takes one placement");
     Ok(match (named.is_empty(), args.vs.is_some()) {
         (false, _) => named,
         (true, true) => vec!["same-cpu".to_string()],
@@ -189,8 +182,8 @@ fn placements(args: &Args) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// As many runs as are asked for, with a budget in which all of them fit: each at its time limit,
-/// and the wait for a quiet host.
+/// The number of runs asked for, with a budget for all of them at their time limit and for the wait
+/// for a quiet host.
 fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     let waiting = match args.measure.patience() {
         Patience::Bounded(limit) => limit,
@@ -218,7 +211,7 @@ fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
 /// The words of the command that `--vs` names, which can be started.
 fn words_of(text: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(text).with_context(|| format!("--vs {text:?}: a quote is not closed"))?;
-    executable(words.first().context("--vs names no command")?)?;
+    executable(words.first().context("--vs has no command")?)?;
     Ok(words)
 }
 
@@ -228,8 +221,8 @@ fn executable(program: &str) -> anyhow::Result<()> {
     let may_run = |path: &Path| rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if program.contains('/') {
         let path = Path::new(program);
-        ensure!(path.exists(), "there is no {program:?}");
-        ensure!(is_file(path), "{program:?} is no file");
+        ensure!(path.exists(), "{program:?} does not exist");
+        ensure!(is_file(path), "{program:?} is not a file");
         ensure!(may_run(path), "{program:?} may not be executed by this user (chmod +x?)");
         return Ok(());
     }

@@ -11,27 +11,28 @@ use super::output::{self, eprint_line, refuse_if};
 use bench::{self, Candidate, Hackbench, Ran};
 use model::vocabulary::hackbench as ids;
 
-/// Run hackbench, with the options and the lines of rt-tests; with --runs, measured and judged
+/// Run hackbench once as rt-tests does, or measure it with --runs
 #[derive(clap::Args)]
 #[command(
     mut_args(hide(&CHOICES)),
     after_help = "\
-Without --runs, one run: the three lines of rt-tests' hackbench on standard output, so that scripts carry over, and what the \
-kernel counted for its tasks on standard error. With --runs (or --latency, --json, --dry-run) each run is a visit of its own, with verdicts, \
-findings and a report, as `assay run --only sched.hackbench` gives them for the default parameters.
-Each of -g groups has as many senders as receivers (-f of each); every sender writes -l messages of -s bytes to every receiver of its group.
+Without --runs: one run, with the three lines of rt-tests' hackbench on standard output and the kernel's counters \
+for its tasks on standard error. With --runs, --latency, --json or --dry-run: a measurement with verdicts, findings \
+and a report, as by `assay run --only sched.hackbench`.
+Each of -g groups has -f senders and -f receivers. Every sender writes -l messages of -s bytes to every receiver of \
+its group.
 Examples:
   assay hackbench -g 4 -l 500 -p -T       one run: 4 groups of threads over pipes
   assay hackbench --runs 20 -p            twenty runs, judged
-  assay hackbench --latency -g 2          how long messages take
-  assay sweep hackbench --knob slice_ns=0.5ms..8ms:log5    what the scheduler's knobs do to it
-Exit codes: 0 it ran, 2 usage, 3 it failed; with --runs as those of `assay run`"
+  assay hackbench --latency -g 2          latency of each message
+  assay sweep hackbench --knob slice_ns=0.5ms..8ms:log5    effect of a scheduler setting
+Exit codes: 0 it ran, 2 usage, 3 it failed; with --runs as of `assay run`"
 )]
 pub struct Args {
     /// Groups of senders and receivers
     #[arg(short, long, value_name = "N", default_value_t = Hackbench::default().groups, value_parser = clap::value_parser!(u64).range(1..=1000))]
     groups: u64,
-    /// Senders, and receivers, of a group
+    /// Senders per group, and as many receivers
     #[arg(short, long, value_name = "N", default_value_t = Hackbench::default().fds, value_parser = clap::value_parser!(u64).range(1..=1000))]
     fds: u64,
     /// Messages from each sender to each receiver
@@ -43,26 +44,26 @@ pub struct Args {
     /// Threads instead of processes
     #[arg(short = 'T', long, overrides_with = "process")]
     threads: bool,
-    /// Processes (as without it)
+    /// Processes (the default)
     #[arg(short = 'P', long, overrides_with = "threads")]
     process: bool,
-    /// Through pipes instead of pairs of sockets
+    /// Pipes instead of socket pairs
     #[arg(short, long, conflicts_with = "inet")]
     pipe: bool,
-    /// Through TCP over the loopback device
+    /// TCP over loopback instead of socket pairs
     #[arg(short, long)]
     inet: bool,
-    /// Measure this many runs (default of --latency, --json and --dry-run: those of the profile)
+    /// Number of runs to measure [default: the profile's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Every message tells when it was sent: latencies instead of one time
+    /// Latency of each message instead of the total time
     #[arg(long)]
     latency: bool,
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// Beside what a visit takes by its estimate.
+/// Added to the estimated time of a pass.
 const SPARE: f64 = 4.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -75,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return once(&options);
     }
     let id = if latency { ids::MESSAGING } else { ids::HACKBENCH };
-    let bench = bench::find(&id).with_context(|| format!("the row {id} is missing"))?;
+    let bench = bench::find(&id).with_context(|| format!("the benchmark {id} is missing"))?;
     let params = options.params();
     let mut profile = measure.profile()?;
     if let Some(runs) = runs {
@@ -111,7 +112,7 @@ fn options(args: &Args) -> Hackbench {
     }
 }
 
-/// The classic's own lines, then what it never told.
+/// The lines of the classic, then the kernel's counters.
 fn once(options: &Hackbench) -> anyhow::Result<ExitCode> {
     let mode = if options.tasks == "thread" { "threaded" } else { "process" };
     let (groups, each) = (options.groups, options.fds * 2);
@@ -135,6 +136,6 @@ fn counted(ran: &Ran) -> String {
         format!("{:.3} s user and {:.3} s system time", ran.user_ms / 1e3, ran.system_ms / 1e3),
     ];
     words.extend(ran.migrations.map(|count| format!("{count} migrations")));
-    words.extend(ran.wait_ns.map(|ns| format!("{:.3} s waited for a CPU by all tasks together", ns / 1e9)));
+    words.extend(ran.wait_ns.map(|ns| format!("{:.3} s waited for a CPU, all tasks together", ns / 1e9)));
     format!("  {}", words.join(", "))
 }

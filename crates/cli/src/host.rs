@@ -8,24 +8,25 @@ use super::output::refuse_if;
 use bench::{self, Benchmark};
 use model::vocabulary::{BenchId, cpu, host, kernel, memory_map};
 
-/// Show what this guest really gets: whole CPUs, clock, timers, who pauses it
+/// Show what this guest gets: whole CPUs, cache, memory, pauses
 #[derive(clap::Args)]
 #[command(
     mut_args(hide(&["only", "dir", "drop_caches"])),
     after_help = "\
-Spins a clock on every CPU at once and puts each pause down to who made it: a task of this system (the clock's process waited \
-for its CPU), a tick or an interrupt (short), or the host (long, and no task waited). CPUs that the host stops in turn share one \
-of its CPUs; CPUs that stop together are stopped as a guest. Beside that: siblings, core clock, clock source, timers, and what is \
-behind the memory (pages, nodes); and, while nothing of ours runs, how much of the shared cache and of the memory's time others \
-leave. Every CPU is \
-busy for a few seconds at a time, three minutes in all; nothing is changed, and Ctrl-C ends it at once. What cannot be seen from \
-inside is said to be so, with the least that would have been seen. On bare metal there is no host: the page says so.
+Reads a clock on every CPU at once and attributes each pause: to a task of this system (the clock's process waited \
+for its CPU), to a tick or interrupt (short), or to the host (long, and no task waited). CPUs that pause alternately \
+share one CPU of the host.
+Also measured: siblings, core clock, clock source, timers, pages and nodes behind the memory, and, with all CPUs \
+idle, how much shared cache and memory bandwidth other guests leave.
+Takes three minutes and keeps every CPU busy for seconds at a time. Nothing is changed, and Ctrl-C ends it at once. \
+What cannot be seen from inside is reported with its detection limit. On bare metal there is no host, and the report \
+says so.
 Examples:
   assay host                        three minutes
-  assay host --quick                one minute: less is seen
-  assay host --budget 10m           more minutes: rarer pauses are seen
-  assay explain host.pauses         how pauses are measured and read
-Exit codes as those of `assay run`"
+  assay host --quick                one minute, finds less
+  assay host --budget 10m           finds rarer pauses
+  assay explain host.pauses         how pauses are measured
+Exit codes: as of `assay run`"
 )]
 pub struct Args {
     #[command(flatten)]

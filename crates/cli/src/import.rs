@@ -15,18 +15,17 @@ use model::run_file;
 use report::text::screen::{self as first_screen, Wanted};
 use report::{imported, text};
 
-/// A file's name that is longer stands on no closing line.
+/// Longer file names are left out of the closing lines.
 const NAME: usize = 32;
 
-/// Read result files of other tools (fio, iperf3, lmbench, STREAM and others) into series of our
-/// own
+/// Read result files of other tools: fio, iperf3, STREAM and others
 #[derive(clap::Args)]
 #[command(after_help = help())]
 pub struct Args {
-    /// Result files, with whatever was said around the results; below is a list of all kinds
+    /// Result files, logs or archives (all formats are listed below)
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Every figure with its key and how it differs, behind the first screen
+    /// Every figure, with key and difference, after the first screen
     #[arg(long, conflicts_with = "quiet")]
     all: bool,
     /// The verdict and the findings only
@@ -42,20 +41,20 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   assay import summary.out                       what lmbench's `make summary` printed
-  assay import fio.json --all                    every figure, its key, and how it differs from Assay's
-  assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
+  assay import fio.json --all                    every figure, and how it differs from Assay's
+  assay import results/*/host.0 --json           raw result files, as JSON like that of `assay run`
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
-  assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
+  assay import hackbench.log                     hackbench or `perf bench sched messaging`, also repeated
   assay import summary.out --reference RUN       read its figures by a run
-  assay import result/CPU2017.*.csv              SPEC CPU, in each of its forms: components, spread over the runs, headline
-  assay import fio.json iperf3.json sockperf.log what fio and iperf3 (JSON or text) and sockperf printed, with what was said around
+  assay import result/CPU2017.*.csv              SPEC CPU: components, spread over the runs, score
+  assay import fio.json iperf3.json sockperf.log several tools at once, JSON or text
   assay compare summary.out RUN                  an old result against a run
-  assay report RUN --beside summary.out          and in its report";
+  assay report RUN --beside summary.out          an old result in the report of a run";
 
 /// Examples, and all that can be read.
 fn help() -> String {
     let known: Vec<String> = import::known().map(|files| format!("  {files}")).collect();
-    format!("{EXAMPLES}\n\nWhat is read:\n{}", known.join("\n"))
+    format!("{EXAMPLES}\n\nFormats:\n{}", known.join("\n"))
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -87,7 +86,7 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
     let differs = screen.rows.iter().any(|row| row.reading.extra.starts_with(imported::screen::DIFFERS));
     let wide = screen.rows.iter().any(|row| row.reading.wide);
     let legend = match (differs, wide) {
-        (true, _) => "differs: measured in another way than by Assay",
+        (true, _) => "differs: measured in another way than Assay does",
         (false, true) => "~ = wide reference class",
         (false, false) => "",
     };

@@ -16,8 +16,7 @@ pub fn put_back_what_was_left(knobs: &Knobs) {
         Ok(said) => said.iter().for_each(|line| eprint_line(&format!("  {line}"))),
         // A run that turns no knob itself needs nothing put back; one that does is refused to.
         Err(error) => eprint_line(&format!(
-            "  {error:#}; kernel settings that a session which was killed has changed may still be changed, and what is measured now \
-             is measured with them"
+            "  {error:#}; kernel settings that a killed run changed may still be in effect now"
         )),
     }
 }

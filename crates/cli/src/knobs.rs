@@ -14,20 +14,21 @@ use report::plain::{lines, plain};
 /// List kernel settings that Assay can change, with their values
 #[derive(clap::Args)]
 #[command(after_help = "\
-A knob has one name whatever the kernel: `assay sweep --knob NAME=VALUES` turns it where the running kernel keeps it. Further ones \
-go by their own names: feature.NAME for a feature of the scheduler (feature.RUN_TO_PARITY), and any sysctl by its dotted name (vm.swappiness).
+A knob is a kernel setting with one name on all kernels. `assay sweep --knob NAME=VALUES` changes it, wherever the \
+running kernel keeps it. Also accepted: feature.NAME for a scheduler feature (feature.RUN_TO_PARITY), and any sysctl \
+(vm.swappiness).
 Examples:
   assay knobs                     all of them
   assay knobs slice_ns vm.swappiness
-Exit codes: 0; 2 where a name is none; 3 where this kernel lacks one that was named")]
+Exit codes: 0; 2 unknown name; 3 a named setting is missing on this kernel")]
 pub struct Args {
-    /// Only these
+    /// Names of settings [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Knobs of the tree below this folder
+    /// Root of the /proc and /sys to read
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     root: PathBuf,
 }
@@ -37,15 +38,15 @@ pub struct Args {
 pub struct Listed {
     pub name: String,
     pub about: String,
-    /// What it is set to; null where this kernel lacks it or does not tell.
+    /// Its value; null if this kernel lacks it or does not report it.
     pub value: Option<String>,
     /// What may be written.
     pub range: String,
-    /// Its file, or `own tasks`; null where this kernel lacks it.
+    /// Its file, or `own tasks`; null if this kernel lacks it.
     pub place: Option<String>,
-    /// Whether this user may write it here and now.
+    /// Whether this user may write it now.
     pub writable: bool,
-    /// Why it cannot be read or written; empty where it can.
+    /// Why it cannot be read or written; empty if it can.
     pub why_not: String,
 }
 
@@ -100,7 +101,7 @@ fn listed(knobs: &Knobs, name: &str, named: &Named) -> Listed {
     }
 }
 
-/// A value that it may be set to: the present one, where it is one of these.
+/// A value that it may be set to: the present one, if that is possible.
 fn first_value<'v>(named: &Named, value: &'v str) -> &'v str {
     match named.values() {
         table::Values::Choice(choices) if !choices.contains(&value) => choices[0],

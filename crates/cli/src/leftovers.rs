@@ -54,7 +54,7 @@ pub fn sweep<'p>(places: impl IntoIterator<Item = &'p (impl AsRef<Path> + ?Sized
 /// A folder that is not removed, why, and what to do about it.
 pub fn stays_as_it_is(path: &str, why: &str) -> String {
     format!(
-        "left as it is: {}, because {}; look into it, and remove it by hand if nothing in it is of use to you",
+        "not removed: {}, because {}; check it, and remove it by hand if you do not need it",
         plain(path, 300),
         plain(why, 300)
     )

@@ -41,7 +41,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text.push_str(&format!("{:width$}  {}: {}\n", bench.id, bench.title, metrics.join(", ")));
     }
     text.push_str(
-        "\n`assay explain ID` tells how each is measured; `assay run --dry-run` what this machine allows.\n",
+        "\n`assay explain ID` says how each is measured, `assay run --dry-run` which this host can run.\n",
     );
     output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)

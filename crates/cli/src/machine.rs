@@ -22,58 +22,55 @@ use report::text::screen::{self as first_screen, Wanted};
 use report::text_machine::{self, Style};
 use snapshot::{archive, disk};
 
-/// Show what a machine is, and what of it will disturb a measurement
+/// Show the hardware and what will disturb measurements
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay machine                          this host, and what of it will disturb a measurement
-  assay machine --all                    drawn, with every fact
-  assay machine --root sos-db7.tar.xz    another machine by what was collected of it: sosreport, supportconfig,
-                                         insights, lstopo's XML, lshw, hwinfo, lscpu, or copies of /proc and /sys
-  assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
-  assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
+  assay machine                          this host
+  assay machine --all                    with a drawing and every fact
+  assay machine --root sos-db7.tar.xz    another host, from its sosreport
+  assay machine --dir /var/lib/db        with the disk below that directory, down to the devices
+  assay machine --save db7.json.gz       keep what was read
   assay machine --from db7.json.gz --json
-  sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
-  assay machine --dmi db7.txt            balanced, and what to move (a sosreport's folder will do)")]
+  sudo dmidecode >db7.txt                memory modules need root:
+  assay machine --dmi db7.txt            which slot on which channel, and what to move
+--root takes archives of sosreport, supportconfig or insights (not unpacked), a folder with copies of /proc and \
+/sys, or printouts of dmidecode, hwinfo, lscpu, lshw -json, lstopo --of xml and numactl -H. Contradictions between \
+sources are reported.
+--dmi takes all that dmidecode prints, a file of `dmidecode --dump-bin`, or a sosreport's folder. Without --from or \
+--root only the modules are shown.")]
 pub struct Args {
-    /// The drawing of its packages, cores and caches, and every fact, behind the first screen
+    /// Drawing of packages, cores and caches, and every fact
     #[arg(long, conflicts_with = "quiet")]
     all: bool,
     /// The verdict and the findings only
     #[arg(long)]
     quiet: bool,
-    /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
+    /// JSON output, with a `summary` for scripts
     #[arg(long)]
     json: bool,
-    /// Also write what was read, so that --from can show it elsewhere (compressed if FILE ends in
-    /// .gz)
+    /// File to save what was read, for --from (.gz compresses)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Show a machine that --save wrote instead of this one
+    /// File of --save to show instead of this host
     #[arg(long, value_name = "FILE", group = "source")]
     from: Option<PathBuf>,
-    /// Show the machine that was collected in PATH: an archive of sosreport, supportconfig or
-    /// insights (which is not unpacked), a folder with copies of /proc and /sys, or what one of
-    /// dmidecode, hwinfo, lscpu, lshw -json, lstopo --of xml and numactl -H printed. Where sources
-    /// in it contradict each other, that is said
+    /// Archive, folder or printout of another host (see below)
     #[arg(long, value_name = "PATH", group = "source")]
     root: Option<PathBuf>,
-    /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU
-    /// (hwloc-gather-cpuid)
+    /// Folder of CPUID dumps per CPU, from hwloc-gather-cpuid
     #[arg(long, value_name = "DIR", group = "source")]
     cpuid: Option<PathBuf>,
-    /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin`
-    /// wrote, or a sosreport's folder that holds it. Without --from or
-    /// --root nothing else is shown of that machine
+    /// Memory modules from a printout or dump of dmidecode
     #[arg(long, value_name = "FILE")]
     dmi: Option<PathBuf>,
-    /// Show the disk below this directory (default: the one that `assay run` would write to)
+    /// Folder whose disk to show [default: that of `assay run`]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "dmi"])]
     dir: Option<PathBuf>,
-    /// Show this block device as the disk; it is not opened
+    /// Block device to show as the disk (not opened)
     #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "dmi", "dir"])]
     device: Option<PathBuf>,
-    /// Draw boxes with ASCII characters only
+    /// ASCII characters for the drawing
     #[arg(long)]
     ascii: bool,
 }
@@ -139,7 +136,7 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
     Ok(snapshot)
 }
 
-/// A printout or a dump of SMBIOS tables larger than this is none.
+/// Largest printout or dump of SMBIOS tables that is read.
 const LARGEST_DMI: u64 = 16 << 20;
 
 /// Where sosreports keep what dmidecode printed.
@@ -152,7 +149,7 @@ fn dmi_file(path: &Path) -> anyhow::Result<PathBuf> {
     }
     printout_below(path).with_context(|| {
         format!(
-            "{} is a folder that holds neither {} nor {}: name the file with what `sudo dmidecode` prints",
+            "{} is a folder without {} or {}: name a file with the output of `sudo dmidecode`",
             path.display(),
             PRINTOUTS[0],
             PRINTOUTS[1]
@@ -178,8 +175,7 @@ fn printout_below(folder: &Path) -> Option<PathBuf> {
 /// What a file of `--dmi` stands for in a snapshot.
 fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let shown = path.display();
-    let advice =
-        "it should hold all that `sudo dmidecode` prints, or what `sudo dmidecode --dump-bin FILE` writes";
+    let advice = "give the output of `sudo dmidecode`, or a file of `sudo dmidecode --dump-bin FILE`";
     let file = run_file::open(path).context(advice)?;
     let mut bytes = Vec::new();
     let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
@@ -200,9 +196,9 @@ fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
     match denied {
         true => bail!(
-            "{shown} holds no tables but dmidecode's complaint that it may not read them: run it as root; {advice}"
+            "{shown} holds dmidecode's \"Permission denied\" and no tables: run dmidecode as root; {advice}"
         ),
-        false => bail!("{shown} is neither a printout of dmidecode nor a dump of SMBIOS tables: {advice}"),
+        false => bail!("{shown} is not from dmidecode: {advice}"),
     }
 }
 
@@ -234,8 +230,7 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
     })
 }
 
-/// This host (or what stands in for it below `root`), with what no file tells added where it is
-/// really this host.
+/// This host, or the tree below `root`. For this host, what only system calls report is added.
 pub fn live_snapshot(root: &Path) -> Snapshot {
     let mut snapshot = snapshot::read(root);
     if root == Path::new("/") {
@@ -244,8 +239,8 @@ pub fn live_snapshot(root: &Path) -> Snapshot {
     snapshot
 }
 
-/// The disk below a directory, or below the system's temporary one; who names a directory wants
-/// that one.
+/// The disk below a directory, or below the system's temporary one. A named directory must be
+/// usable.
 pub fn add_disk(snapshot: &mut Snapshot, root: &Path, directory: Option<&Path>) -> anyhow::Result<()> {
     let named = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
     let found = named.canonicalize().and_then(|path| Ok((path.metadata()?.dev(), path)));
@@ -281,24 +276,24 @@ fn add_probes(snapshot: &mut Snapshot) {
 fn nothing_read(args: &Args) -> String {
     match (&args.root, &args.cpuid, &args.from) {
         (None, None, None) if args.dmi.is_some() => {
-            "no memory slot is told of there: give all that dmidecode prints (without -t)".to_string()
+            "it lists no memory slot: give all that dmidecode prints (without -t)".to_string()
         }
         (Some(root), ..) => format!(
-            "{} does not tell which CPUs the machine has: give copies of /proc and /sys, an archive of sosreport, supportconfig or \
-             insights, or what lscpu or lstopo printed there",
+            "{} does not list CPUs: give copies of /proc and /sys, an archive of sosreport, supportconfig \
+              or insights, or a printout of lscpu or lstopo",
             root.display()
         ),
         (_, Some(dump), _) => format!(
-            "no CPUID leaves were found in {}: it should hold files pu0, pu1, ... with lines \
-             'mask eax ebx ecx edx => eax ebx ecx edx'",
+            "{} holds no CPUID dumps: files pu0, pu1, ... with lines 'mask eax ebx ecx edx => eax ebx ecx \
+              edx'",
             dump.display()
         ),
-        (.., Some(file)) => format!("{} holds nothing about a machine", file.display()),
-        _ => "neither /proc nor /sys tells anything: are they mounted?".to_string(),
+        (.., Some(file)) => format!("{} describes no machine", file.display()),
+        _ => "/proc and /sys are empty: are they mounted?".to_string(),
     }
 }
 
-/// A saved snapshot larger than this, uncompressed, is refused: it would not be one of ours.
+/// Largest saved snapshot that is read, uncompressed.
 const LARGEST: u64 = 256 << 20;
 
 /// A snapshot that `--save` wrote.
@@ -306,12 +301,12 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
     let whole = run_file::unpacked(run_file::open(path)?, &Limits::default());
     let mut text = String::new();
     let read = whole.and_then(|whole| whole.take(LARGEST + 1).read_to_string(&mut text));
-    let advice = "it should be a file that `assay machine --save` wrote";
+    let advice = "give a file of `assay machine --save`";
     let size = read.with_context(|| format!("{} cannot be read: {advice}", path.display()))?;
     if size as u64 > LARGEST {
         bail!("{} is larger than {} MiB: {advice}", path.display(), LARGEST >> 20);
     }
-    serde_json::from_str(&text).with_context(|| format!("{} is no snapshot: {advice}", path.display()))
+    serde_json::from_str(&text).with_context(|| format!("{} is not a snapshot: {advice}", path.display()))
 }
 
 /// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why
@@ -320,7 +315,8 @@ pub fn holds_secrets(old: &Header) -> bool {
     let holds = old.snapshot.get(BLANKED).is_some();
     if holds {
         eprint_line(&format!(
-            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
+            "  the run of {} is not resumed: its file contains serial numbers or ids, as files of older \
+              versions do",
             old.started
         ));
     }

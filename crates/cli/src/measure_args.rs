@@ -18,22 +18,21 @@ use session::plan::{self, PROFILES, Profile};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Measuring")]
 pub struct MeasureArgs {
-    /// quick: 90 s, 3 % asked; standard: 10 min, 1 %; full: an hour or more
+    /// quick (90 s, ±3 %), standard (10 min, ±1 %) or full (1 h or more)
     #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"])]
     pub profile: String,
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
     pub quick: bool,
-    /// Groups (memory), benchmarks (memory.latency) or how names begin;
-    /// several with commas
+    /// Groups or benchmarks, such as memory,disk.random
     #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Time limit, such as 90s or 10m; the least important figures are cut
+    /// Time limit, such as 90s: less important figures are left out
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
     /// Every pair of CPUs, not a sample of them
-    #[arg(long)]
-    pub every_pair: bool,
+    #[arg(long, alias = "every-pair")]
+    pub all_pairs: bool,
     /// No wait for a quiet host
     #[arg(long, conflicts_with = "wait_idle")]
     pub force: bool,
@@ -46,7 +45,7 @@ pub struct MeasureArgs {
     /// Seed of the order of measuring, to repeat it
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The plan, its time and what would be changed; nothing is measured
+    /// Plan, time and changes only, without measuring
     #[arg(long)]
     pub dry_run: bool,
     /// Folder for the run file and the report
@@ -55,35 +54,33 @@ pub struct MeasureArgs {
     /// Save the run file only: `assay report` makes a page of it
     #[arg(long, help_heading = OUTPUT)]
     pub no_report: bool,
-    /// Results as JSON on standard output, text on standard error
+    /// JSON on standard output, text on standard error
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Exit 1 if a finding is as severe: note, warning or problem
+    /// Exit 1 if a finding is this severe: note, warning or problem
     #[arg(long, value_name = "SEVERITY", help_heading = OUTPUT)]
     pub fail_on: Option<Severity>,
     #[command(flatten)]
     pub screen: ScreenArgs,
     #[command(flatten)]
     pub naming: Naming,
-    /// Folder for test files, on the disk to measure [default: the system's
-    /// temporary folder]
+    /// Folder for test files, on the disk to measure [default: $TMPDIR]
     #[arg(long, value_name = "DIR", help_heading = DISK)]
     pub dir: Option<PathBuf>,
-    /// Empty the host's page cache before each cold pass (root; slows others)
+    /// Empty the host's page cache before each cold pass (root)
     #[arg(long, help_heading = DISK)]
     pub drop_caches: bool,
     #[command(flatten)]
     pub tests: TestArgs,
 }
 
-/// What only Assay's own tests say.
+/// Options for Assay's own tests.
 #[derive(clap::Args)]
 pub struct TestArgs {
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,
-    /// Let what these rows time do so many per cent more work than it reports: planted differences
-    /// for `prove a-a`
+    /// Do this much more work than reported, in percent: planted differences for `prove a-a`
     #[arg(long, value_name = "PERCENT[:NAMES]", hide = true, conflicts_with = "pretend")]
     pub planted: Option<Planted>,
     /// Describe the machine from this saved snapshot (with --pretend)
@@ -105,7 +102,7 @@ impl TestArgs {
 }
 
 /// The options that choose between benchmarks, for verbs that measure their own.
-pub const CHOICES: [&str; 4] = ["only", "dir", "drop_caches", "every_pair"];
+pub const CHOICES: [&str; 4] = ["only", "dir", "drop_caches", "all_pairs"];
 
 /// Leaves these options out of a verb's help.
 pub fn hide(names: &[&str]) -> impl Fn(clap::Arg) -> clap::Arg {
@@ -125,7 +122,7 @@ impl MeasureArgs {
         let name = if self.quick { "quick" } else { &self.profile };
         let mut profile = plan::profile(name).with_context(|| {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-            format!("no profile is called {name:?}; there are {}", names.join(", "))
+            format!("no profile is called {name:?}; profiles are {}", names.join(", "))
         })?;
         if let Some(budget) = self.budget {
             profile = profile.within(budget.as_secs_f64());
@@ -141,14 +138,14 @@ impl MeasureArgs {
     }
 
     /// Until the next version `--all`, which now prints every figure, measures every pair as well.
-    pub fn every_pair(&self) -> bool {
-        if self.screen.all && !self.every_pair {
+    pub fn all_pairs(&self) -> bool {
+        if self.screen.all && !self.all_pairs {
             eprint_line(
-                "assay: --all prints every figure. It also measures every pair of CPUs, as it did before, for this version only: \
-                 say --every-pair for that",
+                "assay: --all prints every figure. In this version it still measures every pair of CPUs, \
+                  too: use --all-pairs for that",
             );
         }
-        self.every_pair || self.screen.all
+        self.all_pairs || self.screen.all
     }
 
     pub fn patience(&self) -> Patience {

@@ -82,7 +82,7 @@ impl Host {
         let floor = Floor::of(&machine);
         if floor.cpus().is_empty() {
             bail!(
-                "no CPU is known: neither /sys nor /proc under {} could be read, nor this process's affinity",
+                "no CPU found: neither /sys nor /proc under {} can be read, nor this process's affinity",
                 root.display()
             );
         }
@@ -177,7 +177,7 @@ impl<'s> Study<'s> {
         (self.amend)(&mut header);
         let (mut writer, header, earlier) = open(args, header)?;
         if args.drop_caches {
-            let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
+            let text = "the host's page cache is emptied before every cold pass (--drop-caches)";
             let event = Event { at_ms: earlier.measured_ms(), kind: "drop-caches".into(), text: text.into() };
             writer.append(&Record::Event(event))?;
         }
@@ -198,7 +198,7 @@ impl<'s> Study<'s> {
     }
 
     fn plan(&self, args: &MeasureArgs, host: &Host) -> anyhow::Result<Vec<Planned>> {
-        let scope = host.scope(&self.profile, args.every_pair());
+        let scope = host.scope(&self.profile, args.all_pairs());
         let mut candidates = (self.choose)(plan::candidates(&scope, &self.benches), &scope, host);
         if let Some(device) = &self.settled.device {
             candidates = device.supply(candidates);
@@ -298,7 +298,7 @@ pub fn alone(knobs: &Knobs, what: &'static str) -> anyhow::Result<Alone> {
 /// Marks the cold cases of files, before each pass of which all caches are dropped.
 fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
-        bail!("--drop-caches needs root; without it each cold file is dropped from the cache by itself");
+        bail!("--drop-caches needs root; without it only the cold file itself is dropped from the cache");
     }
     for planned in planned {
         let cold = planned.case.params.get(CACHE).and_then(|cache| cache.text()) == Some("cold");
@@ -336,8 +336,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
     let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out(), agrees) };
     for (path, why) in &candidates.refused {
         eprint_line(&format!(
-            "  {} is not gone on with: {why}, and what is written must not go where somebody else leads it (--new begins \
-              afresh without looking)",
+            "  {} is not resumed: {why}, and another user could redirect the output; --new starts afresh",
             path.display()
         ));
     }
@@ -345,9 +344,9 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
         return Ok((Writer::create(&args.out(), &header)?, header, Earlier::default()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
-    let text = format!("went on after {} visits{boot}", run.visit_count());
+    let text = format!("resumed after {} passes{boot}", run.visit_count());
     eprint_line(&format!(
-        "  going on with {} ({} visits are there; --new begins afresh)",
+        "  resuming {} after {} passes (--new starts afresh)",
         writer.path().display(),
         run.visit_count()
     ));

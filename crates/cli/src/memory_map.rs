@@ -17,36 +17,37 @@ use session::plan;
 #[command(
     mut_args(hide(&CHOICES)),
     after_help = "\
-Takes most of the free memory of one node after the other (never more than 80 % of it, of what the control group leaves, or than \
-70 % of what is free on the machine; at least 2 GiB, or a quarter, stay free), reads it chunk by chunk with all cores in many rounds, and gives it \
-back. There are three answers: several speeds, with ratio, share, place and what could make them; uniform, with the \
-second speed that would have been seen; inconclusive, with what would help. Seconds to minutes, most of it for the first touch. \
-As root the map is drawn in physical order, too. Nothing is changed; Ctrl-C gives the memory back at once.
+Takes most of the free memory of one NUMA node after the other, reads it chunk by chunk with all cores in many \
+rounds, and gives it back. It takes at most 80 % of a node's free memory and of what the control group leaves, and \
+70 % of the host's free memory. At least 2 GiB, or a quarter, stays free.
+Three answers: several speeds, with ratio, share, place and possible causes; uniform, with the second speed that \
+would have been seen; inconclusive, with what would help.
+Takes seconds to minutes, mostly for the first touch. As root the map is drawn in physical order, too. Nothing is \
+changed, and Ctrl-C gives the memory back at once.
 Examples:
-  assay memmap                       every node, as much memory as may be taken
-  assay memmap --max 8G              8 GiB of each node at most
-  assay memmap --node 1 --rounds 25  one node, more rounds: a smaller second speed is seen
-  assay memmap --limit 20%           content if a second speed 20 % apart would be seen
-Exit codes as those of `assay run`"
+  assay memmap                       every node, as much memory as allowed
+  assay memmap --max 8G              at most 8 GiB of each node
+  assay memmap --node 1 --rounds 25  one node, more rounds to see a smaller difference
+  assay memmap --limit 20%           uniform if a second speed 20 % apart would be seen
+Exit codes: as of `assay run`"
 )]
 pub struct Args {
-    /// Most memory of each node that may be taken, like 8G or 512M
+    /// Largest memory to take per node, such as 8G or 512M
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max: Option<u64>,
-    /// One NUMA node only
+    /// NUMA node to test [default: all]
     #[arg(long, value_name = "N")]
     node: Option<u32>,
-    /// Rounds through all chunks; one more before them is not counted
+    /// Rounds through all chunks, after one that does not count
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=200))]
     rounds: u64,
-    /// The second speed that must be seen in a tenth of the memory for it to be called uniform: so
-    /// much apart
+    /// Second speed to detect in a tenth of the memory, such as 10%
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     limit: f64,
     /// Bytes of a chunk (tests on little memory)
     #[arg(long, value_name = "SIZE", hide = true, value_parser = size)]
     chunk: Option<u64>,
-    /// Make a slow region, like slow:25%@1.33 (tests)
+    /// Invented slow region, such as slow:25%@1.33 (tests)
     #[arg(long, value_name = "WHAT", hide = true, value_parser = Plant::parse)]
     plant: Option<Plant>,
     #[command(flatten)]
@@ -57,13 +58,13 @@ pub struct Args {
 pub fn size(text: &str) -> Result<u64, String> {
     units::bytes(text)
         .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "a size is a whole number with K, M, G or T, like 8G".to_string())
+        .ok_or_else(|| "a size is a whole number with K, M, G or T, such as 8G".to_string())
 }
 
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
     let fine = number.filter(|percent| (1.0..=300.0).contains(percent));
-    fine.ok_or_else(|| "a limit is a number of percent from 1 to 300, like 10%".to_string())
+    fine.ok_or_else(|| "a limit is 1% to 300%, such as 10%".to_string())
 }
 
 /// Nodes of a large machine take their time.
@@ -82,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         windows: bench::Windows { count: rounds as usize, ..usual.windows },
         ..usual
     };
-    let row = bench::find(&MAP).with_context(|| format!("{MAP} is not there"))?;
+    let row = bench::find(&MAP).with_context(|| format!("the benchmark {MAP} is missing"))?;
     let wish = MapWish { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
     let study = Study::of(profile, vec![row]).choosing(|_, scope, _| bench::map_cases(row, scope, &wish));
     Ok(study.measure(&measure)?.code)

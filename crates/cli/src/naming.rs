@@ -18,15 +18,13 @@ pub const OUTPUT: &str = "Output";
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = OUTPUT)]
 pub struct Naming {
-    /// Name of this host in results [default: $ASSAY_HOST, else the kernel's]
+    /// Name of this host [default: $ASSAY_HOST, else the hostname]
     #[arg(long, value_name = "NAME", value_parser = name)]
     host: Option<String>,
-    /// A label for results, such as rack=r7; may repeat [default: those
-    /// in $ASSAY_LABELS, with commas]
+    /// Label for results, such as rack=r7 [default: $ASSAY_LABELS]
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Keep this run as one of those of this name, in a folder of it below
-    /// --out: `assay compare @NAME` compares with them
+    /// Name to keep this run by, for `assay compare @NAME`
     #[arg(long, value_name = "NAME", value_parser = baseline)]
     name: Option<String>,
 }
@@ -38,9 +36,9 @@ pub const OUT: &str = "assay-out";
 const HOST: &str = "ASSAY_HOST";
 const LABELS: &str = "ASSAY_LABELS";
 
-/// No name or label has more characters.
+/// Longest name or label, characters.
 const LONGEST: usize = 100;
-/// A run has no more labels: they stand in every summary.
+/// Most labels of a run: every summary contains them.
 const MOST: usize = 32;
 
 /// Name and labels of the host in a run's header.
@@ -103,11 +101,11 @@ fn baseline(text: &str) -> Result<String, String> {
         !text.is_empty() && text.len() <= LONGEST && text.chars().all(plain) && !text.starts_with(['.', '-']);
     match is_plain {
         true if is_file => {
-            Err(format!("{} is the ending of run files, and this names a folder", run_file::EXTENSION))
+            Err(format!("{} is the ending of run files, but this name is for a folder", run_file::EXTENSION))
         }
         true => Ok(text.to_string()),
         false => Err(format!(
-            "a name has 1 to {LONGEST} letters, digits, -, _ and ., and begins with none of - and ."
+            "a name has 1 to {LONGEST} letters, digits, -, _ and ., and does not begin with - or ."
         )),
     }
 }
@@ -152,18 +150,18 @@ fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
     }
     let near = model::did_you_mean(name, names.iter().map(String::as_str));
     let known = match names.len() {
-        0 => "there are none; `assay run --name NAME` keeps a run by a name".to_string(),
+        0 => "there are no names yet; `assay run --name NAME` keeps a run by a name".to_string(),
         _ => format!("there are @{}", names.join(", @")),
     };
     Err(format!(
-        "no runs in {} are named {name}{near}: {known} (of a run with --out, name its folder: DIR/{name})",
+        "no runs in {} are named {name}{near}: {known} (for runs with --out DIR, use DIR/{name})",
         out.display()
     ))
 }
 
 /// `rack=r7`: the key as in a variable's name, with `-`, `.` and `/` beside.
 fn label(text: &str) -> Result<(String, String), String> {
-    let wrong = || format!("{text:?} is no label: write KEY=VALUE, such as rack=r7");
+    let wrong = || format!("{text:?} is not a label: write KEY=VALUE, such as rack=r7");
     let (key, value) = text.split_once('=').ok_or_else(wrong)?;
     let (key, value) = (key.trim(), value.trim());
     let is_key = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));

@@ -21,10 +21,10 @@ pub struct NetworkArgs {
     /// Host where `assay serve` runs [default: loopback]
     #[arg(long, value_name = "HOST[:PORT]")]
     to: Option<String>,
-    /// Token of `assay serve` [default: $ASSAY_TOKEN, which `ps` does not show]
+    /// Token of `assay serve` [default: $ASSAY_TOKEN, hidden from ps]
     #[arg(long, value_name = "TOKEN", requires = "to")]
     token: Option<String>,
-    /// Accept a token of fewer than 22 characters, which can be guessed
+    /// Accept a token of fewer than 22 characters (can be guessed)
     #[arg(long, requires = "to")]
     weak_token: bool,
     /// Rate of transfers in Mbit/s [default: as fast as possible]
@@ -63,9 +63,9 @@ pub fn weakness(token: &str, weak: bool) -> Option<String> {
     let different = token.chars().collect::<BTreeSet<char>>().len();
     ((count < STRONG || different < DIFFERENT) && !weak).then(|| {
         format!(
-            "a token of {count} characters, {different} of them different, can be guessed by whoever records how a session begins: take the one that \
-             `assay serve` makes by itself, or {STRONG} random characters and more (`openssl rand -hex 16` prints 32); where \
-             nobody else is on the way, say --weak-token at both ends"
+            "a token of {count} characters ({different} different ones) can be guessed from a recorded \
+              session: use the one that `assay serve` makes, or at least {STRONG} random characters \
+              (`openssl rand -hex 16`); on a private link, add --weak-token at both ends"
         )
     })
 }
@@ -114,7 +114,7 @@ impl NetworkArgs {
             return Ok(Network { wish, secret: None, local, remote: None });
         }
         let token = given(self.token.clone()).with_context(|| {
-            format!("--to needs the token that `assay serve` printed: --token, or {TOKEN}")
+            format!("--to needs the token that `assay serve` printed: set {TOKEN} or add --token")
         })?;
         let (remote, address) = remote_description(&to, &token)?;
         let local = network_path::describe(Some(address), Probe::Datagram);
@@ -178,21 +178,19 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         None => (text, None),
         Some((ip, interface)) => (ip, Some(interface)),
     };
-    let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is no address"))?;
+    let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is not an address"))?;
     match (ip, interface) {
         (IpAddr::V6(ip), Some(interface)) if is_link_local(ip.into()) => {
             let number = interface.parse::<u32>().ok().filter(|number| *number > 0);
             let number = number.map_or_else(|| netlink::number_of(interface), Ok);
             let number = number.map_err(|error| {
-                format!("no interface {interface:?} ({error}): `ip link` lists those that this host has")
+                format!("no interface {interface:?} ({error}): `ip link` lists the interfaces of this host")
             })?;
             Ok(SocketAddrV6::new(ip, 0, 0, number).into())
         }
-        (ip, Some(_)) => {
-            Err(format!("only a link-local address (fe80::…) takes an interface, and {ip} is none"))
-        }
+        (ip, Some(_)) => Err(format!("{ip} is not link-local (fe80::…) and takes no interface")),
         (ip, None) if is_link_local(ip) => {
-            Err(format!("{ip} is link-local: say of which interface of this host, like {ip}%eth0"))
+            Err(format!("{ip} is link-local: add the interface of this host, such as {ip}%eth0"))
         }
         (ip, None) => Ok(SocketAddr::new(ip, 0)),
     }
@@ -201,7 +199,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 /// With our own port where none is named, and the number of the interface where one is.
 fn with_port(to: &str) -> anyhow::Result<String> {
     if to.is_empty() || to.contains(char::is_whitespace) || to.contains('/') {
-        bail!("--to takes a host or an address, with a port if it is not {PORT}: {to:?} is none");
+        bail!("--to takes a host or an address, with a port if it is not {PORT}, not {to:?}");
     }
     let named = match to.rsplit_once(':') {
         // Several colons: an address of version 6, whose port stands after a bracket.
@@ -221,7 +219,7 @@ fn with_port(to: &str) -> anyhow::Result<String> {
         return Ok(to);
     }
     let mut address = address(text).map_err(|why| anyhow::anyhow!("--to {text}: {why}"))?;
-    address.set_port(port.parse().with_context(|| format!("--to: {port:?} is no port"))?);
+    address.set_port(port.parse().with_context(|| format!("--to: {port:?} is not a port"))?);
     Ok(address.to_string())
 }
 
@@ -260,11 +258,11 @@ mod tests {
             assert_eq!(told(to), Ok("[fe80::7%1]:4711".to_string()), "{to}");
         }
         assert!(told("fe80::7").is_err_and(|why| why.contains("fe80::7%eth0")));
-        assert!(told("[fe80::7]:99").is_err_and(|why| why.contains("of which interface")));
+        assert!(told("[fe80::7]:99").is_err_and(|why| why.contains("add the interface")));
         assert!(
             told("fe80::7%nosuch").is_err_and(|why| why.contains("\"nosuch\"") && why.contains("ip link"))
         );
-        assert!(told("2001:db8::1%lo").is_err_and(|why| why.contains("only a link-local")));
+        assert!(told("2001:db8::1%lo").is_err_and(|why| why.contains("is not link-local")));
         assert!(address("10.0.0.1%lo").is_err() && address("db1").is_err() && address("::").is_ok());
         let SocketAddr::V6(scoped) = address("fe80::7%lo").expect("an address") else { panic!("version 6") };
         assert_eq!(scoped.scope_id(), 1);

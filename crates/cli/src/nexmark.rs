@@ -22,29 +22,29 @@ pub const FLINK: &str = "Flink (nexmark)";
 #[derive(clap::Args, Debug, Default)]
 #[command(next_help_heading = FLINK)]
 pub struct FlinkArgs {
-    /// Folder of Flink [default: what `assay setup flink` brought]
+    /// Folder of Flink [default: that of `assay setup flink`]
     #[arg(long, value_name = "DIR")]
     pub flink_home: Option<PathBuf>,
-    /// Java 11 or newer [default: that of JAVA_HOME, else of PATH]
+    /// Java 11 or newer [default: from JAVA_HOME, else PATH]
     #[arg(long, value_name = "FILE")]
     pub java: Option<PathBuf>,
-    /// REST address of a running JobManager, instead of an own cluster
+    /// REST address of a running JobManager to use
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["flink_home", "flink_port"])]
     pub jobmanager: Option<String>,
-    /// Program with the queries [default: compiled once and kept]
+    /// Compiled queries (jar) [default: compiled once and kept]
     #[arg(long, value_name = "FILE")]
     pub nexmark_jar: Option<PathBuf>,
-    /// REST port of the own cluster [default: any free one]
+    /// REST port of the cluster to start [default: any free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub flink_port: Option<u16>,
 }
 
 /// The oldest Java that this Flink and the program run on.
 const OLDEST_JAVA: u32 = 11;
-/// How long a Java may take to say its version.
+/// Time limit of `java -version`.
 const SAY: Duration = Duration::from_secs(60);
 
-/// What was found, and what is to be noted of it in a run's header: lines of a name and a value.
+/// What was found, with lines of name and value for the run's header.
 pub struct Found {
     pub flink: Flink,
     pub told: String,
@@ -85,13 +85,13 @@ impl FlinkArgs {
         let port = address
             .rsplit_once(':')
             .and_then(|(host, port)| port.parse::<u16>().ok().filter(|port| *port > 0 && !host.is_empty()));
-        ensure!(port.is_some(), "--jobmanager {address}: an address is HOST:PORT, like localhost:8081");
+        ensure!(port.is_some(), "--jobmanager {address}: write HOST:PORT, such as localhost:8081");
         let jobmanager = JobManager::at(address);
         let overview = jobmanager.overview().context("--jobmanager")?;
         ensure!(
             overview.free_slots > 0,
-            "the cluster at {address} has no free slot ({} TaskManagers, {} slots): cancel what runs there or add a \
-             TaskManager",
+            "the cluster at {address} has no free slot ({} TaskManagers, {} slots): cancel a job or add a \
+              TaskManager",
             overview.taskmanagers,
             overview.slots
         );
@@ -100,7 +100,7 @@ impl FlinkArgs {
             .iter()
             .find(|(key, _)| key == "metrics.fetcher.update-interval")
             .map_or(Some(METRICS_APART_S), |(_, value)| seconds(value))
-            .context("the cluster's metrics.fetcher.update-interval cannot be understood")?;
+            .context("cannot parse the cluster's metrics.fetcher.update-interval")?;
         let jar = match &self.nexmark_jar {
             Some(_) => self.jar(None, None)?,
             // Whoever has no Java here may bring the program along.
@@ -108,7 +108,7 @@ impl FlinkArgs {
                 let java = Java::find(self.java.as_deref());
                 let distribution = Distribution::find(None);
                 let (java, distribution) = java.and_then(|java| Ok((java, distribution?))).context(
-                    "the program is compiled against a Flink here; --nexmark-jar names one that is there",
+                    "compiling the queries needs a local Flink; --nexmark-jar names a compiled program",
                 )?;
                 self.jar(Some(&java), Some(&distribution))?
             }
@@ -132,7 +132,7 @@ impl FlinkArgs {
 
     fn jar(&self, java: Option<&Java>, distribution: Option<&Distribution>) -> anyhow::Result<PathBuf> {
         if let Some(jar) = &self.nexmark_jar {
-            ensure!(jar.is_file(), "--nexmark-jar {}: there is no such file", jar.display());
+            ensure!(jar.is_file(), "--nexmark-jar {}: no such file", jar.display());
             return absolute(jar);
         }
         let java = java.context("no Java is known")?;
@@ -186,25 +186,25 @@ impl Java {
             (None, Some(file)) => (file, "JAVA_HOME"),
             (None, None) => {
                 let found = in_path("java").context(
-                    "no Java is found: neither JAVA_HOME nor a folder of PATH has one. Install a JDK, version 11 or newer \
-                     (openjdk-17-jdk-headless on Debian), or name a java by --java",
+                    "no Java in JAVA_HOME or PATH. Install a JDK, version 11 or newer \
+                      (openjdk-17-jdk-headless on Debian), or name a java by --java",
                 )?;
                 (found, "PATH")
             }
         };
         let shown = path.display();
-        ensure!(path.is_file(), "there is no {shown}, which {from} names: it should be a java program");
-        ensure!(may_run(&path), "{shown}, which {from} names, may not be executed by this user");
+        ensure!(path.is_file(), "{from} names {shown}, which does not exist: give a java program");
+        ensure!(may_run(&path), "{from} names {shown}, which this user may not execute");
         let (fine, said) = said(Command::new(&path).arg("-version"), SAY)
-            .with_context(|| format!("{shown}, which {from} names, does not say its version"))?;
+            .with_context(|| format!("{from} names {shown}, which does not print its version"))?;
         let version = version_in(&said).filter(|_| fine).with_context(|| {
             let line = said.lines().next().unwrap_or("").chars().take(120).collect::<String>();
-            format!("{shown}, which {from} names, is no Java: `-version` says {line:?}")
+            format!("{from} names {shown}, which is not Java: `-version` prints {line:?}")
         })?;
         ensure!(
             major(&version) >= Some(OLDEST_JAVA),
-            "{shown}, which {from} names, is Java {version}; Flink needs {OLDEST_JAVA} or newer: install one, or name it by \
-             --java"
+            "{from} names {shown}, which is Java {version}; Flink needs {OLDEST_JAVA} or newer: install \
+              one, or name it by --java"
         );
         Ok(Java { path: absolute(&path)?, version })
     }
@@ -216,8 +216,8 @@ impl Java {
         let found = beside.into_iter().find(|tool| tool.is_file()).or_else(|| in_path(name));
         found.with_context(|| {
             format!(
-                "no {name} is found beside {} or in PATH: it is a runtime without a compiler. Install a JDK \
-                 (openjdk-17-jdk-headless on Debian), or name a compiled program by --nexmark-jar",
+                "no {name} next to {} or in PATH: this Java has no compiler. Install a JDK \
+                  (openjdk-17-jdk-headless on Debian), or name a compiled program by --nexmark-jar",
                 self.path.display()
             )
         })
@@ -252,7 +252,7 @@ impl Distribution {
         if let Some(folder) = wanted {
             return Distribution::at(folder).with_context(|| {
                 format!(
-                    "--flink-home {}: no Flink distribution is there (its lib should hold flink-dist-VERSION.jar)",
+                    "--flink-home {}: not a Flink distribution (lib/flink-dist-VERSION.jar is missing)",
                     folder.display()
                 )
             });
@@ -266,7 +266,7 @@ impl Distribution {
         found.sort_by_key(|found| numbers(&found.version));
         found.pop().with_context(|| {
             format!(
-                "no Flink distribution is found in {}: `assay setup flink` fetches one, or name a folder by --flink-home",
+                "no Flink distribution in {}: run `assay setup flink`, or name a folder by --flink-home",
                 share.display()
             )
         })
@@ -313,7 +313,7 @@ pub fn cache() -> anyhow::Result<PathBuf> {
 
 fn below(name: &str, in_home: &str) -> anyhow::Result<PathBuf> {
     let folder = variable(name).or_else(|| Some(variable("HOME")?.join(in_home)));
-    Ok(folder.with_context(|| format!("neither {name} nor HOME names a folder"))?.join("assay"))
+    Ok(folder.with_context(|| format!("neither {name} nor HOME is set to a folder"))?.join("assay"))
 }
 
 /// A folder or file that the environment names.
@@ -334,13 +334,13 @@ fn may_run(path: &Path) -> bool {
 }
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("{} is no path", path.display()))
+    std::path::absolute(path).with_context(|| format!("{} is not a path", path.display()))
 }
 
-/// Whether a program ended well, and what it said on both its streams; killed after `limit`.
+/// Whether a program succeeded, and its output on both streams; killed after `limit`.
 pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, String)> {
     let memory = rustix::fs::memfd_create(c"said", rustix::fs::MemfdFlags::CLOEXEC);
-    let mut file = std::fs::File::from(memory.context("cannot keep what a program says")?);
+    let mut file = std::fs::File::from(memory.context("cannot keep the output of a program")?);
     let (out, err) = (file.try_clone()?, file.try_clone()?);
     process::dies_with_us(command);
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;
@@ -362,7 +362,7 @@ pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, Str
     Ok((status.success(), String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The last lines of what a program said, in one.
+/// The last lines of a program's output, as one line.
 pub fn last_lines(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(4)..].join(" / ").chars().take(800).collect()

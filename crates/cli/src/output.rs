@@ -18,14 +18,14 @@ use report::json;
 use report::plain::{ascii, plain};
 use report::text::Style;
 
-/// How text is to look, whatever the terminal and the locale say.
+/// How text looks, instead of what terminal and locale ask for.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Look")]
 pub struct LookArgs {
-    /// Colours: auto (on a terminal), always or never
+    /// Colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: When,
-    /// Signs and units in ASCII, as where the locale is not UTF-8
+    /// ASCII signs and units, as without a UTF-8 locale
     #[arg(long, global = true)]
     ascii: bool,
 }
@@ -66,12 +66,12 @@ pub fn style(terminal: bool) -> Style {
     Style { color, unicode: unicode(), width }
 }
 
-/// A terminal that knows no escape sequences: neither colours nor lines that are drawn again.
+/// A terminal without escape sequences: no colours and no redrawn lines.
 pub fn dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Whether the user's locale speaks UTF-8; one that says nothing is taken to.
+/// Whether the user's locale is UTF-8, as it is if none is set.
 fn unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
@@ -84,14 +84,14 @@ fn shown(text: &str) -> Cow<'_, str> {
     if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
 }
 
-/// Prints lines for people on standard error, without what a terminal would obey: they may quote
-/// what a stranger wrote into a file. A closed pipe or a full disk must not end a measurement.
+/// Prints lines on standard error, without control characters: they may quote a foreign file. A
+/// closed pipe or a full disk must not end a measurement.
 pub fn eprint_line(text: &str) {
     let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
 }
 
-/// Prints text that was laid out and made harmless already, with its colours.
+/// Prints text that is laid out and sanitised already, with its colours.
 pub fn eprint_as_is(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
@@ -108,12 +108,12 @@ impl std::fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// The error that a mistake of usage ends a verb with.
+/// An error of usage.
 pub fn misuse(why: impl std::fmt::Display) -> anyhow::Error {
     Misuse(format!("{why:#}")).into()
 }
 
-/// Ends a verb with a mistake of usage where something speaks against what is asked.
+/// An error of usage if there is a reason to refuse.
 pub fn refuse(why: Option<impl std::fmt::Display>) -> anyhow::Result<()> {
     why.map_or(Ok(()), |why| Err(misuse(why)))
 }
@@ -122,8 +122,7 @@ pub fn refuse_if(is_wrong: bool, why: &str) -> anyhow::Result<()> {
     refuse(is_wrong.then_some(why))
 }
 
-/// Prints what ended a verb. An error may quote what a stranger wrote into a file: it stands in one
-/// line.
+/// Prints the error that ended a verb, in one line: it may quote a foreign file.
 pub fn complain(error: &anyhow::Error) -> ExitCode {
     let is_misuse = error.is::<Misuse>();
     let text = format!("{error:#}");
@@ -195,7 +194,7 @@ pub fn exit_code(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> ExitCode {
 pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
     let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
     if !diagnosis.has_usable_numbers() {
-        return (3, "nothing could be measured validly");
+        return (3, "nothing valid was measured");
     }
     match fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
         true => (1, "a finding reached --fail-on"),
@@ -203,7 +202,7 @@ pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static s
     }
 }
 
-/// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.
+/// The folder for what is made from a run file: the given one, or that of the run file.
 pub fn beside(run_file: &Path, out: &Option<PathBuf>) -> PathBuf {
     let mut above = run_file.ancestors().skip(1);
     // What is above a run of a bundle is a file.

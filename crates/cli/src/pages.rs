@@ -81,7 +81,8 @@ fn settings() -> String {
     let rows =
         KNOBS.iter().map(|knob| format!("| `{}` | {} | {} |\n", knob.name, knob.about, knob.values.words()));
     format!(
-        "\n`assay knobs` lists them with the values of this host.\n\n| name | what it is | values |\n|---|---|---|\n{}",
+        "\n`assay knobs` lists them with the values of this host.\n\n| name | what it is | values \
+          |\n|---|---|---|\n{}",
         rows.collect::<String>()
     )
 }

@@ -18,7 +18,7 @@ use report::text::Style;
 use report::text::screen::{self as first_screen, Wanted};
 use report::{csv, html, json, markdown, text};
 
-/// Compare many hosts: which are slower than their peers, in what, and why
+/// Compare many hosts: which are slower than their peers, and why
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,33 +26,29 @@ Examples:
   assay peers runs/*.assay.jsonl.gz        compressed ones
   assay peers a/report.json b/report.json  saved reports
   assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
-  assay peers unixbench/*                  reports of UnixBench, or whatever `assay import` reads
-  assay peers fleet.ndjson.gz              what `assay summary` printed, of 10 hosts or 1,000,000
-  assay peers runs/ --out fleet.html       as a page (.md: Markdown, .json)
-
-Of a run file only the summary at its end is read. Hosts are peers where processor, cores, memory,
-slots and kernel are the same, as far as they are told; at least eight make a group in which
-somebody can be called an outlier. Smaller groups are held against the larger one that differs in
-the fewest fields. `assay explain slow-among-peers` says when a host is flagged. Of any number of
-hosts a guest is named that beats a machine of its processor's class (`assay explain guest-beats-host`).
-
-Exit codes: 0 held against each other, 1 finding at or above --fail-on, 2 usage, 3 no result could
-be used, 4 no group has eight hosts")]
+  assay peers unixbench/*                  whatever `assay import` reads
+  assay peers fleet.ndjson.gz              output of `assay summary`, of 10 hosts or 1,000,000
+  assay peers runs/ --out fleet.html       as a page (.md, .json and .csv, too)
+Only the summary at the end of a run file is read. Peers have the same processor, cores, memory, modules and kernel, \
+as far as these are known. A group needs eight hosts before one can be an outlier. A smaller group is compared with \
+the larger group that differs in the fewest fields.
+`assay explain slow-among-peers` says when a host is flagged. A guest that beats a bare-metal host of its class is \
+flagged in any number of hosts (`assay explain guest-beats-host`).
+Exit codes: 0 compared, 1 finding at or above --fail-on, 2 usage, 3 no usable result, 4 no group has eight hosts")]
 pub struct Args {
-    /// Run files (.assay.jsonl, .gz), saved reports, results of other tools that `assay import`
-    /// reads, and folders of runs
+    /// Run files, folders of them, reports, or files of `assay import`
     #[arg(value_name = "RUNS", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
-    /// Exit 1 if a finding is as severe: note, warning or problem
+    /// Exit 1 if a finding is this severe: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
     /// Show every host, group and finding
     #[arg(long)]
     all: bool,
-    /// Show the verdict and what was found only
+    /// Show the verdict and the findings only
     #[arg(long, conflicts_with = "all")]
     quiet: bool,
-    /// Print JSON (always with every host)
+    /// JSON output, always with every host
     #[arg(long)]
     json: bool,
     /// File for a page (.html), Markdown (.md), JSON (.json) or CSV (.csv)
@@ -70,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let why = unusable.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
     if found.fleet.hosts.is_empty() {
         eprint_line(&format!(
-            "assay: none of {} could be used{why}",
+            "assay: none of {} can be used{why}",
             diagnose::words::counted(files.len(), "file")
         ));
         return Ok(ExitCode::from(3));
@@ -79,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     present(&args, &found, code)?;
     if !unusable.is_empty() {
         eprint_line(&format!(
-            "assay: {} could not be used{why}",
+            "assay: {} cannot be used{why}",
             diagnose::words::counted(unusable.len(), "result")
         ));
     }
@@ -110,7 +106,7 @@ fn text_of(report: &Report, found: &Peers, args: &Args, exit: u8, style: Style) 
     if args.all { format!("{first}{}", text::details(report, false, style)) } else { first }
 }
 
-/// The fleet whose runs paths name; what cannot be read is nobody's peer.
+/// The fleet of the runs at these paths; unreadable ones are left out.
 pub fn fleet_of_all(paths: &[PathBuf]) -> Fleet {
     let files = paths.iter().flat_map(|path| results::files(std::slice::from_ref(path)).unwrap_or_default());
     fleet_of(&files.collect::<Vec<_>>())

@@ -48,14 +48,11 @@ impl Display {
             Progress::Waiting { why, since } => match &self.bar {
                 Some(bar) => {
                     bar.set_style(look("  {wide_msg}"));
-                    bar.set_message(format!("waiting for a quiet machine, {} s: {why}", since.as_secs()));
+                    bar.set_message(format!("waiting for a quiet host, {} s: {why}", since.as_secs()));
                     bar.tick();
                 }
                 None if since.as_secs() % 10 == 1 => {
-                    eprint_line(&format!(
-                        "  waiting for a quiet machine, {} s so far: {why}",
-                        since.as_secs()
-                    ));
+                    eprint_line(&format!("  waiting for a quiet host, {} s so far: {why}", since.as_secs()));
                 }
                 None => {}
             },

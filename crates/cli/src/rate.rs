@@ -23,59 +23,60 @@ use model::{CpuSet, Entry, LAST};
 use session::plan;
 use stats::repeat::APART;
 
-/// Run a copy of each program on every core and check that results repeat
+/// Run a copy of each program on every core: do results repeat?
 #[derive(clap::Args)]
 #[command(
     mut_args(hide(&CHOICES)),
     after_help = "\
-A suite in the manner of SPEC CPU's rate: a copy of each component on every core, each with memory of its own on its own \
-node, all started together; every copy checks its answer after every piece of work, so that the suite is a screen for faulty cores \
-too. Each figure is given as a ratio to one copy on a stored reference machine; their geometric mean is the suite's. What moves a component from \
-run to run is read from the order of its runs and from where its variance sits. Earlier runs in the folder of --out are its \
-history. --quick takes up to 5 minutes, the standard form about 25; larger footprints take longer.
+Like SPEC CPU's rate: a copy of each component on every core, with memory on its own node, all started together. \
+Every copy checks its answer after each piece of work, so the suite also finds faulty cores.
+Each figure is a ratio to one copy on a stored reference machine, and the suite's figure is their geometric mean. \
+The report says whether results repeat and where the variance lies: pieces of work, arrays or processes. Earlier \
+runs in --out are the history.
+Takes up to 5 minutes with --quick, else about 25; larger footprints take longer.
 Examples:
-  assay rate --quick                          the suite in minutes
-  assay rate --component bwaves,triad         these components
-  assay rate --footprint 12G                  12 GiB on each NUMA node, shared by its copies
-  assay rate --quick --with-map               as root: do runs follow where their memory lay?
-  assay rate --quick --escalate               what does not repeat again and again, with twice the footprint
-Exit codes as those of `assay run`"
+  assay rate --quick                    the suite in minutes
+  assay rate --component bwaves,triad   these components
+  assay rate --footprint 12G            12 GiB on each NUMA node, shared by its copies
+  assay rate --quick --with-map         as root: do slow runs lie in slow memory?
+  assay rate --quick --escalate         repeat with twice the footprint what varies
+Exit codes: as of `assay run`"
 )]
 pub struct Args {
-    /// Components, with commas (default: all)
+    /// Components, with commas [default: all]
     #[arg(long = "component", value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()))]
     components: Vec<String>,
-    /// Memory of the copies of a NUMA node together, like 512M or 12G; max: as much as may be used
+    /// Memory per NUMA node, such as 512M, 12G or max
     #[arg(long, value_name = "SIZE", value_parser = footprint)]
     footprint: Option<Footprint>,
-    /// A copy on every CPU instead of one on every core
+    /// One copy per CPU instead of per core
     #[arg(long, conflicts_with = "cpus")]
     threads: bool,
-    /// A copy on each of these CPUs, like 0-3,8
+    /// CPUs to run a copy on, such as 0-3,8
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     cpus: Option<CpuSet>,
-    /// Only on this NUMA node
+    /// NUMA node to use [default: all]
     #[arg(long, value_name = "NODE")]
     node: Option<u32>,
-    /// Pieces of work on the same arrays
+    /// Pieces of work per arrays
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     iterations: Option<u64>,
-    /// Fresh arrays in each process
+    /// Fresh arrays per process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     allocations: Option<u64>,
     /// Double the footprint until memory decides or a node is full
     #[arg(long)]
     escalate: bool,
-    /// Map the memory after the runs; as root, explain them by it
+    /// Map of the memory after the runs (as root, it explains them)
     #[arg(long)]
     with_map: bool,
-    /// Most memory of each node for the map, like 8G (default: as memmap)
+    /// Memory of the map per node, such as 8G [default: as memmap]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "with_map")]
     map_max: Option<u64>,
     /// Bytes of a chunk of the map (tests on little memory)
     #[arg(long, value_name = "SIZE", hide = true, value_parser = size, requires = "with_map")]
     map_chunk: Option<u64>,
-    /// Make memory of two speeds up, like slow:25%@3 (tests)
+    /// Invented memory of two speeds, such as slow:25%@3 (tests)
     #[arg(long, value_name = "WHAT", hide = true, value_parser = Plant::parse, requires = "with_map")]
     plant: Option<Plant>,
     #[command(flatten)]
@@ -94,7 +95,7 @@ enum Footprint {
 
 /// `512M`, `12G`, `1T` (powers of 1024), `max`.
 fn footprint(text: &str) -> Result<Footprint, String> {
-    let wrong = || "a footprint is a size like 512M, 12G or 1T, or max".to_string();
+    let wrong = || "a footprint is a size such as 512M or 12G, or max".to_string();
     if text == "max" {
         return Ok(Footprint::Most);
     }
@@ -104,12 +105,12 @@ fn footprint(text: &str) -> Result<Footprint, String> {
     let bytes = number * units::binary(word).ok_or_else(wrong)?;
     (bytes >= (16 << 20) as f64 && bytes < 1e17)
         .then_some(Footprint::Bytes(bytes as u64))
-        .ok_or_else(|| "a footprint is at least 16M a node, and no more than memory can be".to_string())
+        .ok_or_else(|| "a footprint is at least 16M per node and fits into memory".to_string())
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {
     let set = CpuSet::parse_list(text).filter(|set| !set.is_empty());
-    set.ok_or_else(|| "CPUs are numbers and ranges with commas, like 0-3,8".to_string())
+    set.ok_or_else(|| "CPUs are numbers and ranges with commas, such as 0-3,8".to_string())
 }
 
 /// Seconds of the suite, memory of a copy, fresh arrays, and pieces of work on each, by profile.
@@ -118,15 +119,15 @@ const FORMS: [(Depth, f64, u64, u64, u64); 3] = [
     (Depth::Standard, 1500.0, 512, 2, 3),
     (Depth::Full, 5400.0, 1024, 2, 3),
 ];
-/// The least room that every component has.
+/// Least memory of every component.
 const LEAST_MIB: u64 = 16;
 /// Rounds of the map behind a suite.
 const MAP_ROUNDS: u64 = 9;
-/// Where so much of a node's memory is taken, a larger footprint is no other one.
+/// Above this share of a node's memory, a larger footprint changes nothing.
 const FULL: f64 = 0.95;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let why = "assay rate measures the rows rate.*; --component names some of them";
+    let why = "assay rate measures the benchmarks rate.*; --component selects some";
     refuse_if(!args.measure.only.is_empty(), why)?;
     let wanted = |bench: &&Benchmark| {
         let name = bench.id.strip_prefix("rate.").unwrap_or_default();
@@ -141,8 +142,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Measures with twice the footprint again and again: those whose runs lie apart, or where there
-/// are none all whose data fill memory, until memory decides of each or a node is full.
+/// Measures with twice the footprint, again and again, until memory decides each component or a
+/// node is full: the components that vary, or if none does, all whose data fill memory.
 fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Result<ExitCode> {
     let mut last = first;
     loop {
@@ -166,7 +167,7 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
         if (next as f64) < most as f64 / FULL {
             let gib = last.most_on_a_node as f64 / f64::from(1 << 30);
             eprint_line(&format!(
-                "assay: {gib:.1} GiB of each node's memory may be used: nothing larger fits"
+                "assay: at most {gib:.1} GiB per node may be used: no larger footprint fits"
             ));
             return Ok(code);
         }
@@ -176,16 +177,12 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
             .copied()
             .filter(|bench| names.iter().any(|name| bench.id.strip_prefix("rate.") == Some(*name)))
             .collect();
-        eprint_line(&format!(
-            "assay: {} once more, with {} MiB for each node's copies",
-            names.join(", "),
-            next >> 20
-        ));
+        eprint_line(&format!("assay: repeating {} with {} MiB per node", names.join(", "), next >> 20));
         last = session(args, &larger, Some(Footprint::Bytes(next)), &steps)?;
     }
 }
 
-/// A session, and how much memory of a node its copies might have had.
+/// A session, and the memory of a node that its copies could use.
 struct Measured {
     finished: Finished,
     most_on_a_node: u64,
@@ -253,7 +250,7 @@ fn session(
     Ok(Measured { finished: study.measure(&args.measure)?, most_on_a_node })
 }
 
-/// The map behind the suite: once, when all runs are through and have given their memory back.
+/// The map after the suite, when all runs have given their memory back.
 fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let wish = MapWish {
         max: args.map_max,
@@ -272,7 +269,7 @@ fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     cases
 }
 
-/// The suite with as much memory for each copy as was asked for, or as there is.
+/// The suite with the memory per copy that was asked for, or that there is.
 fn fitted(suite: RateSuite, footprint: Option<Footprint>, scope: &Scope) -> RateSuite {
     let (copies, on_a_node) = bench::rate_copies(scope, &suite);
     let most = (scope.memory_bytes / copies.max(1)) >> 20;
@@ -285,10 +282,10 @@ fn fitted(suite: RateSuite, footprint: Option<Footprint>, scope: &Scope) -> Rate
     RateSuite { mib: mib.max(LEAST_MIB), ..suite }
 }
 
-/// Earlier suites in more than this many files are history that nobody reads.
+/// Most files of earlier suites that are read as history.
 const MOST_PAST: usize = 200;
 
-/// What this host's complete runs in a folder came to, a line each.
+/// The results of this host's complete runs in a folder, a line each.
 fn history(out: &Path, host: &str) -> String {
     let Ok(entries) = std::fs::read_dir(out) else { return String::new() };
     let mut files: Vec<PathBuf> =

@@ -22,21 +22,19 @@ use model::{Better, did_you_mean};
 use report::plain::plain;
 use stats::analysis::Judged;
 
-/// List and show reference values, and keep a run as one
+/// List and show reference values, or keep a run as one
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay reference list                            figures that have reference values
   assay reference show dram-latency               every band of a figure, with source and date
-  assay reference show dram-latency --from M.json what counts for the machine that `assay machine --save` wrote
+  assay reference show dram-latency --from M.json for a host of `assay machine --save`
   assay reference show syscall --run RUN          how the figure of a run reads
-  assay reference add RUN --as \"db class 2026\"    keep a run: hosts of its class are read by it
-  assay run --reference OTHER-RUN                 read one run by another, a folder of runs or a table (.csv)
-
-Kept runs are tables in assay/reference in $XDG_DATA_HOME or ~/.local/share; remove one by deleting its file.
+  assay reference add RUN --as \"db class 2026\"    keep a run for hosts of its class
+  assay run --reference OTHER-RUN                 read a run by a run, a folder or a table (.csv)
+Kept runs are tables in assay/reference in $XDG_DATA_HOME or ~/.local/share. Delete the file to remove one.
 `assay explain references` says how a figure is read.
-
-Exit codes: 0; 2 usage, or an unknown name; 3 a file cannot be used")]
+Exit codes: 0; 2 usage or unknown name; 3 a file cannot be used")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -54,23 +52,23 @@ enum What {
 
 #[derive(clap::Args)]
 struct List {
-    /// Print every row of every table as JSON
+    /// JSON output, with every row of every table
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
 struct Show {
-    /// A key figure (dram-latency), a benchmark or a series key
+    /// Key figure (dram-latency), benchmark or key of a figure
     #[arg(value_name = "NAME-OR-KEY")]
     name: String,
-    /// For a machine that `assay machine --save` wrote (default: this host)
+    /// File of `assay machine --save` [default: this host]
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// For the host of a run, with its figure and how that reads
+    /// Run whose host and figure to show
     #[arg(long, value_name = "RUN", conflicts_with = "from")]
     run: Option<PathBuf>,
-    /// Print the figure's rows, and what counts for the host, as JSON
+    /// JSON output: the figure's rows, and those for the host
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -85,7 +83,7 @@ struct TableRow<'a> {
     row: &'a Row,
 }
 
-/// What is known of a figure, and what of it counts for a host.
+/// The bands of a figure, and the ones that count for a host.
 #[derive(Serialize)]
 struct Shown<'a> {
     figure: &'a str,
@@ -97,10 +95,10 @@ struct Shown<'a> {
 
 #[derive(clap::Args)]
 struct Add {
-    /// A run file (.assay.jsonl, may be gzip-compressed)
+    /// Run file (.assay.jsonl, .gz)
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Name to keep it under
+    /// Name to keep it by
     #[arg(long = "as", value_name = "NAME")]
     name: String,
 }
@@ -149,8 +147,8 @@ fn list(args: &List) -> anyhow::Result<ExitCode> {
         }
     }
     text.push_str(match kept.is_empty() {
-        true => "\nNo reference of your own: `assay reference add RUN --as NAME` keeps a run.\n",
-        false => "\nYour own, read before the published ones:\n",
+        true => "\nYou have no references of your own: `assay reference add RUN --as NAME` keeps a run.\n",
+        false => "\nYour own, which come before the published ones:\n",
     });
     for (table, row, figures) in kept {
         let class = reference::words(&row.subject);
@@ -160,12 +158,12 @@ fn list(args: &List) -> anyhow::Result<ExitCode> {
             row.source_date
         ));
     }
-    text.push_str("\n`assay reference show NAME` prints the bands of a figure with source and date.\n");
+    text.push_str("\n`assay reference show NAME` prints the bands of a figure, with source and date.\n");
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a figure is asked for by: keys that rows are matched with, in the order of their meaning.
+/// The keys by which rows are matched with a figure, in order of preference.
 struct Wanted {
     title: String,
     keys: Vec<String>,
@@ -218,7 +216,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     let run = run.transpose()?;
     let references = match &run {
         Some(run) => args.reference.references(run)?,
-        None if args.reference.is_given() => bail!("--reference needs a run to read by it: --run RUN"),
+        None if args.reference.is_given() => bail!("--reference needs a run to read: add --run RUN"),
         None => references::kept()?,
     };
     let Some(wanted) = Wanted::of(&args.name, &references) else {
@@ -247,7 +245,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     }
     let Some((_, first)) = rows.iter().find(|(_, row)| row.kind.is_some()) else {
         output::print_text(&format!(
-            "{}: no reference value is known\nUse your own: `assay reference add RUN --as NAME`.\n",
+            "{}: no reference value\nAdd your own: `assay reference add RUN --as NAME`.\n",
             wanted.title
         ))?;
         return Ok(ExitCode::SUCCESS);
@@ -309,24 +307,24 @@ fn source_lines(table: &str, row: &Row) -> String {
     )
 }
 
-/// The classes of which no source is known.
+/// The classes without a source.
 fn gaps(rows: &[(&str, &Row)]) -> String {
     let without = rows.iter().filter(|(_, row)| row.kind.is_none());
     let gaps: BTreeSet<String> = without.map(|(_, row)| class(row)).collect();
     match gaps.is_empty() {
         true => String::new(),
         false => {
-            format!("\nNo source is known for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
+            format!("\nNo source for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
         }
     }
 }
 
-/// What a run measured, and how it reads.
+/// The figure of a run, and how it reads.
 fn said(measured: Option<&Judged>, references: &References, host: &HostClass, unit: &str) -> String {
     let Some(judged) = measured else { return "not in this run".to_string() };
     let figure = judged.analysis.figure().filter(|_| judged.analysis.verdict.usable());
     let factor = model::unit_factor(&judged.series.metric.unit, unit);
-    let Some((figure, factor)) = figure.zip(factor) else { return "no figure that can be used".to_string() };
+    let Some((figure, factor)) = figure.zip(factor) else { return "no usable figure".to_string() };
     let value = figure.median * factor;
     let interval = figure.interval.map(|interval| [interval.low * factor, interval.high * factor]);
     let reading = references.reading(host, &judged.series.key, value, interval, unit);
@@ -387,12 +385,12 @@ fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
 fn add(args: &Add) -> anyhow::Result<ExitCode> {
     let file = references::file_of(&args.name)?;
     if file.exists() {
-        bail!("{:?} is kept already: choose another name, or delete {}", args.name, file.display());
+        bail!("the name {:?} is taken: choose another name, or delete {}", args.name, file.display());
     }
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     let rows = reference::rows_of_run(&args.name, &diagnosis, false);
     if rows.is_empty() {
-        bail!("{} has no figure that can be used", args.run.display());
+        bail!("{} has no usable figure", args.run.display());
     }
     let folder = references::folder()?;
     std::fs::create_dir_all(&folder)

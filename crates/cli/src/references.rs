@@ -15,12 +15,12 @@ use diagnose::Diagnosis;
 use diagnose::reference::{self, HostClass, Kind, References, Row, Silent, Sure};
 use model::Better;
 
-/// Of a table no more is read than any has.
+/// Largest table that is read, bytes.
 const LARGEST: u64 = 16 << 20;
 
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ReferenceArg {
-    /// Read figures by a run, a folder of runs of the same make, or a table (.csv)
+    /// Run, folder of runs or table (.csv) to read figures by
     #[arg(long, value_name = "RUN|DIR|CSV")]
     reference: Option<PathBuf>,
 }
@@ -41,18 +41,18 @@ impl ReferenceArg {
         Ok(references)
     }
 
-    /// The same of any result, which is asked for where runs of its make are to be found.
+    /// The same for any result; asks for the make where a folder of runs is the reference.
     pub fn read_for(&self, own: impl FnOnce() -> HostResult) -> anyhow::Result<References> {
         let references = kept()?;
         match &self.reference {
             None => Ok(references),
             Some(path) => named(references, path, own)
-                .with_context(|| format!("--reference {} cannot be used", path.display())),
+                .with_context(|| format!("cannot use --reference {}", path.display())),
         }
     }
 }
 
-/// The published table and what the user kept, which is asked first.
+/// The published table and the user's own, which come first.
 pub fn kept() -> anyhow::Result<References> {
     let Ok(folder) = folder() else { return Ok(References::published()) };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -63,7 +63,7 @@ pub fn kept() -> anyhow::Result<References> {
     for file in files.iter().rev() {
         match table(file) {
             Ok(rows) => references = references.with_table(&name_of(file), rows),
-            Err(error) => tell_once(format!("assay: {} is left out: {error:#}", file.display())),
+            Err(error) => tell_once(format!("assay: {} is ignored: {error:#}", file.display())),
         }
     }
     Ok(references)
@@ -74,11 +74,11 @@ pub fn folder() -> anyhow::Result<PathBuf> {
     Ok(nexmark::share()?.join("reference"))
 }
 
-/// The file that a reference is kept in; the name may not leave the folder or hide in it.
+/// The file of a kept reference; the name may not lead out of the folder or begin with a dot.
 pub fn file_of(name: &str) -> anyhow::Result<PathBuf> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '+' | '(' | ')');
     if name.trim() != name || name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        bail!("{name:?} cannot be a name: use letters, digits, spaces, - and _");
+        bail!("{name:?} is not a name: use letters, digits, spaces, - and _");
     }
     if name.len() > 100 {
         bail!("a name has at most 100 bytes");
@@ -97,10 +97,10 @@ fn name_of(file: &Path) -> String {
 fn table(file: &Path) -> anyhow::Result<Vec<Row>> {
     let found = std::fs::metadata(file).context("cannot read it")?;
     if !found.is_file() {
-        bail!("it is a folder, a pipe or a device and no file: write what it holds into a file");
+        bail!("it is not a file but a folder, pipe or device: write its content into a file");
     }
     if found.len() > LARGEST {
-        bail!("it has more than {} MB; no table is that large", LARGEST >> 20);
+        bail!("it has more than {} MB, too much for a table", LARGEST >> 20);
     }
     let text = std::fs::read_to_string(file).context("cannot read it")?;
     let rows = reference::read(&text)
@@ -115,7 +115,7 @@ fn named(
 ) -> anyhow::Result<References> {
     if path.is_dir() {
         let Some(found) = bands(peers::fleet_in(path)?, own()) else {
-            bail!("no run in it is of a host of the same make (`assay peers` shows who is)");
+            bail!("it has no run of a host of the same make (`assay peers` shows them)");
         };
         let name = format!("{} ({})", path.display(), diagnose::words::counted(found.hosts, "host"));
         return Ok(references.with_table(&name, rows_of(&found, &name)));
@@ -127,7 +127,7 @@ fn named(
     let diagnosis = diagnose::diagnose(results::run(path)?);
     let rows = reference::rows_of_run(&name, &diagnosis, true);
     if rows.is_empty() {
-        bail!("it has no figure that can be used");
+        bail!("it has no usable figure");
     }
     Ok(references.with_table(&name, rows))
 }
@@ -140,10 +140,10 @@ fn tell_once(text: String) {
     }
 }
 
-/// Rows that are named where they do nothing.
+/// Most rows that are named if they do not apply.
 const NAMED: usize = 3;
 
-/// Which rows of a table do nothing for a run, in a sentence; `None` where each does something.
+/// Which rows of a table do not apply to a run, in a sentence; `None` if all do.
 fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     let host = HostClass::of(&own.machine);
     let figures = || own.series.iter().map(|one| (one.series.key.as_str(), one.series.metric.unit.as_ref()));
@@ -152,7 +152,7 @@ fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     let said = |(row, why): &(&Row, Silent)| {
         Some(match why {
             Silent::Figure => format!("the run has no figure {}", row.metric),
-            Silent::Unit => format!("{:?} is no unit of {}", row.unit, row.metric),
+            Silent::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
             Silent::Class => format!("no class of hosts is called {:?}", row.subject),
             Silent::Host => return None,
         })
@@ -165,15 +165,15 @@ fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     }
     match others {
         0 => {}
-        1 => reasons.push("1 is of other hosts".to_string()),
-        _ => reasons.push(format!("{others} are of other hosts")),
+        1 => reasons.push("1 is for other hosts".to_string()),
+        _ => reasons.push(format!("{others} are for other hosts")),
     }
     let what = match (silent.len(), rows.len()) {
         (0, _) => return None,
-        (1, 1) => "its only row does nothing here".to_string(),
-        (1, all) => format!("1 of its {all} rows does nothing here"),
-        (many, all) if many == all => format!("none of its {all} rows does anything here"),
-        (many, all) => format!("{many} of its {all} rows do nothing here"),
+        (1, 1) => "its only row does not apply here".to_string(),
+        (1, all) => format!("1 of its {all} rows does not apply here"),
+        (many, all) if many == all => format!("none of its {all} rows applies here"),
+        (many, all) => format!("{many} of its {all} rows do not apply here"),
     };
     Some(format!("{what}: {}", reasons.join("; ")))
 }

@@ -15,37 +15,35 @@ use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
 
-/// Render a saved run as a page, JSON, Markdown, CSV or in the form of lmbench's summary
+/// Write a saved run as a page, JSON, Markdown, CSV or for lmbench
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay report assay-out/HOST-TIME.assay.jsonl                  a page beside the run file
-  assay report RUN --format markdown > comment.md               for an issue or a pull request
-  assay report RUN --format csv > samples.csv                   every sample, for R or pandas
-  assay report RUN --format lmbench                             in the form of lmbench's summary
-  assay report RUN --beside old.out --beside OLD-RUN            with older results beside the new ones
-  assay report RUN --map map.svg                                the map of a sweep as a picture")]
+  assay report assay-out/HOST-TIME.assay.jsonl   a page next to the run file
+  assay report RUN --format markdown > comment.md   for an issue or a pull request
+  assay report RUN --format csv > samples.csv    every sample, for R or pandas
+  assay report RUN --format lmbench              in the form of lmbench's summary
+  assay report RUN --beside old.out --beside OLD-RUN   with older results next to the new ones
+  assay report RUN --map map.svg                 the map of a sweep as a picture")]
 pub struct Args {
-    /// A run file (.assay.jsonl, may be gzip-compressed), or @NAME
+    /// Run file (.assay.jsonl, .gz), or @NAME
     #[arg(value_name = "RUN", value_parser = naming::run())]
     run: PathBuf,
-    /// Form of the report [default: by the ending of --out, else html]
+    /// Form of the report [default: from the ending of --out, or html]
     #[arg(long, value_name = "FORMAT", value_parser = ["html", "json", "markdown", "csv", "lmbench"])]
     format: Option<String>,
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the sweep's map as an SVG picture, and nothing else
+    /// File for the map of a sweep (SVG), written alone
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "out", "beside"])]
     map: Option<PathBuf>,
-    /// An older result to stand beside the new one: a run file or a result file of another tool
-    /// (may be given again)
+    /// Older run or result of another tool to show next to it
     #[arg(long, value_name = "OLD")]
     beside: Vec<PathBuf>,
     #[command(flatten)]
     screen: ScreenArgs,
-    /// File for the report: .html, .md, .json, .csv [default: RUN.report.html
-    /// beside the run file; other forms on standard output]
+    /// File: .html, .md, .json or .csv [default: RUN.report.html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -110,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.out.is_some() {
         let file = reports::general(&dir, extension);
         eprint_line(&format!(
-            "assay: --out names a file now; a folder is taken in this version only: write --out {}",
+            "assay: --out takes a file; a folder still works in this version only: write --out {}",
             file.display()
         ));
     }
@@ -141,7 +139,7 @@ impl Args {
 
 fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {
     let Some(map) = svg::first_map(report) else {
-        bail!("this run has no map to write: only a sweep over one or two knobs gives one");
+        bail!("this run has no map: only a sweep over one or two settings has one");
     };
     let picture = svg::map(map, svg::Theme::Alone);
     files::write_named(file, |out| Ok(out.write_all(picture.as_bytes())?))?;

@@ -44,7 +44,7 @@ impl ReportFile {
         OsStringValueParser::new().try_map(move |text| ReportFile::of(&text, forms))
     }
 
-    /// An ending that says no form is refused before anything is done.
+    /// Refuses an unknown ending before anything is done.
     pub fn parse(text: &OsStr) -> Result<ReportFile, String> {
         ReportFile::of(text, &FORMS.map(|(form, ..)| form))
     }
@@ -77,9 +77,9 @@ fn unknown(path: &Path, ending: &str, forms: &[Form]) -> String {
         None => String::new(),
     };
     let said = match (ending, FORMS.iter().any(|(_, known, _)| *known == ending)) {
-        ("", _) => "the file's name has no ending that says its form".to_string(),
-        (ending, true) => format!("this is not written as .{ending}"),
-        (ending, false) => format!("no report has the form .{ending}"),
+        ("", _) => "the file name has no ending".to_string(),
+        (ending, true) => format!("this cannot be written as .{ending}"),
+        (ending, false) => format!("there is no report form .{ending}"),
     };
     format!("{said}: end it in {}{meant}", ways.join(", "))
 }
@@ -96,12 +96,12 @@ mod tests {
         assert_eq!(form("x.md"), Ok(Form::Markdown));
         assert_eq!(form("x.json"), Ok(Form::Json));
         let why = form("fleet.xlsx").expect_err("no form");
-        assert!(why.starts_with("no report has the form .xlsx: end it in .html (page), .md"), "{why}");
+        assert!(why.starts_with("there is no report form .xlsx: end it in .html (page), .md"), "{why}");
         assert!(form("out.htm").expect_err("no form").ends_with("; did you mean out.html?"));
         assert!(form("fleet").expect_err("no form").contains("no ending"));
         let of = |name: &str| ReportFile::of(OsStr::new(name), &[Form::Json, Form::Csv]);
         assert_eq!(of("trend.csv").map(|file| file.form), Ok(Form::Csv));
         let why = of("trend.html").expect_err("no such form");
-        assert_eq!(why, "this is not written as .html: end it in .json (JSON), .csv (CSV)");
+        assert_eq!(why, "this cannot be written as .html: end it in .json (JSON), .csv (CSV)");
     }
 }

@@ -30,8 +30,8 @@ pub fn write(
     let general = general(folder, ending);
     lead(&general, &own, put_link).with_context(|| {
         format!(
-            "cannot write {}; the run file is safe, and its report is {}: `assay report` with --out and another folder \
-             makes it there, too",
+            "cannot write {}; the run file is safe, and its report is {}: `assay report --out` can write it \
+              elsewhere",
             general.display(),
             own.display()
         )
@@ -101,7 +101,7 @@ fn found(general: &Path) -> anyhow::Result<Found> {
         let is_copy = about.len() == 0 || beside(general).iter().any(copies);
         return Ok(if is_copy { Found::Ours } else { Found::Report });
     }
-    bail!("what has this name was not written by assay, or was changed since, and stays as it is")
+    bail!("a file of this name exists that Assay did not write or that was edited since; it stays as it is")
 }
 
 fn beside(general: &Path) -> Vec<PathBuf> {
@@ -139,7 +139,7 @@ fn keep(general: &Path) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    bail!("it is a report of an earlier run, and there is no other name for it")
+    bail!("it is a report of an earlier run, and no other name is free for it")
 }
 
 /// The run that a report is of.
@@ -231,7 +231,7 @@ mod tests {
             }
             let error =
                 format!("{:#}", written(folder.path(), "new.assay.jsonl", &new).expect_err("it stays"));
-            assert!(error.contains("was not written by assay") && error.contains("report.json"), "{error}");
+            assert!(error.contains("that Assay did not write") && error.contains("report.json"), "{error}");
         }
     }
 

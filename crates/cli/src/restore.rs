@@ -9,23 +9,24 @@ use super::output;
 use knobs::{Knobs, watchdog};
 use session::objects;
 
-/// Put back the kernel knobs that a killed session left changed, and end what else it left
+/// Restore settings and remove the remains of a killed run
 #[derive(clap::Args)]
 #[command(after_help = "\
-Whatever changes a kernel knob (assay sweep, assay smt table) notes it in a journal first and puts it back when it ends, \
-by itself or by a signal; after kill -9 a watchdog process does it at once. Where that is killed too, the next measurement, or this verb, puts it back: in the \
-same boot only, and only where the value is still the one that assay set. The journal is /var/lib/assay/knobs.json, for \
-other users than root assay/knobs.json in $XDG_STATE_HOME or ~/.local/state; $ASSAY_STATE names another folder.
-A run that makes files of its own in a folder or System V semaphores in the common namespace, runs programs (guard, nexmark) or a job on another's Flink cluster keeps a \
-journal beside it, objects-NUMBER.json, of what would outlive it. It is ended in the same ways, where it is proved to be ours: by namespace, key, maker \
-and time, by the control group's name and inode, by a mark in a program's environment, by the job's number, or by the marker in a folder. From another PID namespace \
-nothing is said to be gone.
-Exit codes: 0 nothing is left, 3 something could not be put back or ended, or a session that lives has knobs changed")]
+`assay sweep`, `explain-profile` and `smt table` write each change of a kernel setting to a journal first, and \
+restore it when they end, also by a signal. After kill -9 a watchdog process does it. If that is killed too, the \
+next run or this command does it: in the same boot only, and only where the value is still Assay's.
+The journal is /var/lib/assay/knobs.json; for users other than root it is assay/knobs.json in $XDG_STATE_HOME or \
+~/.local/state. $ASSAY_STATE names another folder.
+Runs that create files, System V semaphores, programs (guard, nexmark) or jobs on a Flink cluster have a journal \
+objects-NUMBER.json next to it. Assay removes only what is provably its own: by namespace, key, maker and time; by \
+control group name and inode; by a mark in the environment; by job number; or by a marker file in a folder. It does \
+not see into other PID namespaces.
+Exit codes: 0 nothing is left, 3 something could not be restored or ended, or a live run has settings changed")]
 pub struct Args {
-    /// Knobs and journal of the tree below this folder
+    /// Root of the /proc and /sys to restore
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     root: PathBuf,
-    /// Wait for the end of standard input first: what a session starts beside itself
+    /// Wait for the end of standard input first (watchdog of a session)
     #[arg(long, hide = true)]
     watch: bool,
 }
@@ -54,10 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error) => failed.push(format!("{error:#}")),
     }
     if said.is_empty() && failed.is_empty() {
-        said.push(
-            "no kernel knob is left changed, and no kernel object, guarded program or folder is left"
-                .to_string(),
-        );
+        said.push("nothing is left: no changed setting, kernel object, program or folder".to_string());
     }
     output::print_text(&said.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     ensure!(failed.is_empty(), "{}", failed.join("; "));

@@ -38,7 +38,7 @@ pub fn load(path: &Path) -> anyhow::Result<ComparisonSide> {
         return together(&path, &run_file::runs_in(&path)?);
     }
     let shown = path.display().to_string();
-    arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
+    arm(run_file::open(&path)?, &shown, number).with_context(|| format!("cannot compare {shown}"))
 }
 
 /// A run's summary and its file, or the file and why it has none.
@@ -178,7 +178,7 @@ pub fn run(path: &Path) -> anyhow::Result<Run> {
                 let names = all.iter().take(NAMED).map(|one| one.display().to_string());
                 let more = if all.len() > NAMED { ", …" } else { "" };
                 bail!(
-                    "{} holds {} runs; name one of them: {}{more}",
+                    "{} has {} runs; name one of them: {}{more}",
                     path.display(),
                     all.len(),
                     names.collect::<Vec<_>>().join(", ")
@@ -187,13 +187,13 @@ pub fn run(path: &Path) -> anyhow::Result<Run> {
         };
     }
     let shown = path.display();
-    let cannot = || format!("{shown} is not a run file that can be used");
+    let cannot = || format!("{shown} is not a usable run file");
     let (begun, rest) = begin(run_file::open(path)?).with_context(cannot)?;
     if import::is_json(&begun) {
         let file = diagnose::words::shell(&shown.to_string());
         bail!(
-            "{shown} is a result of another tool and no run of Assay; read it with `assay import {file}`, or put it beside a run \
-             with `assay report RUN --beside {file}`"
+            "{shown} is a result of another tool: read it with `assay import {file}`, or show it next to a \
+              run with `assay report RUN --beside {file}`"
         );
     }
     Ok(told(run_file::parse(rest).with_context(cannot)?, &shown.to_string()))
@@ -205,7 +205,7 @@ fn told(run: Run, shown: &str) -> Run {
     damage.iter().take(TOLD).for_each(|text| eprint_line(&format!("assay: {shown}: {text}")));
     if let Some(more @ 1..) = damage.len().checked_sub(TOLD) {
         eprint_line(&format!(
-            "assay: {shown}: {more} more damages (`assay diagnose --json` on it names all)"
+            "assay: {shown}: {more} more damaged places (`assay diagnose --json` lists all)"
         ));
     }
     run
@@ -224,7 +224,7 @@ pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
         let path = entry.path();
         is_run_file(&path).then_some((entry.metadata().ok()?.modified().ok()?, path))
     });
-    runs.max().map(|(_, newest)| newest).with_context(|| format!("there is no run in {shown}"))
+    runs.max().map(|(_, newest)| newest).with_context(|| format!("{shown} has no run"))
 }
 
 /// The run in a file that is known to be one by its name.
@@ -239,18 +239,18 @@ fn folder(path: &Path) -> anyhow::Result<ComparisonSide> {
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| is_run_file(path));
     files.sort();
-    ensure!(!files.is_empty(), "the folder {shown} holds no run ({})", run_file::EXTENSION);
+    ensure!(!files.is_empty(), "the folder {shown} has no run ({})", run_file::EXTENSION);
     together(path, &files)
 }
 
 /// What the runs of a folder or a bundle come to as one arm.
 fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<ComparisonSide> {
     let shown = path.display().to_string();
-    ensure!(files.len() <= MOST_RUNS, "{shown} holds {} runs; {MOST_RUNS} are the most", files.len());
+    ensure!(files.len() <= MOST_RUNS, "{shown} has {} runs, more than {MOST_RUNS}", files.len());
     let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?;
     match ComparisonSide::of_runs(runs, &shown) {
         Ok(arm) => Ok(arm),
-        Err(why) => bail!("the runs in {shown} are not one result: {why}; name one run of it"),
+        Err(why) => bail!("the runs in {shown} are not alike: {why}; name one of them"),
     }
 }
 
@@ -306,7 +306,7 @@ fn plain(
         let named: Vec<u8> = marks.take(8).copied().collect();
         return match named.as_slice() {
             b"\"header\"" => {
-                let run = run_file::parse(rest).context("it is not a run file that can be used")?;
+                let run = run_file::parse(rest).context("it is not a usable run file")?;
                 Ok(ComparisonSide::measured(&diagnose::diagnose(told(run, shown)), shown))
             }
             _ => saved(rest, shown),
@@ -316,15 +316,14 @@ fn plain(
     match (number, all.as_slice()) {
         (Some(number), all) => {
             let one = number.checked_sub(1).and_then(|place| all.get(place));
-            let one =
-                one.with_context(|| format!("it holds {} results; there is no #{number}", all.len()))?;
+            let one = one.with_context(|| format!("it has {} results, and no #{number}", all.len()))?;
             Ok(ComparisonSide::imported(one, &format!("{shown}#{number}")))
         }
         (None, [one]) => Ok(ComparisonSide::imported(one, shown)),
         (None, all) => {
             let hosts = all.iter().take(20).enumerate();
             let hosts: Vec<String> = hosts.map(|(at, one)| format!("#{} {}", at + 1, one.host)).collect();
-            bail!("it holds results of {} hosts: name one as {shown}#1 ({})", all.len(), hosts.join(", "))
+            bail!("it has results of {} hosts: name one as {shown}#1 ({})", all.len(), hosts.join(", "))
         }
     }
 }
@@ -335,14 +334,13 @@ fn of_summaries(all: Vec<Summarised>, shown: &str, number: Option<usize>) -> any
     let mut all = all.map_err(|(place, why)| anyhow::anyhow!("{place}: {why}"))?;
     if let Some(number) = number {
         let place = number.checked_sub(1).filter(|place| *place < all.len());
-        let place =
-            place.with_context(|| format!("it holds {} summaries; there is no #{number}", all.len()))?;
+        let place = place.with_context(|| format!("it has {} summaries, and no #{number}", all.len()))?;
         all = vec![all.swap_remove(place)];
     }
     let arms = all.into_iter().map(|(summary, file)| ComparisonSide::summarised(summary, &file)).collect();
     match ComparisonSide::of_runs(arms, shown) {
         Ok(arm) => Ok(arm),
-        Err(why) => bail!("its summaries are not one result: {why}; name one of them as {shown}#1"),
+        Err(why) => bail!("its summaries are not alike: {why}; name one of them as {shown}#1"),
     }
 }
 
@@ -351,7 +349,7 @@ fn saved(rest: impl Read, shown: &str) -> anyhow::Result<ComparisonSide> {
     let json: serde_json::Value = match serde_json::from_reader(&mut limited) {
         Ok(json) => json,
         Err(_) if limited.get_ref().limit() == 0 => {
-            bail!("it has more than {} MB; no report is that large", LARGEST_REPORT >> 20)
+            bail!("it has more than {} MB, too much for a report", LARGEST_REPORT >> 20)
         }
         Err(error) if error.is_eof() => bail!("it is cut off: {error}"),
         Err(error) => bail!("it is neither a run nor a report: {error}"),

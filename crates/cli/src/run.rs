@@ -18,24 +18,25 @@ use model::Entry;
 use model::vocabulary::nexmark::probe::FLINK;
 use session::plan::{self, Profile};
 
-/// Evaluate this machine: measure, judge, report
+/// Measure this host, judge it and write a report
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay run --quick                       the essentials in 90 s
-  assay run --only memory --only ipc.pipe the memory group and one benchmark
-  assay run --only nexmark                Flink under rising load (`assay setup flink` first), in 5 minutes
-  assay run --only disk --dir /var/lib/db the disk below that directory, by files of our own
+  assay run --only memory,ipc.pipe        a group and the benchmarks whose names begin so
+  assay run --only disk --dir /var/lib/db the disk below that folder, through temporary files
   assay run --only disk --dir /data --block 4k --depth 1,32
-                                         the disk below a directory, by blocks and depths of your own
-  assay run --only disk --device /dev/vdb a whole device, which is only read
-  assay run --only network --to HOST      bandwidth and latency to a host where `assay serve` runs
-  assay run --dry-run                     what would be done, and how long it would take
-  assay run --accept db.toml              whether the host is what was asked for (`assay check --help`)
+  assay run --only disk --device /dev/vdb a whole device, read only
+  assay run --only network --to HOST      bandwidth and latency to a host with `assay serve`
+  assay run --only nexmark                Flink under rising load (`assay setup flink` first), 5 minutes
+  assay run --dry-run                     the plan and its time
+  assay run --accept db.toml              is the host what was asked for (`assay check --help`)?
   assay run --json > result.json          for programs
-A run ends with its budget, or early where no more visits would bring a figure within what is asked. The same command goes on with an interrupted run: Ctrl-C or kill -9 costs it at most the visit that is being measured, a power \
-cut what was measured since the last pass ended or in the last 10 s.
-Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error (a full disk at the end: results are shown \
+A run ends with its budget, or early if all figures are precise enough. The same command resumes an interrupted run: \
+Ctrl-C or kill -9 costs at most the pass that is being measured, a power cut at most the last 10 s or what was \
+measured since the last pass ended.
+--accept measures first what decides the spec, and exits as `assay check` does.
+Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 error (a full disk at the end: results are shown \
 first) or nothing valid measured, 130 interrupted")]
 pub struct Args {
     #[command(flatten)]
@@ -50,8 +51,7 @@ pub struct Args {
     flink: FlinkArgs,
     #[command(flatten, next_help_heading = FLINK_OPTIONS)]
     margin: MarginArg,
-    /// Hold the host against a spec in the end, as `assay check` does, whose exit code it has; what
-    /// decides its limits is measured before all else, until they are decided or the budget is over
+    /// Spec to check the host against (see `assay check`)
     #[arg(long, value_name = "SPEC", conflicts_with = "fail_on", help_heading = OUTPUT)]
     accept: Option<PathBuf>,
 }
@@ -64,14 +64,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let of_group = |group: &str| benches.iter().filter(|bench| bench.group() == group).count();
     refuse_if(
         args.raw.any() && of_group("disk") < benches.len(),
-        "--device belongs to the disk rows alone: add --only disk, or some of them",
+        "--device measures disks only: add --only disk or one of its benchmarks",
     )?;
     refuse(args.disk.refused(&benches))?;
     let device = args.raw.settle(args.measure.dry_run).map_err(misuse)?;
     let networked = of_group(NETWORK) > 0;
     refuse_if(
         args.network.any() && !networked,
-        "--to, --rate, --congestion and --streams belong to the network rows: add --only network",
+        "--to, --rate, --congestion and --streams are for network benchmarks: add --only network",
     )?;
     refuse(args.network.refused())?;
     let network = match networked && !args.measure.tests.pretends() {
@@ -82,7 +82,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let on_flink = of_group(bench::NEXMARK);
     refuse_if(
         on_flink == 0 && (args.flink.any() || args.margin.given()),
-        "--flink-home, --java, --jobmanager, --nexmark-jar, --flink-port and --margin belong to nexmark: add --only nexmark",
+        "--flink-home, --java, --jobmanager, --nexmark-jar, --flink-port and --margin are for nexmark: add \
+          --only nexmark",
     )?;
     if on_flink > 0 {
         // Who asks for nothing else wants to know at once what is missing.
@@ -141,7 +142,8 @@ fn supplied(
             let possible = candidates.iter().filter(|one| one.unmet.is_none());
             for candidate in possible.filter(|one| bench::shares_its_cpus(&one.case)) {
                 eprint_line(&format!(
-                    "  {}: no CPU is left for the JobManager and the driver; they use the TaskManager's",
+                    "  {}: no CPU is left for the JobManager and the driver: they share those of the \
+                      TaskManager",
                     candidate.case.key()
                 ));
             }

@@ -41,7 +41,7 @@ pub const FORMATS: &[Format] = &[
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// Whose schema: report.json (results), a line of a run file, or what a verb prints with --json
+    /// Format, such as results (report.json) or run-file
     #[arg(value_name = "FORMAT", default_value = "results",
           value_parser = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>())]
     format: String,

@@ -14,23 +14,23 @@ use report::text::screen::{self as first_screen, Wanted};
 use report::text::{self, Style};
 use report::{json, sections};
 
-/// How much is printed of what was judged.
+/// How much of the judged run is printed.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct ScreenArgs {
-    /// Every figure, placement, study and finding, behind the first screen
+    /// Every figure, placement, study and finding
     #[arg(long, conflicts_with_all = ["checks", "quiet"])]
     pub all: bool,
-    /// Every check, passed or not, one line each
+    /// Every check, passed or not
     #[arg(long)]
     pub checks: bool,
     /// The verdict and the findings only
     #[arg(long, conflicts_with = "checks")]
     pub quiet: bool,
-    /// The key of each figure below it
+    /// Key of each figure
     #[arg(long)]
     pub keys: bool,
-    /// Units of the key figures: ns, us, ms, GB/s, GiB/s, k/s, ...; several with commas
+    /// Units of key figures, with commas: ns, us, GB/s, GiB/s, k/s, ...
     #[arg(long, value_name = "UNIT", value_delimiter = ',', value_parser = unit)]
     pub unit: Vec<String>,
     #[command(flatten)]

@@ -22,36 +22,34 @@ use sys::random::random;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay serve --bind 0.0.0.0               wait for the other host, on all addresses of this one
-  assay serve --bind 10.0.0.5 --for 2h     on one address, for two hours without a guest
-It prints a token, anew each time. One session at a time; uses the port and the one after it, TCP and UDP. Ctrl-C ends it.
-
-Protected: nobody without the token can make this host send or receive anything. Both ends prove to know it and never send \
-it; what they tell each other can be neither changed nor said again, and connections for data prove to be of the session.
-
-Not protected: nothing is encrypted, so whoever sees the packets can read all but the token, and whoever can change them \
-can spoil a measurement or end it. Whoever records a session's begin can try tokens at home: 22 random characters \
-withstand that, shorter ones do not. And whoever reaches the port can get in the way of measuring (denial of service): \
-open it for the other host alone, and for as long as you measure.")]
+  assay serve --bind 0.0.0.0               on all addresses of this host
+  assay serve --bind 10.0.0.5 --for 2h     on one address; ends after two hours without a client
+It prints a new random token at each start. It handles one session at a time, on its port and the next one, TCP and \
+UDP. Ctrl-C ends it.
+Protected: without the token no client can make this host send or receive anything. Both ends prove that they know \
+it and never send it. Their messages cannot be changed or replayed, and data connections prove which session they \
+belong to.
+Not protected: nothing is encrypted. An eavesdropper reads everything but the token; an attacker on the path can \
+spoil or end a measurement. A recorded session allows guessing short tokens offline, but not one of 22 random \
+characters. Anyone who reaches the port can disturb it (denial of service): open it for the other host only, and \
+only while you measure.")]
 pub struct Args {
-    /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its
-    /// interface (fe80::1%eth0)
+    /// Address to listen on: 0.0.0.0 or :: for all, or fe80::1%eth0
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     bind: SocketAddr,
-    /// Port to listen on; data takes the next one; 0: any
+    /// Port to listen on, and the next one for data (0: any)
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// Token to ask for [default: $ASSAY_TOKEN, else a random one]
+    /// Token of clients [default: $ASSAY_TOKEN, else a random one]
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Accept a token of fewer than 22 characters, which can be guessed;
-    /// the other end needs this, too
+    /// Accept a token of fewer than 22 characters, at both ends
     #[arg(long)]
     weak_token: bool,
     /// Stop after this long without a client
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
     idle: Duration,
-    /// A session may take so long
+    /// Longest session
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration, hide = true)]
     session: Duration,
 }
@@ -67,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut bind = args.bind;
     bind.set_port(args.port);
     let listener = TcpListener::bind(bind).map_err(|error| cannot_listen(bind, error))?;
-    let address = listener.local_addr().context("cannot tell the port")?;
+    let address = listener.local_addr().context("cannot find out the port")?;
     let machine = Machine::from(&snapshot::read(Path::new("/")));
     let floor = Floor::of(&machine);
     output::print(&greeting(address, &token, args.idle))?;
@@ -93,11 +91,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Event::Ended(..) => {}
         Event::TooLong(from) => {
-            eprint_line(&format!("  session with {} ended: it took longer than it may", from.ip()))
+            eprint_line(&format!("  session with {} ended: it reached its time limit", from.ip()))
         }
-        Event::Full(error) => eprint_line(&format!(
-            "  somebody is there who cannot be let in ({error}): is there a limit (ulimit -n)? It looks again and again"
-        )),
+        Event::Full(error) => {
+            eprint_line(&format!("  cannot accept a client ({error}): check ulimit -n; trying again"))
+        }
         Event::Refused(from, why) => {
             refusals += 1;
             // Of many, a few words.
@@ -106,11 +104,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     })?;
-    eprint_line(&format!("nobody came for {} s: the end", args.idle.as_secs()));
+    eprint_line(&format!("no client for {} s: ending", args.idle.as_secs()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many refusals are told one by one.
+/// Most refusals that are printed one by one.
 const LOUD: u64 = 8;
 
 fn new_token() -> anyhow::Result<String> {
@@ -122,11 +120,9 @@ fn new_token() -> anyhow::Result<String> {
 fn cannot_listen(bind: SocketAddr, error: std::io::Error) -> anyhow::Error {
     let help = match error.kind() {
         ErrorKind::AddrInUse => {
-            ": somebody listens there, another `assay serve` perhaps: end that, or choose another port (--port)"
+            ": another program listens there, perhaps `assay serve`: end it, or choose another port (--port)"
         }
-        ErrorKind::AddrNotAvailable => {
-            ": this host has no such address (`ip address` lists those that it has)"
-        }
+        ErrorKind::AddrNotAvailable => ": this host has no such address (`ip address` lists them)",
         ErrorKind::PermissionDenied => ": choose a port above 1023 (--port)",
         _ => "",
     };
@@ -145,9 +141,10 @@ fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
     };
     let weak = if weakness(token, false).is_some() { " --weak-token" } else { "" };
     format!(
-        "assay serves network tests on {address}, for {where_}\ntoken {token}\nOn the other host:\n  ASSAY_TOKEN={token} \
-         assay run --only network --to {host}{port}{weak}\nor, where nobody else sees arguments:\n  assay run --only network --to \
-         {host}{port} --token {token}{weak}\nEnds by itself when nobody came for {} s; Ctrl-C ends it at once.\n",
+        "assay serves network tests on {address}, for {where_}\ntoken {token}\nOn the other host:\n  \
+          ASSAY_TOKEN={token} assay run --only network --to {host}{port}{weak}\nor, if no other user can \
+          see arguments there:\n  assay run --only network --to {host}{port} --token {token}{weak}\nEnds \
+          after {} s without a client, or with Ctrl-C.\n",
         idle.as_secs()
     )
 }
@@ -175,7 +172,7 @@ mod tests {
         assert!(
             taken.contains("port 4711")
                 && taken.contains("--port")
-                && taken.contains("another `assay serve`")
+                && taken.contains("perhaps `assay serve`")
         );
         let foreign = told("[2001:db8::1]:4711", ErrorKind::AddrNotAvailable);
         assert!(foreign.contains("no such address") && !foreign.contains("--port"), "{foreign}");

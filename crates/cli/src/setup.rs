@@ -12,7 +12,7 @@ use super::nexmark::{Distribution, Java, in_path, last_lines, program, said, sha
 use super::output::eprint_line;
 use sys::scratch::Scratch;
 
-/// Fetch what a workload needs
+/// Fetch the software that a workload needs
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -25,19 +25,19 @@ enum What {
     Flink(FlinkArgs),
 }
 
-/// Fetch Apache Flink for `assay run --only nexmark`, and compile the program of its queries
+/// Fetch Apache Flink for nexmark and compile the queries
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
     after_help = "\
-Flink's libraries come by pip (python3 -m pip, the package apache-flink-libraries, about 330 MB), or without pip by Maven (mvn, \
-about 150 MB). Nothing is installed: they are unpacked into a folder, which a later `assay run --only nexmark` finds by itself. \
-Compiling the program needs a JDK, version 11 or newer.
-What is there already is left as it is. Removing the folder undoes all.
+Flink's libraries come by pip (python3 -m pip, the package apache-flink-libraries, about 330 MB), or by Maven if \
+there is no pip (mvn, about 150 MB). They are only unpacked into a folder, where `assay run --only nexmark` finds \
+them. Compiling the queries needs a JDK, version 11 or newer.
+Existing files stay as they are. Remove the folder to undo everything.
 Exit codes: 0 all is there, 3 an error"
 )]
 struct FlinkArgs {
-    /// Folder to put it in (default: assay/flink-VERSION in $XDG_DATA_HOME or ~/.local/share)
+    /// Folder for it [default: ~/.local/share/assay/flink-VERSION]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
     /// Version of Flink
@@ -50,7 +50,7 @@ fn version(text: &str) -> Result<String, String> {
     let fine = text.starts_with(|c: char| c.is_ascii_digit())
         && text.len() < 32
         && text.chars().all(|c| c.is_ascii_alphanumeric() || ".-".contains(c));
-    if fine { Ok(text.to_string()) } else { Err("a version is like 2.3.0".to_string()) }
+    if fine { Ok(text.to_string()) } else { Err("write a version as 2.3.0".to_string()) }
 }
 
 /// How long fetching may take.
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(_) => format!(" --flink-home {}", folder.display()),
         None => String::new(),
     };
-    eprint_line(&format!("assay run --only nexmark{named}   measures with it"));
+    eprint_line(&format!("assay run --only nexmark{named}   uses it"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -92,11 +92,11 @@ fn took(begin: Instant, least: Duration) -> Option<String> {
     (begin.elapsed() >= least).then(|| format!("{:.0} s", begin.elapsed().as_secs_f64()))
 }
 
-/// Fetches beside the folder and puts it there at the end: it is whole, or not there.
+/// Fetches into a temporary folder and moves it into place at the end: complete or absent.
 fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
     ensure!(
         !folder.exists() || folder.read_dir().is_ok_and(|mut entries| entries.next().is_none()),
-        "{} holds something else than Flink: name another folder by --to, or remove it",
+        "{} holds something other than Flink: name another folder by --to, or remove it",
         folder.display()
     );
     let above = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -108,29 +108,25 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
         (Some(python), _) => by_pip(&python, version, work.path())?,
         (None, Some(maven)) => by_maven(&maven, version, work.path())?,
         (None, None) => bail!(
-            "neither pip (python3 -m pip) nor Maven (mvn) is there to fetch Flink by: install one, or unpack a Flink \
-             distribution yourself and name it by --flink-home"
+            "neither pip (python3 -m pip) nor Maven (mvn) is installed: install one, or unpack a Flink \
+              distribution and name it by --flink-home"
         ),
     };
-    let found = Distribution::at(&home).context("what was fetched holds no Flink")?;
-    ensure!(
-        found.version == version,
-        "what was fetched is Flink {}, not the {version} that was asked for",
-        found.version
-    );
+    let found = Distribution::at(&home).context("the fetched files contain no Flink")?;
+    ensure!(found.version == version, "the fetched Flink is {}, not {version}", found.version);
     // An empty folder makes way for it.
-    std::fs::rename(&home, folder).with_context(|| format!("cannot put it into {}", folder.display()))?;
+    std::fs::rename(&home, folder).with_context(|| format!("cannot move it to {}", folder.display()))?;
     eprint_line(&format!(
         "Flink {version} is in {}: {} MiB, fetched in {}",
         folder.display(),
         bytes_below(folder) >> 20,
         took(begin, Duration::ZERO).unwrap_or_default()
     ));
-    Distribution::at(folder).context("what was fetched holds no Flink")
+    Distribution::at(folder).context("the fetched files contain no Flink")
 }
 
-/// What lies in the folder in which it is fetched: what pip unpacks and its own files, what Maven
-/// is told, and the outcome.
+/// Contents of the folder for fetching: what pip unpacks, its own files, Maven's input, and the
+/// outcome.
 const HOLDS: &[&str] = &["package/", "tmp/", "pom.xml", "flink/"];
 
 /// Python with pip, and Maven.
@@ -142,7 +138,7 @@ fn tools() -> (Option<PathBuf>, Option<PathBuf>) {
     (in_path("python3").filter(has_pip), in_path("mvn"))
 }
 
-/// What of a Python package is kept: the libraries, and under which terms they come.
+/// The parts of a Python package that are kept: libraries and licences.
 const KEPT: [&str; 4] = ["lib", "licenses", "LICENSE", "NOTICE"];
 
 fn by_pip(python: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> {
@@ -178,7 +174,7 @@ fn by_pip(python: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> 
     Ok(home)
 }
 
-/// What the libraries are made of where they come one by one.
+/// The artifacts that Maven fetches.
 const ARTIFACTS: [&str; 6] = [
     "flink-clients",
     "flink-runtime-web",
@@ -191,7 +187,7 @@ const LOGGING: [&str; 2] = ["log4j-slf4j-impl", "log4j-core"];
 const LOGGING_VERSION: &str = "2.25.3";
 
 fn by_maven(maven: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> {
-    eprint_line(&format!("fetching Flink {version} by Maven (about 150 MB); there is no pip"));
+    eprint_line(&format!("fetching Flink {version} by Maven (about 150 MB), as there is no pip"));
     let depends = |group: &str, name: &str, version: &str| {
         format!(
             "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
@@ -227,7 +223,7 @@ fn by_maven(maven: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf>
     Ok(home)
 }
 
-/// What to do about what a package manager complains of.
+/// Advice on an error of a package manager.
 fn advice(said: &str) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if has(&["No space left", "not enough space", "Disk quota"]) {
@@ -239,10 +235,10 @@ fn advice(said: &str) -> &'static str {
         "UnknownHost",
         "timed out",
     ]) {
-        ": the registry cannot be reached; is this machine offline? A distribution that is copied here can be named by \
-         --flink-home"
+        ": the registry is unreachable. Without a network, copy a distribution here and name it by \
+          --flink-home"
     } else if has(&["No matching distribution", "Could not find artifact"]) {
-        ": there is no such version in this form"
+        ": this version does not exist there"
     } else {
         ""
     }
@@ -276,7 +272,9 @@ mod tests {
     fn complaints_have_their_advice() {
         assert!(advice("OSError: [Errno 28] No space left on device").contains("--to"));
         assert!(advice("Temporary failure in name resolution").contains("offline"));
-        assert!(advice("ERROR: No matching distribution found for x").contains("no such version"));
+        assert!(
+            advice("ERROR: No matching distribution found for x").contains("this version does not exist")
+        );
         assert_eq!(advice("something else"), "");
     }
 
@@ -285,7 +283,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("mine"), "x").expect("a file");
         let error = fetch("2.3.0", folder.path()).expect_err("it is not empty").to_string();
-        assert!(error.contains("something else than Flink"), "{error}");
+        assert!(error.contains("something other than Flink"), "{error}");
         assert_eq!(bytes_below(folder.path()), 1);
     }
 }

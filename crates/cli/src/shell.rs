@@ -18,25 +18,25 @@ use super::{Cli, files, pages};
 #[derive(clap::Args)]
 #[command(after_help = "Example: assay completions bash > /etc/bash_completion.d/assay")]
 pub struct CompletionArgs {
-    /// The shell that completes
+    /// Shell
     #[arg(value_name = "SHELL")]
     shell: clap_complete::Shell,
 }
 
-/// Print the manual page, or write one for each verb
+/// Print the manual page, or write one per command
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay man run | man -l -                             read the page of a verb
+  assay man run | man -l -                             read the page of a command
   assay man --out ~/.local/share/man/man1              then `man assay-run` finds it")]
 pub struct ManArgs {
-    /// The page of one verb instead of the whole program
+    /// Command whose page to print [default: the whole program]
     #[arg(value_name = "VERB")]
     verb: Option<String>,
-    /// Write all pages into this folder: the program's and one for each verb
+    /// Folder to write all pages to
     #[arg(long, value_name = "DIR", conflicts_with = "verb")]
     out: Option<PathBuf>,
-    /// Write the reference pages of the book into this folder, as Markdown
+    /// Folder to write the reference pages of the book to
     #[arg(long, value_name = "DIR", conflicts_with_all = ["verb", "out"])]
     markdown: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
         None => &program,
         Some(verb) => program
             .find_subcommand(verb)
-            .ok_or_else(|| misuse(format!("there is no verb {verb:?}; `assay --help` lists them")))?,
+            .ok_or_else(|| misuse(format!("there is no command {verb:?}; `assay --help` lists them")))?,
     };
     output::print(&page(command)?)?;
     Ok(ExitCode::SUCCESS)
@@ -84,7 +84,7 @@ fn write_pages(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
 fn page(command: &clap::Command) -> anyhow::Result<String> {
     let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let date = epoch.map_or_else(|| Ok(Timestamp::now()), Timestamp::from_second);
-    let date = date.context("SOURCE_DATE_EPOCH is no time")?.to_zoned(TimeZone::UTC).date();
+    let date = date.context("SOURCE_DATE_EPOCH is not a time")?.to_zoned(TimeZone::UTC).date();
     let name = command.get_display_name().unwrap_or("assay");
     let notes = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let man = Man::new(command.clone().after_help(None).after_long_help(None))
@@ -100,8 +100,8 @@ fn page(command: &clap::Command) -> anyhow::Result<String> {
     Ok(text + &notes.map_or_else(String::new, |notes| section_of_notes(&notes)))
 }
 
-/// What a verb's help says below its options: each line is a paragraph, and what is indented there
-/// keeps its columns.
+/// The help below the options of a verb: each line is a paragraph, and indented lines keep their
+/// columns.
 fn section_of_notes(notes: &str) -> String {
     let mut roff = Roff::default();
     roff.control("SH", ["NOTES"]);

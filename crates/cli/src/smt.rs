@@ -19,18 +19,19 @@ use session::plan;
 #[command(
     mut_args(hide(&CHOICES)),
     after_help = "\
-Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
-load for eight kinds of work (a shorter --budget leaves fewer, each whole). What comes out: how much the second thread gives, how much of the machine is really used \
-when CPU% says half, how much more work fits, and where the curve bends. Takes 3 to 4 minutes on a small machine; nothing is changed. \
-Without SMT it is the same study of two cores, and says so.
+Runs fixed work at seven levels of load: on one SMT sibling, on both, on two near and two distant cores, and on all \
+CPUs. At full load it runs eight kinds of work; a shorter --budget leaves some out.
+Results: how much a second thread of a core adds, the real use of the host when CPU% says half, how much more work \
+fits, and where throughput bends. Takes 3 to 4 minutes on a small host; nothing is changed. Without SMT it studies \
+two cores instead, and says so.
 Examples:
   assay smt                       the study
   assay smt --fine                twenty levels
   assay smt --kind loop,chase     two kinds of work
-  assay smt table                 which system calls pay for a busy sibling
-  assay utilization               how full this machine is now, in the light of it
-  assay compare A B               two machines' curves, scaled to a common clock
-Exit codes as those of `assay run`"
+  assay smt table                 which system calls suffer from a busy sibling
+  assay utilization               real use of this host now
+  assay compare A B               two hosts' curves, scaled to a common clock
+Exit codes: as of `assay run`"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -49,7 +50,7 @@ pub struct LoadArgs {
     /// Twenty levels of load instead of seven
     #[arg(long)]
     fine: bool,
-    /// Kinds of work, with commas (default: all; `loop` always has all levels)
+    /// Kinds of work, with commas [default: all]
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',',
         value_parser = clap::builder::PossibleValuesParser::new(bench::Kind::NAMES))]
     kinds: Vec<String>,
@@ -59,22 +60,22 @@ pub struct LoadArgs {
     measure: MeasureArgs,
 }
 
-/// Measure the baseline with the siblings idle, at the same work, spinning, and with SMT off, side
-/// by side
+/// Compare system calls with siblings idle, busy and SMT off
 #[derive(clap::Args)]
 #[command(after_help = "\
-Each case is measured alone, beside the same work and beside a spinner on the SMT siblings of its CPUs, and with SMT \
-switched off; what runs wherever the scheduler likes with SMT on and off only. Without --budget that takes up to 8 minutes with \
---quick, up to an hour in the standard profile. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
-Switching SMT needs root. It is done by the kernel's own control, /sys/devices/system/cpu/smt/control, once a pass; the \
-value before is noted in a journal first and put back at the end, by Ctrl-C too; after kill -9 by the next run or by \
-`assay restore`. While SMT is off the CPUs that go are offline for everybody: what others have pinned to them alone is \
-moved and not moved back, and cpusets of cgroup version 1 lose these CPUs for good.
+Measures each case alone, with the same work on the SMT siblings of its CPUs, with a spinner there, and with SMT \
+off. Cases that the scheduler places are measured with SMT on and off only. Takes up to 8 minutes with --quick and \
+up to an hour in the standard profile, unless --budget limits it. Without SMT the nearest other cores take the place \
+of siblings, and the report says so.
+Switching SMT needs root. Assay writes /sys/devices/system/cpu/smt/control once per pass, notes the old value in a \
+journal first, and restores it at the end, also after Ctrl-C. After kill -9 the next run or `assay restore` does it.
+While SMT is off, those CPUs are offline for all programs. Processes pinned to them move and do not move back, and \
+cpusets of cgroup version 1 lose these CPUs permanently.
 Examples:
-  assay smt table --dry-run               what would be done and changed
+  assay smt table --dry-run               the plan and its changes
   assay smt table --quick                 the essentials
   assay smt table --only syscall,ipc.pipe only these
-Exit codes as those of `assay run`")]
+Exit codes: as of `assay run`")]
 pub struct TableArgs {
     #[command(flatten)]
     measure: MeasureArgs,
@@ -109,7 +110,7 @@ fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
-    let row = bench::find(&LOAD).with_context(|| format!("{LOAD} is not there"))?;
+    let row = bench::find(&LOAD).with_context(|| format!("the benchmark {LOAD} is missing"))?;
     let study = Study::of(profile, vec![row]).choosing(|_, scope, _| {
         plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin.percent())
     });
@@ -139,7 +140,7 @@ fn no_switch(knobs: &Knobs, host: &Host, invented: bool) -> Option<String> {
             Some("SMT is off already, by nosmt at boot or by hand: nothing to compare".to_string())
         }
         (Some("on"), true) => None,
-        (told, true) => Some(format!("this machine's SMT control is {}", told.unwrap_or("not there"))),
+        (told, true) => Some(format!("the SMT control of this host is {}", told.unwrap_or("not there"))),
         (_, false) => knobs.unmet("smt", "off"),
     }
 }

@@ -18,11 +18,11 @@ use sys::{events, start};
 /// An error, as everywhere.
 const ERROR: c_int = 3;
 
-const TIME_IS_OVER: &str = "assay: the CPU time that a process may take here is used up (ulimit -t). Raise the limit; what a run \
-                             has measured is in its file\n";
+const TIME_IS_OVER: &str = "assay: this process has used up its CPU time (ulimit -t). Raise the limit; the \
+  run file has the results so far\n";
 
-/// Runs what the arguments ask for. Its own part is small: it runs on whatever stack there is, and
-/// says so where that is too little.
+/// Runs the command of the arguments, on the stack that there is; a stack that is too small is an
+/// error.
 pub fn start() -> c_int {
     std::panic::set_hook(Box::new(end_with_a_fault));
     start::ignore_broken_pipes();
@@ -57,13 +57,13 @@ fn run() -> c_int {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).map_or(ERROR, c_int::from)
 }
 
-/// A fault of ours ends in words and an exit code, too. Nothing is unwound: a visit's parent and
-/// the watchdog of turned knobs clean up after us.
+/// A panic ends with a message and an exit code. Nothing is unwound: a pass's parent and the
+/// watchdog clean up.
 fn end_with_a_fault(panic: &PanicHookInfo) {
-    let words = panic.payload_as_str().unwrap_or("it says nothing");
+    let words = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
     eprint_line(&format!(
-        "assay: this is a fault of Assay: {}{}. Please report it, with this line, what was called and version {}",
+        "assay: this is a bug in Assay: {}{}. Please report this line, the command and version {}",
         plain(words, 1000),
         place.unwrap_or_default(),
         env!("CARGO_PKG_VERSION")

@@ -12,19 +12,19 @@ use super::results::{self, Held, Opened};
 use super::{files, naming};
 use model::run_file::{self, SummaryLine};
 
-/// Print the summaries of runs, one line of JSON each
+/// Print the summaries of runs, one JSON line each
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay summary runs/ > fleet.ndjson       all runs below a folder
   assay summary RUN | gzip > db1.json.gz   one run, small enough to send
-  assay peers fleet.ndjson                 hosts beside their peers, as by the runs themselves
+  assay peers fleet.ndjson                 hosts and their peers
   assay compare 'fleet.ndjson#1' RUN       the first of them against a run
-Each line is {\"summary\": …, \"file\": …, \"sha256\": …}: host, labels, make-up, figures with intervals, findings, and \
-the run file with the checksum of its bytes. Lines of several such files may be put together.
+A line is {\"summary\": …, \"file\": …, \"sha256\": …}: host, labels, make, figures with intervals, findings, and \
+the name and checksum of the run file. Files of lines can be concatenated.
 Exit codes: 0 printed, 2 usage, 3 no run has a summary")]
 pub struct Args {
-    /// Run files (.assay.jsonl, .gz), folders of them, and files of summaries
+    /// Run files, folders of them, or files of summaries
     #[arg(value_name = "RUN", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
     /// File for the lines [default: standard output]
@@ -64,8 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// A line of a file, or why there is none.
 type Made<'f> = (&'f Path, anyhow::Result<SummaryLine>);
 
-/// The summary of a run file; of a file of summaries all, each with the run file and the checksum
-/// that it names.
+/// The summary of a run file, or all of a file of summaries, with run file and checksum.
 fn lines_of(path: &Path) -> Box<dyn Iterator<Item = Made<'_>> + '_> {
     let only = |line| Box::new(std::iter::once((path, line)));
     match Opened::of(path) {
@@ -81,7 +80,7 @@ fn lines_of(path: &Path) -> Box<dyn Iterator<Item = Made<'_>> + '_> {
 }
 
 fn summarised(path: &Path, opened: Opened) -> anyhow::Result<SummaryLine> {
-    let Held::Summaries(all) = opened.held()? else { bail!("it is no run file") };
+    let Held::Summaries(all) = opened.held()? else { bail!("it is not a run file") };
     let Some(Ok((summary, file))) = all.into_iter().next() else { bail!("it has no summary") };
     let mut sum = Sha256::new();
     let mut source = run_file::open(path)?;

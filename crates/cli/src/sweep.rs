@@ -16,57 +16,54 @@ use model::{Case, Sweep, did_you_mean};
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
 use session::plan::{self, Profile, Until};
 
-/// Measure a benchmark over one or two knobs: what they do to it, where it is best, and whether
-/// they matter at all
+/// Measure a benchmark over one or two settings: what is best
 #[derive(clap::Args)]
 #[command(
-    mut_args(hide(&["only", "drop_caches", "every_pair"])),
+    mut_args(hide(&["only", "drop_caches", "all_pairs"])),
     after_help = "\
-VALUES: a list (1ms,2ms,4ms), a range of so many values evenly apart (1ms..30ms:8) or evenly by their logarithms (0.1ms..100ms:log7).
-The first knob goes from left to right in the map, the second from below. Every pass visits all cells in a fresh random order, and the setting \
-that is there now before every eighth: what that one does meanwhile is drift, and taken out. Passes go on until --effect would be seen of each \
-knob, or the time is over: --budget, or what the profile has (quick 90 s, else ten minutes; longer where the fewest passes take longer). What it \
-ends with comes first in the report: what to set for throughput, for response and for both, or that nothing is worth a change, which effect would \
-have been seen, and what more time buys.
-hackbench is measured together with sched.wake-up, the response of a full machine at the same setting: a sweep shows both, and which settings \
-no other beats in both.
-Kernel knobs need root; slice_ns (kernels from 6.12) and policy belong to the benchmark's own tasks and need none. What is turned is noted in a journal first and \
-put back at the end, by Ctrl-C, and by a watchdog after kill -9 (see `assay restore`). The same command goes on with an interrupted sweep.
+VALUES: a list (1ms,2ms,4ms), a linear range (1ms..30ms:8 for 8 values) or a logarithmic one (0.1ms..100ms:log7).
+Each pass visits all settings in random order, and the present setting before every eighth; drift of the host is \
+subtracted. The sweep ends when it would have seen an effect of --effect, or with --budget or the profile (quick: 90 \
+s, else ten minutes; longer if two passes take longer).
+The report begins with what to set for throughput, for response and for both, or says that no change is worth it, \
+with the effect that would have been seen. The first setting is the x axis of the map, the second the y axis.
+hackbench is measured together with sched.wake-up, the response of a full host. The report shows both, and the \
+settings that no other beats in both.
+Kernel settings need root. slice_ns (kernels from 6.12) and policy concern the benchmark's own tasks and need none. \
+Each change is journalled first and restored at the end, by Ctrl-C, or by a watchdog after kill -9 (see `assay \
+restore`). The same command resumes an interrupted sweep.
 Examples:
   assay sweep hackbench --knob slice_ns=0.1ms..100ms:log7 --knob policy=other,batch
   assay sweep hackbench --knob min_granularity_ns=1ms..30ms:7 --knob wakeup_granularity_ns=1ms..30ms:7
   assay sweep hackbench --knob slice_ns=1ms,3ms,10ms --param groups=2,10 --param transport=pipe
   assay sweep ipc.pipe-pingpong --knob autogroup=0,1
-  assay knobs                             what can be turned here
-Exit codes as those of `assay run`; 2 also where a knob or a value is none that this kernel has, 3 where another sweep runs"
+  assay knobs                             settings that can be changed here
+Exit codes: as of `assay run`; 2 also for a setting or value that this kernel lacks, 3 also if another sweep runs"
 )]
 pub struct Args {
-    /// What is measured: hackbench, or a benchmark of `assay list`
+    /// Benchmark: hackbench, or one of `assay list`
     #[arg(value_name = "BENCH")]
     bench: String,
-    /// A knob of `assay knobs` and its values; at most two
+    /// Setting of `assay knobs` with its values (at most two)
     #[arg(long = "knob", value_name = "NAME=VALUES")]
     knobs: Vec<String>,
-    /// A parameter of the benchmark: with one value fixed, with several a map for each (or an axis,
-    /// where knobs leave one)
+    /// Parameter of the benchmark: one value, or several for more maps
     #[arg(long = "param", value_name = "NAME=VALUES")]
     params: Vec<String>,
-    /// Measured at each setting for its response: a benchmark, or none (default: sched.wake-up with
-    /// hackbench)
+    /// Second benchmark for response, or none [hackbench: sched.wake-up]
     #[arg(long, value_name = "BENCH")]
     response: Option<String>,
-    /// The smallest effect of a knob that is to be seen: measuring ends when it would be
+    /// Smallest effect to detect, in % (ends the sweep)
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = effect)]
     effect: f64,
-    /// Where the benchmark's tasks run, by the names of placements (default: free, else the first
-    /// there is)
+    /// Placement of the tasks [default: free, if there is one]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// What was asked for, understood.
+/// The parsed arguments.
 struct Wish {
     bench: &'static Benchmark,
     response: Option<&'static Benchmark>,
@@ -81,10 +78,10 @@ fn effect(text: &str) -> Result<f64, String> {
     let percent = number.filter(|percent| (0.1..=1000.0).contains(percent));
     percent
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "an effect is 0.1 to 1000 per cent, like 5 or 5%".to_string())
+        .ok_or_else(|| "an effect is 0.1 to 1000 percent, such as 5 or 5%".to_string())
 }
 
-/// Passes of each profile: the fewest, and the most of invented samples, which no budget ends.
+/// Fewest passes of each profile, and the most of invented samples, which no budget ends.
 fn passes(depth: Depth) -> (u32, u32) {
     match depth {
         Depth::Quick => (4, 6),
@@ -104,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _alone = match measure.dry_run || invented {
         true => None,
         false => {
-            let alone = alone(&knobs, "a sweep cannot begin")?;
+            let alone = alone(&knobs, "cannot start the sweep")?;
             // What was there before is so only now: a session that was killed, or has just ended,
             // may have had it turned.
             for axis in &mut wish.knobs {
@@ -116,7 +113,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let host = Host::look(measure, &Settled::default())?;
     let (grid, cases) = planned(&wish, &host, &profile, &knobs, invented)?;
     let profile = budget(measure, profile, &cases).map_err(misuse)?;
-    let target = headline(wish.bench).with_context(|| format!("{} has no headline metric", wish.bench.id))?;
+    let target = headline(wish.bench).with_context(|| format!("{} has no main metric", wish.bench.id))?;
     let response = wish.response.and_then(headline);
     let study = Study::of(profile, [Some(wish.bench), wish.response].into_iter().flatten().collect())
         .choosing(|_, _, _| {
@@ -138,7 +135,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
-    ensure!(args.measure.only.is_empty(), "--only is for `assay run`; a sweep names its one benchmark");
+    ensure!(
+        args.measure.only.is_empty(),
+        "--only is for `assay run`; a sweep has one benchmark, its \
+      argument"
+    );
     ensure!(!args.measure.drop_caches, "--drop-caches is for `assay run`");
     let bench = named_benchmark(&args.bench)?;
     let response = match args.response.as_deref() {
@@ -154,7 +155,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
         let Some(known) = Named::of(name) else { bail!(knobs.unmet(name, "").unwrap_or_default()) };
         let is_it =
             |axis: &Axis| axis.name == name || Named::of(&axis.name).is_some_and(|of| of.is_same(&known));
-        ensure!(!axes.iter().any(is_it), "the knob {name} is named twice");
+        ensure!(!axes.iter().any(is_it), "the setting {name} is given twice");
         let number = |word: &str| nanoseconds(word).map(|ns| ns as f64);
         let values = values(words, number, |word| known.values().canonical(name, word))
             .with_context(|| format!("--knob {word}"))?;
@@ -164,26 +165,26 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
         };
         axes.push(Axis { name: name.to_string(), of: AxisOf::Knob, values, before });
     }
-    ensure!(axes.len() <= 2, "a map has two knobs; make one of the {} a sweep of its own", axes.len());
+    ensure!(axes.len() <= 2, "a sweep takes two settings, not {}: make it two sweeps", axes.len());
     let mut params: Vec<(String, Vec<String>)> = Vec::new();
     for word in &args.params {
         let (name, words) = named(word)?;
         let with = |bench: &&Benchmark| bench.params.iter().any(|param| param.name == name);
         let of = [Some(bench), response].into_iter().flatten().find(with).unwrap_or(bench);
-        ensure!(params.iter().all(|(other, _)| other != name), "the parameter {name} is named twice");
+        ensure!(params.iter().all(|(other, _)| other != name), "the parameter {name} is given twice");
         let values = param_values(of, name, words).with_context(|| format!("--param {word}"))?;
         params.push((name.to_string(), values));
     }
     let several = params.iter().filter(|(_, values)| values.len() > 1).count();
     ensure!(
         !axes.is_empty() || several > 0,
-        "nothing to sweep: name a knob (--knob slice_ns=1ms,3ms,10ms) or a parameter with several values; `assay knobs` \
-         lists knobs"
+        "nothing to sweep: add --knob, such as --knob slice_ns=1ms,3ms,10ms (`assay knobs` lists them), or \
+          --param with several values"
     );
     let there = |axis: &Axis| axis.values.len() == 1 && axis.before.as_ref() == axis.values.first();
     let all_there = several == 0 && axes.iter().all(there);
     let now = || axes.iter().map(|axis| format!("{} is {}", axis.name, axis.values[0])).collect::<Vec<_>>();
-    ensure!(!all_there, "nothing to compare: {} already; name another value", now().join(", "));
+    ensure!(!all_there, "nothing to compare: {} already; add another value", now().join(", "));
     Ok(Wish { bench, response, placement: args.placement.clone(), knobs: axes, params })
 }
 
@@ -196,7 +197,7 @@ pub fn named_benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
     })
 }
 
-/// What a benchmark is judged by.
+/// The metric that a benchmark is judged by.
 pub fn headline(bench: &Benchmark) -> Option<Measure> {
     let metric = bench.metrics.iter().find(|metric| metric.headline);
     metric.map(|metric| Measure { bench: bench.id.to_string(), metric: metric.name.to_string() })
@@ -226,9 +227,8 @@ fn planned(
     let mut grid = Grid { axes: wish.knobs.clone(), facets: Vec::new(), fixed: Vec::new() };
     for (name, values) in &wish.params {
         let of = bases.iter().find_map(|base| param_before(&base.case, name));
-        let before = of.with_context(|| {
-            format!("{name} is no parameter of a whole visit of {}: it cannot be set", wish.bench.id)
-        })?;
+        let before =
+            of.with_context(|| format!("{name} is not a parameter that {} can fix", wish.bench.id))?;
         match values.as_slice() {
             [only] => grid.fixed.push((name.clone(), only.clone())),
             several => {
@@ -261,7 +261,7 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
         (None, Some(name)) => {
             let meant = did_you_mean(name, names.iter().map(String::as_str));
             bail!(
-                "{} cannot be placed {name:?} here{meant}; its placements are {}",
+                "{} has no placement {name:?} here{meant}; its placements are {}",
                 bench.id,
                 names.join(", ")
             )
@@ -276,8 +276,7 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
 /// Passes at most where the time ends them.
 const MOST_PASSES: u32 = 100;
 
-/// Gives the profile as long as the fewest passes of all cells may take, where --budget does not
-/// say otherwise.
+/// Extends the profile to the fewest passes of all cells, unless --budget limits it.
 fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> anyhow::Result<Profile> {
     const AROUND_S: f64 = 0.35;
     const SPARE: f64 = 3.0;
@@ -294,7 +293,7 @@ fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> a
             let fits = (given.as_secs_f64() / pass).floor() as u32;
             ensure!(
                 fits >= 2,
-                "--budget is too short: one pass over {} cases takes about {pass:.0} s, and two are the fewest",
+                "--budget is too short: a pass over {} cases takes about {pass:.0} s, and a sweep needs two",
                 cases.len()
             );
             profile.passes_min = fits;

@@ -17,46 +17,46 @@ use model::pattern::KeyParts;
 use report::json;
 use report::trending::{self, Shown};
 
-/// Show how a host's figures moved over its runs: steps with their dates
+/// Show lasting changes of a host's figures over its runs
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay trend                              the runs in assay-out
-  assay trend db1                          of several hosts there this one
-  assay trend runs/ --profile quick        runs below a folder, those of one profile
-  assay trend db1 fleet.ndjson             by the lines that `assay summary` prints
-  assay trend --since 2026-11-01           without what was before
-  assay trend --out trend.csv              a row a run, a column a figure: Otava reads it
-A step is a lasting change of a figure's level: at least three runs on each side, 2 % or more and more than its usual \
-interval; of all steps at most 1 % are false. Beside it stands what the runs say changed there: kernel, microcode, BIOS, \
-governor, mitigations, a restart, labels, Assay itself. A step to the worse counts until a later one takes it back. What \
-only the last run or two show is no step; the command that confirms it is named. Runs of another profile, of another \
-model of CPU (a new machine under the old name) or on other CPUs are another series.
-Exit codes: 0 no step to the worse, 1 a step to the worse, 2 usage or no such host, 3 no run could be used, 4 fewer than \
+  assay trend db1                          one of several hosts there
+  assay trend runs/ --profile quick        runs below a folder, of one profile
+  assay trend db1 fleet.ndjson             from the output of `assay summary`
+  assay trend --since 2026-11-01           without earlier runs
+  assay trend --out trend.csv              a row per run, a column per figure (for Otava)
+A step is a lasting change of a figure: at least three runs on each side, at least 2 %, and more than its usual \
+interval. At most 1 % of all steps are false. Next to it stands what changed by the runs' own record: kernel, \
+microcode, BIOS, governor, mitigations, a restart, labels, Assay itself.
+A step to the worse counts until a later one takes it back. A change in the last run or two is not yet a step; the \
+command that confirms it is printed. Runs of another profile, CPU model or set of CPUs are another series.
+Exit codes: 0 no step to the worse, 1 a step to the worse, 2 usage or no such host, 3 no usable run, 4 fewer than \
 eight runs of one series")]
 pub struct Args {
-    /// A host's name, and runs: files, folders, files of summaries, @NAME [default: assay-out]
+    /// Host name, and runs, folders or summaries [default: assay-out]
     #[arg(value_name = "HOST|RUNS")]
     what: Vec<String>,
-    /// The host, where a file has its name
+    /// Host name, if a file has the same name
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// The profile of the series [default: the newest run's]
+    /// Profile of the series [default: that of the newest run]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The first day, as 2026-11-01
+    /// First day, as 2026-11-01
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<String>,
-    /// Every figure that a benchmark is about
+    /// All main figures of benchmarks
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// The verdict and the steps only
+    /// Verdict and steps only
     #[arg(long, conflicts_with = "all", help_heading = "Output")]
     quiet: bool,
-    /// Print JSON (always with every figure)
+    /// JSON output, always with every figure
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// File for the values (.csv; with --all of every figure) or JSON (.json)
+    /// File for the values (.csv, with --all of every figure) or JSON
     #[arg(long, value_name = "FILE", value_parser = ReportFile::parser_of(&[Form::Csv, Form::Json]), help_heading = "Output")]
     out: Option<ReportFile>,
 }
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if all.is_empty() {
         let since = args.since.as_ref().filter(|_| read > 0);
         let when = since.map_or(String::new(), |since| format!(" since {since}"));
-        eprint_line(&format!("assay: no run in {} can be used{when}{why}", places(&runs)));
+        eprint_line(&format!("assay: {} has no usable run{when}{why}", places(&runs)));
         return Ok(ExitCode::from(UNUSABLE));
     }
     let found = trend(all, host.as_deref(), args.profile.as_deref())
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     present(&args, &found, &left_out, code)?;
     if !left_out.is_empty() {
         eprint_line(&format!(
-            "assay: {} could not be used{why}",
+            "assay: {} cannot be used{why}",
             diagnose::words::counted(left_out.len(), "result")
         ));
     }
@@ -113,7 +113,7 @@ fn asked(args: &Args) -> Result<(Option<String>, Vec<PathBuf>), String> {
             (None, false) => host = Some(word.clone()),
             (Some(one), false) => {
                 return Err(format!(
-                    "a trend is of one host: {one} and {word} are two, and no file has such a name"
+                    "a trend is of one host, but {one} and {word} are two names, and no file is called so"
                 ));
             }
         }
@@ -143,14 +143,14 @@ fn no_host(host: Option<&str>, Hosts(hosts): &Hosts, runs: &[PathBuf]) -> String
         Some(host) => {
             let near = model::did_you_mean(host, hosts.iter().map(String::as_str));
             format!(
-                "no run in {runs} is of a host {host}{near}, and no file has that name: there are runs of {known}"
+                "{runs} has no run of a host {host}{near}, and no file is called so: it has runs of {known}"
             )
         }
-        None => format!("{runs} holds runs of {} hosts: name one of {known}", hosts.len()),
+        None => format!("{runs} has runs of {} hosts: name one of {known}", hosts.len()),
     }
 }
 
-/// Runs as their summaries tell them; file and reason of what cannot be used.
+/// Runs by their summaries, and the unusable files with reasons.
 type Read = (Vec<HostResult>, Vec<(String, String)>);
 
 fn recorded(paths: &[PathBuf]) -> anyhow::Result<Read> {
@@ -161,7 +161,7 @@ fn recorded(paths: &[PathBuf]) -> anyhow::Result<Read> {
                 for one in own {
                     match one {
                         Ok(one) if one.started.is_empty() => {
-                            left_out.push((one.file, "it does not say when it was measured".to_string()));
+                            left_out.push((one.file, "it has no date".to_string()));
                         }
                         Ok(one) => all.push(one),
                         Err(why) => left_out.push(why),

@@ -9,27 +9,27 @@ use super::output::misuse;
 use bench::{self, Benchmark};
 use session::plan;
 
-/// Measure the UnixBench index: its twelve tests, classic and with context switching pinned
+/// Measure the UnixBench index, classic and with pinned tasks
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without -c there are two rounds, as with `./Run`: one copy of each test, then one for each usable CPU. The tests are Assay's \
-own, written after their published descriptions; scores stand beside those of UnixBench, whose reports `assay compare` and \
-`assay report --beside` take as they are. Context switching is measured where the scheduler puts its two tasks (classic), on \
-one CPU and on the two nearest CPUs, and the index is given for each.
-Tests: dhry2reg, whetstone-double, execl, fstime, fsbuffer, fsdisk, pipe, context1, spawn, shell1, shell8, syscall. Sets: \
-index (also index2; all of them), system (without the first two), oldsystem, fs, shell.
+Without -c there are two rounds, as with `./Run`: one copy of each test, then one per usable CPU. The tests are \
+Assay's own, written after their published descriptions. `assay compare` and `assay report --beside` show \
+UnixBench's own reports next to them.
+Context switching is measured where the scheduler puts its two tasks (classic), on one CPU and on the two nearest \
+CPUs, with an index for each.
+Tests: dhry2reg, whetstone-double, execl, fstime, fsbuffer, fsdisk, pipe, context1, spawn, shell1, shell8, syscall. \
+Sets: index or index2 (all tests), system (without the first two), oldsystem, fs, shell.
 Examples:
   assay unixbench --quick                 the index in 2 minutes
   assay unixbench context1 -c 1           one test, one copy
   assay unixbench -c 1 -c 8               one copy, then eight
   assay compare old-report.txt RUN        an old UnixBench report against this run
-Exit codes as those of `assay run`")]
+Exit codes: as of `assay run`")]
 pub struct Args {
-    /// Tests or sets of them, by the names that `./Run` takes (default: index)
+    /// Tests or sets, by their names in `./Run` [default: index]
     #[arg(value_name = "TEST")]
     tests: Vec<String>,
-    /// Copies of each test that run at once; again for further rounds (default: 1, and one for each
-    /// usable CPU)
+    /// Copies per test, repeatable [default: 1, then one per CPU]
     #[arg(short = 'c', long = "copies", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     copies: Vec<u64>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ fn benches(tests: &[String], measure: &MeasureArgs) -> Result<Vec<&'static Bench
         let named = plan::select(&measure.only, depth).map_err(|why| format!("{why:#}"))?;
         benches.retain(|bench| named.iter().any(|other| other.id == bench.id));
         if benches.is_empty() {
-            return Err("--only names none of the tests that are to run; name tests as arguments".to_string());
+            return Err("--only excludes every test; name tests as arguments instead".to_string());
         }
     }
     Ok(benches)

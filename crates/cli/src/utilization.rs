@@ -21,7 +21,7 @@ use machine::Machine;
 use model::units;
 use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
-use sys::counters::units_per_second;
+use sys::counters::ticks_per_second;
 
 use show::Assumed;
 pub use show::Report;
@@ -30,48 +30,46 @@ use source::{Cores, Live};
 /// Show real core use and headroom on a host with SMT
 #[derive(clap::Args)]
 #[command(after_help = "\
-Looks at /proc/stat, and at nothing else; changes nothing. `assay explain utilization` has the formula and what it assumes.
-Recordings: successive copies of /proc/stat, each beginning with its line `cpu `, before it a line with the time in seconds if you \
-like. A shell writes one by
+Reads /proc/stat only and changes nothing. `assay explain utilization` has the formula and its assumptions.
+A recording is a series of copies of /proc/stat, each beginning with its line `cpu `, with an optional line before \
+it: the time in seconds. --record writes one, with the siblings noted. A shell can, too; then add --machine or \
+--siblings:
   while sleep 0.02; do date +%s.%N; grep ^cpu /proc/stat; done > FILE
-and --record FILE with the siblings noted. Others say by --machine or --siblings which CPUs share a core.
 Examples:
   assay utilization                                  the next 5 seconds
   assay utilization --yield 1.1..1.4                 with the yield of your own work
-  assay utilization --study assay-out/x.assay.jsonl  with what `assay smt` measured here
-  assay utilization --load 1200 --margin 30          how many more requests fit beside 1200/s, 30 % kept free
-  assay utilization --seconds 60 --record day.stat   keep what was seen, and look at it elsewhere:
-  assay utilization --from day.stat --json
+  assay utilization --study assay-out/x.assay.jsonl  with the yield that `assay smt` measured
+  assay utilization --load 1200 --margin 30          at 1200 requests/s now: how many more fit, 30 % kept free
+  assay utilization --seconds 60 --record day.stat   keep a recording
+  assay utilization --from day.stat --json           read it, on any host
   assay utilization --watch --seconds 15 --prometheus /var/lib/node_exporter/textfile/assay.prom
-Exit codes: 0; 2 mistakes of usage; 3 where nothing can be read; 130 interrupted (what was seen is shown), but 0 with --watch")]
+Exit codes: 0; 2 usage; 3 nothing can be read; 130 interrupted (results so far are shown), but 0 with --watch")]
 pub struct Args {
-    /// How long to look; with --watch, how long each figure is of
+    /// Seconds to watch, with --watch per line
     #[arg(long, value_name = "N", default_value = "5", value_parser = seconds)]
     seconds: Duration,
-    /// Time between two looks; of a recording without times, the time between its copies [default:
-    /// 20ms; recordings: by their counters]
+    /// Time between two readings [default: 20ms, or as recorded]
     #[arg(long, value_name = "TIME", value_parser = every)]
     every: Option<Duration>,
-    /// Go on until Ctrl-C, a line (and the file of --prometheus) each --seconds
+    /// One line each --seconds, until Ctrl-C
     #[arg(long, conflicts_with = "from")]
     watch: bool,
-    /// Judge a recording instead of this machine (may be gzip-compressed)
+    /// Recording to read instead of this host (.gz, too)
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Also write what is read into a new file
+    /// New file for a recording
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     record: Option<PathBuf>,
-    /// Which CPUs share a core, by a snapshot of the recorded machine (assay machine --save)
+    /// Snapshot of the recorded host, for its siblings (machine --save)
     #[arg(long, value_name = "FILE", conflicts_with = "siblings", requires = "from")]
     machine: Option<PathBuf>,
-    /// Which CPUs share a core: those of each, as 0,32/1,33; or none
+    /// CPUs that share a core, as 0,32/1,33, or none
     #[arg(long, value_name = "CPUS", value_parser = Siblings::parse)]
     siblings: Option<Siblings>,
-    /// Work of all siblings of a core over that of one: 1.3, or a range 1.1..1.6
+    /// Work of all siblings over that of one: 1.3, or 1.1..1.6
     #[arg(long = "yield", value_name = "S", value_parser = a_yield, conflicts_with = "study")]
     yields: Option<Yield>,
-    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work; of
-    /// one kind only, the usual range with it
+    /// Run of `assay smt` to take the yield from
     #[arg(long, value_name = "RUN")]
     study: Option<PathBuf>,
     /// Clock with few cores busy over the clock with all
@@ -79,16 +77,16 @@ pub struct Args {
     turbo: f64,
     #[command(flatten)]
     margin: MarginArg,
-    /// Today's work in your own unit, such as requests a second: says how many more fit
+    /// Today's load in your unit, such as requests/s
     #[arg(long, value_name = "N", value_parser = load)]
     load: Option<f64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write metrics for the textfile collector of Prometheus' node exporter; - prints them instead
+    /// File of metrics for Prometheus' node exporter (- prints them)
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
-    /// Look at the tree below this folder
+    /// Root of the /proc to read
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     root: PathBuf,
 }
@@ -104,13 +102,13 @@ impl Siblings {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let time = units::duration(text).ok().filter(|time| (0.01..=1e7).contains(&time.as_secs_f64()));
-    time.ok_or_else(|| "a number of seconds from 0.01, like 5".to_string())
+    time.ok_or_else(|| "a number of seconds from 0.01, such as 5".to_string())
 }
 
 fn every(text: &str) -> Result<Duration, String> {
     let time = units::duration(text).ok();
     time.filter(|time| (Duration::from_millis(1)..=Duration::from_secs(86_400)).contains(time))
-        .ok_or_else(|| "a time from 1ms to a day, like 20ms or 1s".to_string())
+        .ok_or_else(|| "a time from 1ms to a day, such as 20ms or 1s".to_string())
 }
 
 fn a_yield(text: &str) -> Result<Yield, String> {
@@ -121,27 +119,31 @@ fn a_yield(text: &str) -> Result<Yield, String> {
     };
     let found = low.zip(high).and_then(|(low, high)| Yield::between(low, high));
     found.ok_or_else(|| {
-        format!("a number from {} to {} like 1.3, or a range like 1.1..1.6", POSSIBLE.start(), POSSIBLE.end())
+        format!(
+            "a number from {} to {} such as 1.3, or a range such as 1.1..1.6",
+            POSSIBLE.start(),
+            POSSIBLE.end()
+        )
     })
 }
 
 fn load(text: &str) -> Result<f64, String> {
     let load = text.parse::<f64>().ok().filter(|load| (1e-9..=1e15).contains(load));
-    load.ok_or_else(|| "a number above 0, like 6 or 1200.5".to_string())
+    load.ok_or_else(|| "a number above 0, such as 6 or 1200.5".to_string())
 }
 
 fn turbo(text: &str) -> Result<f64, String> {
     let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=4.0).contains(ratio));
-    ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, like 1.15".to_string())
+    ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, such as 1.15".to_string())
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let prints = args.prometheus.as_deref() == Some(Path::new("-"));
-    let why = "--json and --prometheus - both print to standard output: give one of them";
+    let why = "--json and --prometheus - both print to standard output: use one of them";
     refuse_if(prints && args.json, why)?;
     let every_s = args.every.map(|every| every.as_secs_f64());
     let is_one_look = args.from.is_none() && args.every.is_some_and(|every| every > args.seconds);
-    let why = "--every is longer than --seconds: there would be one look, and two are needed";
+    let why = "--every is longer than --seconds: shorten it, as two readings are needed";
     refuse_if(is_one_look, why)?;
     let assumed = assumed(&args)?;
     match &args.from {
@@ -151,23 +153,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn assumed(args: &Args) -> anyhow::Result<Assumed> {
-    let (s, from) = match (&args.yields, &args.study) {
-        (Some(s), _) => (*s, "as given".to_string()),
-        (None, Some(path)) => {
-            let diagnosis = diagnose::diagnose(results::run(path)?);
-            let s = yield_of_study(&diagnosis).with_context(|| {
+    let (s, from) =
+        match (&args.yields, &args.study) {
+            (Some(s), _) => (*s, "as given".to_string()),
+            (None, Some(path)) => {
+                let diagnosis = diagnose::diagnose(results::run(path)?);
+                let s = yield_of_study(&diagnosis).with_context(|| {
                 let shown = path.display();
                 match diagnosis.run.damage.len() {
                     0 => format!(
-                        "{shown} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load, and does not contradict itself"
+                        "{shown} has no yield: give a run of `assay smt` with full load on one sibling and \
+                          on both"
                     ),
-                    _ => format!("{shown} has no yield in what its damage left of it: use another copy, or measure again"),
+                    _ => format!("{shown} is damaged and has no yield left: use another copy, or measure \
+                      again"),
                 }
             })?;
-            of_study(s, path)
-        }
-        (None, None) => (USUAL, "not measured here: `assay smt` measures it".to_string()),
-    };
+                of_study(s, path)
+            }
+            (None, None) => (USUAL, "not measured on this host: `assay smt` does it".to_string()),
+        };
     Ok(Assumed { s, from, turbo: args.turbo, free: args.margin.free(), load: args.load })
 }
 
@@ -178,9 +183,9 @@ fn of_study((s, kinds): (Yield, Vec<String>), path: &Path) -> (Yield, String) {
     match kinds.as_slice() {
         [only] => (
             Yield { lo: s.lo.min(USUAL.lo), hi: s.hi.max(USUAL.hi), ..s },
-            format!("{only} only was measured by {shown}, and other work usually lies in this range"),
+            format!("{shown} measured {only} only; other work is usually in this range"),
         ),
-        several => (s, format!("measured by {shown} for {} kinds: {}", several.len(), several.join(", "))),
+        several => (s, format!("from {shown}, {} kinds of work: {}", several.len(), several.join(", "))),
     }
 }
 
@@ -189,7 +194,7 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
         (Some(Siblings(cores)), _) => Some(cores.clone()),
         (None, Some(file)) => {
             let told = source::cores_of(&Machine::from(&saved_snapshot(file)?));
-            Some(told.with_context(|| format!("{} does not tell which CPUs share a core", file.display()))?)
+            Some(told.with_context(|| format!("{} does not say which CPUs share a core", file.display()))?)
         }
         (None, None) => None,
     };
@@ -198,8 +203,8 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
             (Some(cores), _) => cores,
             (None, Some(noted)) => source::siblings(noted).map_err(anyhow::Error::msg)?,
             (None, None) => bail!(
-                "/proc/stat does not tell which CPUs share a core: add --machine FILE (from `assay machine --save FILE` \
-                 there), --siblings 0,32/1,33, or --siblings none"
+                "/proc/stat does not say which CPUs share a core: add --machine FILE (from `assay machine \
+                  --save FILE` there), --siblings 0,32/1,33 or --siblings none"
             ),
         };
         Ok(Watch::new(cores, UNIT_S, every_s))
@@ -219,18 +224,13 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
         // Times that the copies have themselves may be rough; one that was given by hand is a
         // mistake.
         match args.every {
-            Some(_) => bail!("{}: {wrong}; leave --every out, and the counters tell", path.display()),
+            Some(_) => bail!("{}: {wrong}; leave out --every to use the counters", path.display()),
             None => seen.remarks.push(wrong),
         }
     }
     let report = Report::of(&path.display().to_string(), &seen, assumed, None);
-    let report = report.with_context(|| {
-        format!(
-            "{} holds no time in which a CPU could be watched: {}",
-            path.display(),
-            seen.remarks.join("; ")
-        )
-    })?;
+    let report =
+        report.with_context(|| format!("{} covers no time: {}", path.display(), seen.remarks.join("; ")))?;
     present(&report, args)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -238,12 +238,12 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
 /// /proc/stat counts in hundredths of a second on all machines that Linux runs on today.
 const UNIT_S: f64 = 0.01;
 
-/// Where the times of looks do not fit the counters.
+/// A remark if the times of readings do not fit the counters.
 fn wrong_time(seen: &Seen) -> Option<String> {
     let ratio = seen.counted_s / seen.seconds;
     (seen.counted_s > 0.2 && !(0.8..=1.25).contains(&ratio)).then(|| {
         format!(
-            "by their times the copies are of {:.2} s, by the CPUs' counters of {:.2} s: shares are by the former",
+            "the copies' times span {:.2} s, the CPUs' counters {:.2} s: shares use the former",
             seen.seconds, seen.counted_s
         )
     })
@@ -255,7 +255,8 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
     let cores = match &args.siblings {
         Some(Siblings(cores)) => cores.clone(),
         None => source::cores_of(&machine).context(
-            "this kernel does not tell which CPUs share a core: add --siblings 0,32/1,33, or --siblings none",
+            "this kernel does not report which CPUs share a core: add --siblings 0,32/1,33 or --siblings \
+              none",
         )?,
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -269,7 +270,7 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         live.record(path, &cores)?;
     }
-    let mut watch = Watch::new(cores, 1.0 / units_per_second(), None);
+    let mut watch = Watch::new(cores, 1.0 / ticks_per_second(), None);
     let mut end = Duration::ZERO;
     loop {
         end += args.seconds;
@@ -280,13 +281,8 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
         let report = Report::of(&host, &seen, assumed, spent.filter(|cost| cost.is_finite()));
         match report {
             Some(report) => present(&report, args)?,
-            None if live.stopped() => {
-                eprint_line("assay: interrupted before the second look: nothing was seen")
-            }
-            None => bail!(
-                "what the CPUs do cannot be told here: /proc/stat shows none over any time: {}",
-                seen.remarks.join("; ")
-            ),
+            None if live.stopped() => eprint_line("assay: interrupted before the second reading: no result"),
+            None => bail!("cannot measure CPU use: /proc/stat does not advance: {}", seen.remarks.join("; ")),
         }
         match (live.stopped(), args.watch) {
             (true, false) => return Ok(ExitCode::from(130)),

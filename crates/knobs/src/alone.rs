@@ -26,13 +26,16 @@ impl Knobs {
             false => format!("assay-sweep {}", self.store.0.display()),
         };
         let name: String = name.chars().take(100).collect();
-        let address = SocketAddr::from_abstract_name(name.as_bytes()).context("cannot name this sweep")?;
+        let address = SocketAddr::from_abstract_name(name.as_bytes()).context(
+            "cannot set the lock of this \
+          sweep",
+        )?;
         match UnixListener::bind_addr(&address) {
             Ok(listener) => Ok(Alone { _name: listener }),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                bail!("another sweep runs on this host: two at once would measure each other")
+                bail!("another sweep runs on this host: wait for its end, as two would disturb each other")
             }
-            Err(error) => Err(error).context("cannot see whether another sweep runs on this host"),
+            Err(error) => Err(error).context("cannot check whether another sweep runs on this host"),
         }
     }
 }

@@ -94,7 +94,11 @@ impl State {
                 said.extend(self.put_back(|entry| entry.knob == *name)?);
                 match self.knobs.value(&knob) {
                     Ok(now) if now == *value => continue,
-                    now => bail!("{name} is {}, and cannot be set to {value}", now.unwrap_or_default()),
+                    now => bail!(
+                        "{name} is {} and cannot be set to {value}: a mixed value can only be \
+                      restored",
+                        now.unwrap_or_default()
+                    ),
                 }
             }
             for file in &knob.files {
@@ -108,7 +112,12 @@ impl State {
     /// Turns one file of a knob, after it stands in the journal.
     fn turn(&mut self, knob: &Located, file: &str, value: &str) -> anyhow::Result<Option<String>> {
         let read = |knobs: &Knobs| {
-            knobs.value_of(file, &knob.form).with_context(|| format!("cannot read {file}: is the knob here?"))
+            knobs.value_of(file, &knob.form).with_context(|| {
+                format!(
+                    "cannot read {file}: does this kernel \
+              have it?"
+                )
+            })
         };
         let name = &knob.name;
         if self.held.is_none() {
@@ -122,7 +131,7 @@ impl State {
         // Features of the scheduler share a file: an entry is one knob's.
         match entries.clone().find(|entry| entry.file == file && entry.knob == *name) {
             Some(entry) if current != entry.before && !entry.ours.contains(&current) => {
-                bail!("somebody else set {name} to {current} meanwhile")
+                bail!("another program set {name} to {current} meanwhile")
             }
             _ if current == value => return Ok(None),
             Some(_) => {}
@@ -149,7 +158,7 @@ impl State {
     pub(super) fn hold(&mut self) -> anyhow::Result<()> {
         let lock = match self.knobs.claim()? {
             Ok((lock, _)) => lock,
-            Err(owner) => bail!("{owner}: only one may at a time"),
+            Err(owner) => bail!("{owner}: wait for its end"),
         };
         self.affinity = affinity::allowed().ok().filter(|_| self.knobs.root == Path::new("/"));
         let watchdog = self.knobs.watchdog();
@@ -200,7 +209,7 @@ impl State {
         }
         match failed.as_slice() {
             [] => Ok(said),
-            failed => bail!("{}; `assay restore` tries it again", failed.join("; ")),
+            failed => bail!("{}; `assay restore` tries again", failed.join("; ")),
         }
     }
 

@@ -59,14 +59,12 @@ impl Journal {
             return Ok(ended(boot_id, 0));
         }
         let told = |error: serde_json::Error| {
-            format!(
-                "cannot be understood ({error}): look into it, put back by hand what it names, and remove it"
-            )
+            format!("cannot be parsed ({error}): restore by hand the settings that it names, and remove it")
         };
         let value: Value = serde_json::from_str(text).map_err(told)?;
         let found = match Journal::deserialize(&value) {
             Ok(journal) if journal.schema > SCHEMA => {
-                Err("is of a newer version of assay: restore with that".to_string())
+                Err("is from a newer version of assay: use that to restore".to_string())
             }
             found => found.map_err(told),
         };
@@ -107,7 +105,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match found.is_file() && found.uid() == euid && found.nlink() == 1 {
         true => Ok(file),
         false => Err(io::Error::other(
-            "it is no plain file of this user's with one name: look at it, and remove it",
+            "it is not a plain file of this user with one link: check it, and remove it",
         )),
     }
 }
@@ -151,11 +149,12 @@ impl Store {
         let open_to_others = |file: &File| Ok::<bool, io::Error>(file.metadata()?.mode() & 0o022 != 0);
         let read = |file: File| match file.metadata()?.len() {
             _ if open_to_others(&file)? => Err(io::Error::other(
-                "others than its owner may write to it: look into it, put back by hand what is ours in it, and remove it",
+                "users other than its owner may write to it: check it, restore by hand what is Assay's, and \
+                  remove it",
             )),
             bytes if bytes > LONGEST => Err(io::Error::other(format!(
-                "it has {bytes} bytes, and none of ours has more than {LONGEST}: look into it, put back by hand what it names, \
-                 and remove it"
+                "it has {bytes} bytes, more than Assay's limit of {LONGEST}: restore by hand the settings \
+                  that it names, and remove it"
             ))),
             _ => io::read_to_string(file.take(LONGEST)),
         };
@@ -164,12 +163,12 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error)
-                    .with_context(|| format!("cannot read the journal of knobs {}", path.display()));
+                    .with_context(|| format!("cannot read the journal of settings {}", path.display()));
             }
         };
         match Journal::of_text(&text, root, boot_id) {
             Ok(journal) => Ok(Some(journal)),
-            Err(why) => bail!("the journal of knobs {} {why}", path.display()),
+            Err(why) => bail!("the journal of settings {} {why}", path.display()),
         }
     }
 
@@ -197,7 +196,7 @@ impl Store {
             fs::rename(&fresh, &path)?;
             self.sync()
         };
-        replace().with_context(|| format!("cannot write the journal of knobs {}", path.display()))
+        replace().with_context(|| format!("cannot write the journal of settings {}", path.display()))
     }
 
     fn sync(&self) -> io::Result<()> {

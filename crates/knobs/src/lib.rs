@@ -128,7 +128,7 @@ impl Knobs {
         let kernel = kernel.map_or("this kernel".to_string(), |release| format!("this kernel ({release})"));
         let places = named.places();
         if places.is_empty() {
-            return Err(format!("{name} belongs to the benchmark's own tasks: the kernel has no file of it"));
+            return Err(format!("{name} belongs to the benchmark's own tasks: there is no file for it"));
         }
         let mut closed = None;
         for (pattern, form, _) in &places {
@@ -180,8 +180,8 @@ impl Knobs {
     fn why_closed(&self, file: &str, error: &io::Error) -> &'static str {
         let root = rustix::process::geteuid().is_root();
         match (table::is_debugfs(file), error.kind() == ErrorKind::PermissionDenied, root) {
-            (true, true, true) => " (debugfs is closed on this kernel: lockdown, or the hypervisor's wish)",
-            (_, true, false) => " (only root may)",
+            (true, true, true) => " (debugfs is closed on this kernel, by lockdown or the hypervisor)",
+            (_, true, false) => " (needs root)",
             _ => "",
         }
     }
@@ -201,7 +201,7 @@ impl Knobs {
     fn value_of(&self, file: &str, form: &Form) -> io::Result<String> {
         let text = self.text(file)?;
         form.value_in(&text)
-            .ok_or_else(|| io::Error::other(format!("{file} holds {text:?}, which names no value")))
+            .ok_or_else(|| io::Error::other(format!("{file} contains {text:?}, which marks no value")))
     }
 
     /// What a knob is set to, be it the kernel's or our own tasks'; why that cannot be told.
@@ -239,9 +239,9 @@ impl Knobs {
             let opened = fs::OpenOptions::new().write(true).open(self.path(file));
             match opened.err()?.kind() {
                 ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
-                    Some(format!("{file} may not be written, not even by root"))
+                    Some(format!("{file} cannot be written, not even by root"))
                 }
-                ErrorKind::PermissionDenied => Some(format!("only root may write {file}")),
+                ErrorKind::PermissionDenied => Some(format!("writing {file} needs root")),
                 ErrorKind::ReadOnlyFilesystem => Some(format!("{file} is read-only here")),
                 other => Some(format!("{file} cannot be written: {other}")),
             }
@@ -260,7 +260,8 @@ impl Knobs {
                 let (online, present) = (list("online"), list("present"));
                 (online != present && online.is_some() && present.is_some()).then(|| {
                     format!(
-                        "some CPUs are offline by hand (online {}, present {}), and switching SMT would not keep them so",
+                        "some CPUs were taken offline (online {}, present {}), and switching SMT would \
+                          bring them back",
                         online.unwrap_or_default(),
                         present.unwrap_or_default()
                     )
@@ -300,8 +301,7 @@ impl Knobs {
     pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
         if let Some(journal) = self.of_root() {
             bail!(
-                "root's journal {} notes kernel knobs that a session has changed: as root, `assay restore` puts back what \
-                 none that lives needs",
+                "root's journal {} lists settings that a session changed: run `assay restore` as root",
                 journal.display()
             );
         }
@@ -310,7 +310,7 @@ impl Knobs {
         }
         match self.claim()? {
             Ok((_lock, said)) => Ok(said),
-            Err(owner) => bail!("{owner}: they stay so until it ends"),
+            Err(owner) => bail!("{owner}: they stay changed until it ends"),
         }
     }
 
@@ -322,8 +322,8 @@ impl Knobs {
     /// The lock, after everything that was left has been put back; or who has it.
     fn claim(&self) -> anyhow::Result<Result<(Lock, Vec<String>), String>> {
         let owner = |journal: Option<&Journal>| match journal {
-            Some(journal) => format!("process {} of assay has kernel knobs changed", journal.pid),
-            None => "another assay is changing kernel knobs".to_string(),
+            Some(journal) => format!("process {} of assay has changed kernel settings", journal.pid),
+            None => "another assay is changing kernel settings".to_string(),
         };
         let mut tries = 0;
         let lock = loop {
@@ -346,7 +346,7 @@ impl Knobs {
         }
         if journal.root != self.root {
             bail!(
-                "the journal of knobs {} is of the tree {}, not of {}",
+                "the journal of settings {} is for the tree {}, not {}",
                 self.store.file().display(),
                 journal.root.display(),
                 self.root.display()
@@ -355,9 +355,9 @@ impl Knobs {
         let mut said = Vec::new();
         if journal.boot_id != self.boot_id() {
             let names: Vec<&str> = journal.entries.iter().map(|entry| entry.knob.as_str()).collect();
-            let names = if names.is_empty() { "kernel knobs".to_string() } else { names.join(", ") };
+            let names = if names.is_empty() { "kernel settings".to_string() } else { names.join(", ") };
             said.push(format!(
-                "process {} left {names} changed in an earlier boot, which ended with it: nothing to put back",
+                "process {} left {names} changed in an earlier boot: the reboot reset them",
                 journal.pid
             ));
             journal.entries.clear();
@@ -380,13 +380,13 @@ impl Knobs {
         let Some(form) = Named::of(knob).and_then(|named| named.form_of(file)) else {
             return (
                 false,
-                Some(format!("no knob {knob} of {file} is known here; put {before} back by hand")),
+                Some(format!("the setting {knob} of {file} is unknown here: restore {before} by hand")),
             );
         };
         let current = match self.value_of(file, &form) {
             Ok(current) => current,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return (true, Some(format!("{file} is gone, with nothing to put back")));
+                return (true, Some(format!("{file} is gone: nothing to restore")));
             }
             Err(error) => return (false, Some(format!("{file} cannot be read ({error})"))),
         };
@@ -395,8 +395,8 @@ impl Knobs {
         }
         if !ours.contains(&current) {
             let words = format!(
-                "{knob} is {current}: neither what it was ({before}) nor what assay set ({}). Somebody else changed it \
-                 since, and it stays so",
+                "{knob} is {current}: neither its old value ({before}) nor Assay's ({}). Another program \
+                  changed it, and it stays so",
                 ours.join(", ")
             );
             return (true, Some(words));
@@ -404,7 +404,7 @@ impl Knobs {
         match self.write(file, &form, before).and_then(|()| self.value_of(file, &form)) {
             Ok(now) if now == *before => (true, Some(format!("{knob} is {before} again (was {current})"))),
             Ok(now) => (false, Some(format!("{knob} was set to {before} and is {now}"))),
-            Err(error) => (false, Some(format!("{file} cannot be set back to {before}: {error}"))),
+            Err(error) => (false, Some(format!("cannot restore {file} to {before}: {error}"))),
         }
     }
 
@@ -417,7 +417,8 @@ impl Knobs {
 fn unknown(name: &str) -> String {
     let names: Vec<&str> = table::KNOBS.iter().map(|knob| knob.name).collect();
     format!(
-        "no knob is called {name:?}{}; there are {}, feature.NAME for the scheduler's features, and sysctls by their dotted names",
+        "no setting is called {name:?}{}; there are {}, feature.NAME for scheduler features, and sysctls by \
+          name",
         model::did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )

@@ -90,7 +90,7 @@ fn read_with(path: &Path, folders: &[PathBuf]) -> anyhow::Result<Profile> {
     };
     if profile.remarks.len() > MOST_REMARKS {
         profile.remarks.truncate(MOST_REMARKS);
-        profile.remarks.push("more of it was not understood".to_string());
+        profile.remarks.push("more of it was not parsed".to_string());
     }
     Ok(profile)
 }
@@ -106,16 +106,16 @@ fn content(file: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot open {}", file.display());
     // Opening a named pipe would wait for its writer.
     let is_file = std::fs::metadata(file).with_context(cannot)?.is_file();
-    ensure!(is_file, "{} is no regular file: name the profile's own file", file.display());
+    ensure!(is_file, "{} is not a regular file: name the profile file", file.display());
     let opened = File::open(file).with_context(cannot)?;
     let mut bytes = Vec::new();
     let taken = opened.take(LARGEST + 1).read_to_end(&mut bytes);
     taken.with_context(|| format!("cannot read {}", file.display()))?;
     if bytes.len() as u64 > LARGEST {
-        bail!("{} has more than {} MB: it is no profile", file.display(), LARGEST >> 20);
+        bail!("{} has more than {} MB: it is not a profile", file.display(), LARGEST >> 20);
     }
     if bytes.contains(&0) {
-        bail!("{} is not a text, so no profile", file.display());
+        bail!("{} is not text, so not a profile", file.display());
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -167,10 +167,7 @@ fn list(file: &Path, text: &str) -> anyhow::Result<Profile> {
         }
     }
     if profile.settings.is_empty() {
-        bail!(
-            "{} holds no setting: it is neither a profile of tuned nor a list of NAME=VALUE",
-            file.display()
-        );
+        bail!("{} has no setting: give a profile of tuned or lines NAME=VALUE", file.display());
     }
     profile.remarks.extend(odd_lines(file, &odd));
     Ok(profile)
@@ -179,7 +176,7 @@ fn list(file: &Path, text: &str) -> anyhow::Result<Profile> {
 fn odd_lines(file: &Path, odd: &[usize]) -> Option<String> {
     let first = odd.first()?;
     let more = if odd.len() > 1 { format!(" and {} more", odd.len() - 1) } else { String::new() };
-    Some(format!("{}: line {first}{more} is no NAME=VALUE and was not understood", file.display()))
+    Some(format!("{}: line {first}{more} is not NAME=VALUE and was ignored", file.display()))
 }
 
 /// A section, merged from all profiles that have it.
@@ -229,7 +226,7 @@ impl Tuned<'_> {
         if included.contains("${") {
             say(
                 &mut self.remarks,
-                format!("{name} includes what a function or variable decides ({included}): it was not read"),
+                format!("{name} includes a profile by a function or variable ({included}): it was not read"),
             );
         } else {
             let others = included.split([',', ';']).map(str::trim).filter(|other| !other.is_empty());
@@ -245,7 +242,7 @@ impl Tuned<'_> {
         let (name, optional) = name.strip_prefix('-').map_or((name, false), |name| (name, true));
         let base = Path::new(name)
             .file_name()
-            .with_context(|| format!("{by} includes {name:?}, which is no name"))?;
+            .with_context(|| format!("{by} includes {name:?}, which is not a name"))?;
         let beside = file.parent().and_then(Path::parent).map(Path::to_path_buf);
         let folders: Vec<PathBuf> = beside.into_iter().chain(self.folders.iter().cloned()).collect();
         let mut cycle = false;
@@ -268,7 +265,7 @@ impl Tuned<'_> {
         }
         if !optional {
             let looked: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            bail!("{by} includes {name}, of which there is no {PROFILE} in {}", looked.join(", "));
+            bail!("{by} includes {name}, but there is no {PROFILE} in {}", looked.join(", "));
         }
         Ok(())
     }
@@ -324,7 +321,7 @@ impl Tuned<'_> {
             for script in ["script_pre", "script_post"].iter().filter_map(|name| last(name)) {
                 say(
                     &mut self.remarks,
-                    format!("[{section}] runs the script {script}, whose effect is not known"),
+                    format!("[{section}] runs the script {script}, whose effect is unknown"),
                 );
             }
         }
@@ -344,26 +341,29 @@ impl Tuned<'_> {
                 let only = variables.expand(&only).value;
                 say(
                     &mut remarks,
-                    format!("[{section}] holds on machines that match {only} alone, and was left out"),
+                    format!("[{section}] applies only to hosts that match {only}, and was left out"),
                 );
                 continue;
             }
             if let Some(devices) = devices {
-                say(&mut remarks, format!("[{section}] holds for the devices {devices} alone"));
+                say(&mut remarks, format!("[{section}] applies only to the devices {devices}"));
             }
             for Given { name, value, origin } in options {
                 let Expanded { value, unknown, function } = variables.expand(&value);
                 if name == "script" {
                     say(
                         &mut remarks,
-                        format!("[{section}] runs the script {value}, whose effect is not known"),
+                        format!("[{section}] runs the script {value}, whose effect is unknown"),
                     );
                     continue;
                 }
                 if function {
                     say(
                         &mut remarks,
-                        format!("{name} of [{section}] calls a function, which was not understood: {value}"),
+                        format!(
+                            "{name} of [{section}] calls a function, which Assay does not evaluate: \
+                          {value}"
+                        ),
                     );
                 }
                 for variable in unknown {

@@ -77,12 +77,13 @@ const fn bracketed(file: &'static str, kernels: &'static str) -> Place {
     Place { file, form: Form::Bracketed, kernels }
 }
 
-const EEVDF: &str = "kernels from 6.6 on schedule by EEVDF, which has base_slice_ns instead, and from 6.12 on, without root, slice_ns";
+const EEVDF: &str = "kernels from 6.6 on use EEVDF: set base_slice_ns, or from 6.12 on slice_ns (no root \
+  needed)";
 
 pub const KNOBS: &[Knob] = &[
     Knob {
         name: "min_granularity_ns",
-        about: "CFS: the slice that a runnable task is guaranteed",
+        about: "CFS: guaranteed slice of a runnable task",
         values: Values::Nanoseconds(10_000, SECOND),
         places: &[
             place("/sys/kernel/debug/sched/min_granularity_ns", "5.13 to 6.5"),
@@ -94,7 +95,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "wakeup_granularity_ns",
-        about: "CFS: the lead that a woken task needs to preempt the running one",
+        about: "CFS: lead that a woken task needs to preempt the running one",
         values: Values::Nanoseconds(0, SECOND),
         places: &[
             place("/sys/kernel/debug/sched/wakeup_granularity_ns", "5.13 to 6.5"),
@@ -102,12 +103,12 @@ pub const KNOBS: &[Knob] = &[
         ],
         from: None,
         until: Some((6, 6)),
-        instead: "kernels from 6.6 on schedule by EEVDF, where policy=batch, without root, keeps a task from preempting when it wakes, and \
-                  feature.WAKEUP_PREEMPTION all of them",
+        instead: "kernels from 6.6 on use EEVDF: set policy=batch to stop wake-up preemption of a task (no \
+          root needed), or feature.WAKEUP_PREEMPTION for all",
     },
     Knob {
         name: "latency_ns",
-        about: "CFS: the time in which every runnable task is to run once",
+        about: "CFS: period in which every runnable task runs once",
         values: Values::Nanoseconds(100_000, SECOND),
         places: &[
             place("/sys/kernel/debug/sched/latency_ns", "5.13 to 6.5"),
@@ -119,16 +120,16 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "base_slice_ns",
-        about: "EEVDF: the slice that a task asks for when it has not said",
+        about: "EEVDF: default slice of a task",
         values: Values::Nanoseconds(100_000, SECOND),
         places: &[place("/sys/kernel/debug/sched/base_slice_ns", "from 6.6")],
         from: Some((6, 6)),
         until: None,
-        instead: "kernels to 6.5 schedule by CFS, which has min_granularity_ns and wakeup_granularity_ns instead",
+        instead: "kernels to 6.5 use CFS: set min_granularity_ns and wakeup_granularity_ns",
     },
     Knob {
         name: "migration_cost_ns",
-        about: "for how long after it ran a task counts as cache-hot, and is not moved",
+        about: "time after its run in which a task counts as cache-hot and is not moved",
         values: Values::Nanoseconds(0, SECOND),
         places: &[
             place("/sys/kernel/debug/sched/migration_cost_ns", "from 5.13"),
@@ -140,7 +141,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "nr_migrate",
-        about: "the most tasks that balancing moves at once",
+        about: "most tasks that load balancing moves at once",
         values: Values::Number(0, 4096),
         places: &[
             place("/sys/kernel/debug/sched/nr_migrate", "from 5.13"),
@@ -152,7 +153,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "preempt",
-        about: "where the kernel may be preempted itself",
+        about: "where kernel code may be preempted",
         values: Values::Choice(&["none", "voluntary", "full", "lazy"]),
         places: &[
             bracketed("/sys/kernel/debug/sched/preempt", "from 5.13, with CONFIG_PREEMPT_DYNAMIC"),
@@ -160,11 +161,11 @@ pub const KNOBS: &[Knob] = &[
         ],
         from: None,
         until: None,
-        instead: "a kernel without CONFIG_PREEMPT_DYNAMIC was built for one of them",
+        instead: "a kernel without CONFIG_PREEMPT_DYNAMIC is built for one of them",
     },
     Knob {
         name: "numa_balancing",
-        about: "pages move to the node of the tasks that use them",
+        about: "NUMA balancing: moves pages to the node of the tasks that use them",
         values: Values::Number(0, 3),
         places: &[place("/proc/sys/kernel/numa_balancing", "from 3.13, with CONFIG_NUMA_BALANCING")],
         from: None,
@@ -173,7 +174,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "autogroup",
-        about: "a share of the CPUs for each session instead of each task",
+        about: "fair shares per session instead of per task",
         values: Values::Choice(&["0", "1"]),
         places: &[place(
             "/proc/sys/kernel/sched_autogroup_enabled",
@@ -185,7 +186,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "thp",
-        about: "transparent huge pages: for all memory, for what asks by madvise, for none",
+        about: "transparent huge pages: for all memory, on madvise, or never",
         values: Values::Choice(&["always", "madvise", "never"]),
         places: &[bracketed("/sys/kernel/mm/transparent_hugepage/enabled", "from 2.6.38")],
         from: None,
@@ -194,7 +195,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "thp_defrag",
-        about: "how hard the kernel tries to find a huge page at once",
+        about: "effort to find a huge page at a page fault",
         values: Values::Choice(&["always", "defer", "defer+madvise", "madvise", "never"]),
         places: &[bracketed("/sys/kernel/mm/transparent_hugepage/defrag", "from 2.6.38")],
         from: None,
@@ -203,16 +204,16 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "governor",
-        about: "who chooses the clock of the cores, in all frequency policies",
+        about: "governor that sets the core clock, in all frequency policies",
         values: Values::Any,
         places: &[place("/sys/devices/system/cpu/cpufreq/*/scaling_governor", "with cpufreq")],
         from: None,
         until: None,
-        instead: "without cpufreq (most guests) the host or the firmware chooses the clock",
+        instead: "without cpufreq (most guests) the host or the firmware sets the clock",
     },
     Knob {
         name: "smt",
-        about: "the second threads of all cores, online or not",
+        about: "SMT: second threads of all cores, online or not",
         values: Values::Choice(&["on", "off"]),
         places: &[place("/sys/devices/system/cpu/smt/control", "from 4.19")],
         from: None,
@@ -221,7 +222,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "slice_ns",
-        about: "the slice that the benchmark's own tasks ask for; no root needed",
+        about: "slice of the benchmark's own tasks (no root needed)",
         values: Values::Nanoseconds(100_000, 100_000_000),
         places: &[],
         from: None,
@@ -230,7 +231,7 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "policy",
-        about: "the scheduling policy of the benchmark's own tasks; no root needed",
+        about: "scheduling policy of the benchmark's own tasks (no root needed)",
         values: Values::Choice(&["other", "batch"]),
         places: &[],
         from: None,
@@ -345,7 +346,7 @@ impl Values {
             Values::Choice(choices) => choices.join(", "),
             Values::Number(low, high) => format!("{low} to {high}"),
             Values::Nanoseconds(low, high) => format!("{low} to {high} ns"),
-            Values::Any => "what its file takes".to_string(),
+            Values::Any => "what its file accepts".to_string(),
         }
     }
 }

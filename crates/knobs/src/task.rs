@@ -21,7 +21,7 @@ pub fn apply(knobs: &BTreeMap<String, String>) -> anyhow::Result<()> {
         sched::set_policy(policy).with_context(|| format!("cannot set the policy {name}"))?;
     }
     if let Some(text) = knobs.get("slice_ns") {
-        let ns = nanoseconds(text).with_context(|| format!("{text:?} is no slice"))?;
+        let ns = nanoseconds(text).with_context(|| format!("{text:?} is not a slice"))?;
         set_slice(ns)?;
     }
     Ok(())
@@ -31,8 +31,8 @@ fn set_slice(ns: u64) -> anyhow::Result<()> {
     sched::set_slice(ns).with_context(|| format!("cannot ask for a slice of {ns} ns"))?;
     match sched::slice()? {
         now if now == ns => Ok(()),
-        0 => bail!("this kernel knows no slice of a task's own; kernels from 6.12 on do"),
-        now => bail!("a slice of {ns} ns was asked for and {now} ns was given"),
+        0 => bail!("this kernel has no slice per task; kernels from 6.12 on do"),
+        now => bail!("asked for a slice of {ns} ns, but the kernel gave {now} ns"),
     }
 }
 
@@ -41,11 +41,11 @@ pub fn value(name: &str) -> Result<String, String> {
     match name {
         "policy" => sched::policy().map(|policy| policy.to_string()).map_err(|error| error.to_string()),
         "slice_ns" => match sched::slice() {
-            Ok(0) => Err("this kernel knows no slice of a task's own; kernels from 6.12 on do".to_string()),
+            Ok(0) => Err("this kernel has no slice per task; kernels from 6.12 on do".to_string()),
             Ok(ns) => Ok(ns.to_string()),
-            Err(error) => Err(format!("the kernel does not tell it ({error})")),
+            Err(error) => Err(format!("the kernel does not report it ({error})")),
         },
-        other => Err(format!("{other} is no knob of a task")),
+        other => Err(format!("{other} is not a setting of a task")),
     }
 }
 

@@ -207,14 +207,14 @@ fn what_somebody_else_changed_stays() {
     killed(tree.off());
     tree.file(CONTROL, "forceoff");
     let said = tree.next();
-    assert!(said.len() == 1 && said[0].contains("Somebody else changed it"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("Another program changed it"), "{said:?}");
     assert_eq!(tree.smt(), "forceoff");
     // And under a session that lives.
     let tree = Tree::new();
     let hand = tree.off();
     tree.file(CONTROL, "forceoff");
     let error = hand.set(&off()).expect_err("it is not ours any more");
-    assert!(error.to_string().contains("somebody else set smt to forceoff"), "{error}");
+    assert!(error.to_string().contains("another program set smt to forceoff"), "{error}");
     drop(hand);
     assert_eq!(tree.smt(), "forceoff");
 }
@@ -237,7 +237,7 @@ fn a_second_session_is_refused() {
     let error = error.expect_err("the first one lives").to_string();
     assert!(error.contains(&format!("process {} of assay", std::process::id())), "{error}");
     let error = tree.knobs.put_back_what_was_left().expect_err("the first one lives").to_string();
-    assert!(error.contains("has kernel knobs changed"), "{error}");
+    assert!(error.contains("has changed kernel settings"), "{error}");
     assert_eq!(tree.smt(), "off");
     drop(first);
     drop(tree.off());
@@ -257,12 +257,12 @@ fn what_cannot_be_set_says_why() {
     tree.file(CONTROL, "on");
     tree.file("/sys/devices/system/cpu/online", "0-2");
     tree.file("/sys/devices/system/cpu/present", "0-3");
-    assert!(tree.knobs.unmet("smt", "off").is_some_and(|why| why.contains("offline by hand")));
+    assert!(tree.knobs.unmet("smt", "off").is_some_and(|why| why.contains("were taken offline")));
     assert!(tree.knobs.unmet("thp", "never").is_some_and(|why| why.contains("this kernel has no")));
     assert!(tree.knobs.unmet("smt", "maybe").is_some_and(|why| why.contains("takes on, off")));
-    assert!(tree.knobs.unmet("warp", "9").is_some_and(|why| why.contains("no knob is called")));
+    assert!(tree.knobs.unmet("warp", "9").is_some_and(|why| why.contains("no setting is called")));
     let error = tree.knobs.hand().set(&off()).expect_err("CPUs are offline").to_string();
-    assert!(error.contains("offline by hand"), "{error}");
+    assert!(error.contains("were taken offline"), "{error}");
     assert!(!tree.knobs.store.file().exists());
 }
 
@@ -272,14 +272,14 @@ fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
     drop(tree.off());
     fs::write(tree.knobs.store.file(), "{").expect("a file");
     let error = tree.knobs.put_back_what_was_left().expect_err("damaged").to_string();
-    assert!(error.contains("cannot be understood"), "{error}");
+    assert!(error.contains("cannot be parsed"), "{error}");
     assert!(tree.knobs.hand().set(&off()).is_err());
     fs::remove_file(tree.knobs.store.file()).expect("removed");
     killed(tree.off());
     let other = Tree::new();
     let elsewhere = Knobs { store: tree.knobs.store.clone(), ..other.knobs.clone() };
     let error = elsewhere.put_back_what_was_left().expect_err("another tree").to_string();
-    assert!(error.contains("is of the tree"), "{error}");
+    assert!(error.contains("is for the tree"), "{error}");
     assert_eq!((tree.smt().as_str(), other.smt().as_str()), ("off", "on"));
 }
 
@@ -306,7 +306,7 @@ fn a_journal_that_a_power_cut_or_another_version_left_in_another_boot_is_cleared
     for other in [of("boot-1", root), of("boot-0", Path::new("/elsewhere"))] {
         write(&other);
         let error = tree.knobs.put_back_what_was_left().expect_err("not understood").to_string();
-        assert!(error.contains("cannot be understood"), "{error}");
+        assert!(error.contains("cannot be parsed"), "{error}");
         assert_eq!(fs::read_to_string(tree.knobs.store.file()).expect("it stays"), other);
     }
 }

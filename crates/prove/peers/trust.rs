@@ -87,8 +87,7 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
         }
         println!("\n{}, a planted {PLANTED} %\n", work.name);
         println!(
-            "| layout | s a figure | within ±3 % | holds the median of all | trusted figures a minute | told of planted | \
-             seconds until 9 of 10 are told | false calls of equal |"
+            "| layout | s per figure | within ±3 % | contains the median of all | trusted figures per minute | planted found | seconds until 9 of 10 are found | false calls of equal |"
         );
         println!("|---|---:|---:|---:|---:|---:|---:|---:|");
         for (layout, score) in layouts.iter().zip(&scores) {

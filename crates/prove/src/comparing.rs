@@ -15,7 +15,7 @@ use crate::{Section, measured};
 pub const SECTIONS: &[Section] = &[
     Section { name: "comparison", title: "Equal arms", run: comparisons },
     Section { name: "runs", title: "Two simulated runs", run: runs },
-    Section { name: "in-turn", title: "Two commands in turn", run: commands_in_turn },
+    Section { name: "in-turn", title: "Two commands, alternating", run: commands_in_turn },
     Section { name: "at-once", title: "Two commands at once", run: commands_at_once },
 ];
 
@@ -31,12 +31,12 @@ fn commands_in_turn() -> String {
         cells.iter().zip(&found).filter(|(cell, _)| own(cell)).map(|(_, found)| found.different).collect()
     };
     titled(
-        "time goes with the clock | B takes longer by | told apart | the same within 2 % | covers | \
+        "time follows the clock | B takes longer by | found different | the same within 2 % | covers | \
          quads",
         rows,
-    ) + &at_most("Equal commands told apart", &of(0.0, None), IN_TURN_DIFFERENT_MOST)
+    ) + &at_most("Equal commands found different", &of(0.0, None), IN_TURN_DIFFERENT_MOST)
         + &at_least(
-            "2 % told apart where time goes with the clock",
+            "2 % found where time follows the clock",
             &of(0.02, Some(-1.0)),
             IN_TURN_FOUND_LEAST,
         )
@@ -61,21 +61,21 @@ fn commands_at_once() -> String {
         .collect();
     let found = measured(&cells, |&(at_once, planted)| disturbed(planted, at_once, TRIALS, 19));
     let row = |((at_once, planted), found): (&(bool, f64), &InTurn)| {
-        told_row(if *at_once { "at once" } else { "in turn" }, *planted, found)
+        told_row(if *at_once { "at once" } else { "alternating" }, *planted, found)
     };
     let rows = cells.iter().zip(&found).map(row);
     let of = |wanted: &dyn Fn(f64) -> bool, rate: &dyn Fn(&InTurn) -> Rate| -> Vec<Rate> {
         let own = |((at_once, planted), _): &(&(bool, f64), &InTurn)| *at_once && wanted(*planted);
         cells.iter().zip(&found).filter(own).map(|(_, found)| rate(found)).collect()
     };
-    titled("both run | B takes longer by | told apart | the same within 2 % | covers | quads", rows)
+    titled("both run | B takes longer by | found different | the same within 2 % | covers | quads", rows)
         + &at_most(
-            "Equal commands at once told apart",
+            "Equal commands at once found different",
             &of(&|planted| planted == 0.0, &|found| found.different),
             AT_ONCE_DIFFERENT_MOST,
         )
         + &at_least(
-            "2 % told apart at once",
+            "2 % found at once",
             &of(&|planted| planted == 0.02, &|found| found.different),
             AT_ONCE_FOUND_LEAST,
         )

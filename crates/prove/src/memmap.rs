@@ -42,13 +42,12 @@ fn following_tables() -> String {
     let other = all(|(_, other)| other.follow).into_iter().reduce(Rate::and).unwrap_or_default();
     [
         titled(
-            "slow quarter, runs | predicted within 3 % | said to follow | said so of runs that swing \
-         otherwise",
+            "slow quarter, runs | predicted within 3 % | reported to follow | reported for runs that vary for another reason",
             rows,
         ),
         at_least("Runs predicted within 3 %", &all(|(own, _)| own.within), PREDICTED_LEAST),
-        at_least("Studies said to follow their memory", &all(|(own, _)| own.follow), FOLLOWS_FOUND_LEAST),
-        at_most("Said so where something else moves runs", &[other], FOLLOWS_FALSE_MOST),
+        at_least("Studies reported to follow their memory", &all(|(own, _)| own.follow), FOLLOWS_FOUND_LEAST),
+        at_most("Reported where something else moves runs", &[other], FOLLOWS_FALSE_MOST),
     ]
     .concat()
 }

@@ -76,16 +76,16 @@ fn planted() -> String {
     };
     [
         table(
-            &["task", "trials", "told as taken by tasks, median", "within a quarter", "told as the host's"],
+            &["task", "trials", "attributed to tasks, median", "within a quarter", "attributed to the host"],
             &NAPS_MS.iter().zip(&told).map(row).collect::<Vec<_>>(),
         ),
         at_least(
-            "Planted tasks told",
+            "Planted tasks found",
             &told.iter().map(|told| told.0).collect::<Vec<_>>(),
             PAUSES_RIGHT_LEAST,
         ),
         at_most(
-            "Planted tasks told as the host's",
+            "Planted tasks attributed to the host",
             &told.iter().map(|told| told.1).collect::<Vec<_>>(),
             PAUSES_WRONG_MOST,
         ),

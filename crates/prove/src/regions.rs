@@ -57,7 +57,7 @@ fn neighbours() -> String {
     });
     let above: Vec<Rate> = found[2..].iter().map(|heard| heard.named).collect();
     [
-        titled("neighbour, in half a minute | named | said not to be there", rows),
+        titled("other guest, in half a minute | named | reported as absent", rows),
         at_least("Neighbours of more than 20 % named", &above, REGION_NAMED_LEAST),
         at_most("Neighbours named that are not there", &[found[0].named], REGION_FALSE_MOST),
     ]
@@ -85,11 +85,11 @@ fn pages() -> String {
         row![format!("{what}; noise {:.0} %", noise * 100.0), told.named, covered]
     });
     let named: Vec<Rate> = found.iter().map(|told| told.named).collect();
-    let above = "Huge pages that lie farther by more than 1.2 times said";
+    let above = "Huge pages more than 1.2 times as distant reported";
     [
-        titled("huge pages that lie farther, of 64 regions | said | their share lies in what is told", rows),
+        titled("distant huge pages, of 64 regions | reported | share inside the reported range", rows),
         at_least(above, &named[3..6], REGION_NAMED_LEAST),
-        at_most("Said where there are none, or by less", &named[..3], REGION_FALSE_MOST),
+        at_most("Reported where there are none, or for less", &named[..3], REGION_FALSE_MOST),
     ]
     .concat()
 }

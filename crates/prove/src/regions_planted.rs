@@ -81,8 +81,8 @@ fn clean() -> String {
     [
         of_host(&held_back, &own),
         table(&COLUMNS, &[row("nothing", None, &named)]),
-        at_most("Causes named of nothing", &[named.wrong], REGION_FALSE_MOST),
-        at_least("Maps of nothing said to have no cause", &[named.none], CLEAN_LEAST),
+        at_most("Causes named without one", &[named.wrong], REGION_FALSE_MOST),
+        at_least("Maps without a cause reported so", &[named.none], CLEAN_LEAST),
     ]
     .concat()
 }

@@ -105,11 +105,11 @@ fn sweep() -> String {
             }
         }
     }
-    let header = "planted | noise | passes | said to matter | levels covered | interval over ideal | kinds \
+    let header = "planted | noise | passes | reported to matter | levels covered | interval over ideal | kinds \
          right | bounds within a cell | true best among the best | cells called best";
     [
         titled(header, rows),
-        at_most("Flat, and said to matter", &false_alarms, SWEEP_FALSE_MOST),
+        at_most("Flat, but reported to matter", &false_alarms, SWEEP_FALSE_MOST),
         at_least("Levels covered", &covered, SWEEP_COVERAGE_LEAST),
         at_least("True best among the best", &best, SWEEP_BEST_LEAST),
         at_least("Kinds right, noise 1 %, or 3 % and 8 passes", &kinds, SWEEP_KINDS_LEAST),
@@ -117,7 +117,7 @@ fn sweep() -> String {
     .concat()
 }
 
-/// Two knobs, 7 × 2: six visits a cell are what a minute has time for where one takes a second,
+/// Two knobs, 7 × 2: six passes a cell are what a minute has time for where one takes a second,
 /// twelve where it takes 0.3 s.
 fn asked() -> String {
     const PASSES: [u32; 3] = [6, 12, 20];
@@ -149,12 +149,11 @@ fn asked() -> String {
             }
         }
     }
-    let header = "planted | noise | visits a cell | told by its own question | said to matter | told and not \
-         planted";
+    let header = "planted | noise | passes a cell | found by its own test | reported to matter | found but not planted";
     [
         titled(header, rows),
-        at_least("Told, 8 % of noise, 12 visits a cell", &found, SWEEP_FOUND_LEAST),
-        at_most("Told and not planted", &invented, SWEEP_INVENTED_MOST),
+        at_least("Found, 8 % of noise, 12 passes a cell", &found, SWEEP_FOUND_LEAST),
+        at_most("Found but not planted", &invented, SWEEP_INVENTED_MOST),
     ]
     .concat()
 }

@@ -49,7 +49,7 @@ fn topology() -> String {
     }
     let header = "measured | truth | CPUs, noise, stolen values | machines | right | part of it | cannot tell \
          | wrong";
-    [titled(header, rows), at_most("Machines of which something wrong is said", &wrong, TOPOLOGY_WRONG_MOST)]
+    [titled(header, rows), at_most("Machines with a wrong report", &wrong, TOPOLOGY_WRONG_MOST)]
         .concat()
 }
 

@@ -17,47 +17,51 @@ pub fn harness() -> Sections {
     vec![
         (
             "Who does what",
-            "A parent controls, and a child measures: a process of its own for each visit. The parent calibrates the clock \
-             once, waits for a quiet second, starts the child on its CPU, and listens. It draws and judges nothing while a \
-             child runs."
+            "A parent controls, and a child measures: each pass is a new process. The parent calibrates the \
+              clock once, waits for a quiet second, starts the child on its CPU, and waits. It neither \
+              draws nor judges while a child runs."
                 .to_string(),
         ),
         (
             "What a child does, in order",
             format!(
-                "1. It pins itself and prepares: memory touched, files made, partners started. 2. It grows the iteration count \
-                 until a window is long enough. 3. It checks that twice the work takes twice the time. 4. It warms up for \
-                 {warm_up} window, which does not count. 5. It times {count} windows in a quick run ({QUICK_CORE_WINDOWS} of what the core \
-                 alone decides), {deeper} in deeper ones. \
-                 6. It checks the answer of its work. 7. It sends all samples, and ends."
+                "1. It pins itself and prepares: memory touched, files made, partners started. 2. It grows \
+                  the iteration count until a sample is long enough. 3. It checks that twice the work takes \
+                  twice the time. 4. It warms up for {warm_up} sample, which does not count. 5. It times \
+                  {count} samples in a quick run ({QUICK_CORE_WINDOWS} of what the core alone decides), \
+                  {deeper} in deeper ones. 6. It checks the answer of its work. 7. It sends all samples, \
+                  and ends."
             ),
         ),
         (
-            "Beside each window",
-            "The child notes its CPU, context switches, page faults and run-queue wait, the core clock right after it, and \
-             whether the core worked for another thread. The parent notes what the whole machine did during the visit."
+            "Recorded with each sample",
+            "The child records its CPU, context switches, page faults and run-queue wait, the core clock \
+              right after the sample, and whether another thread shared the core. The parent records the \
+              load of the whole host during the pass."
                 .to_string(),
         ),
         (
             "Repeat, take the median",
             format!(
-                "A case is visited at least {least} times in a quick run, {more} times in others. Each visit gives the median of \
-                 its windows, a figure is the median of visits. The order of cases changes from pass to pass, so a slow \
-                 change of the machine falls on all alike. Further visits go to the figures that gain most by them.",
+                "A case gets at least {least} passes in a quick run, {more} in others. Each pass gives the \
+                  median of its samples, and a figure is the median of passes. The order of cases changes \
+                  every round, so a slow change of the host affects all alike. Further passes go to the \
+                  figures that gain most.",
                 least = GUARDED.start(),
                 more = Depth::Standard.passes_min(),
             ),
         ),
         (
             "Cool down",
-            "Nothing sleeps for a fixed time between visits. After a pass in which other work was loud, the parent waits for \
-             a quiet second again. What heat and turbo change is read off the core clock beside every window."
+            "There is no fixed pause between passes. After a round with much other work, the parent waits \
+              for a quiet second again. The core clock of every sample shows the effect of heat and turbo."
                 .to_string(),
         ),
         (
-            "Beside lmbench",
-            "Like lmbench: parent and child, the count grown by 8 and then in proportion, the median. Beyond it: a new process \
-             for every repetition, a check of the answer, a window's conditions, and an interval."
+            "Compared with lmbench",
+            "Like lmbench: parent and child, an iteration count that grows, the median. Beyond it: a new \
+              process for every repetition, a check of the answer, the conditions of each sample, and an \
+              interval."
                 .to_string(),
         ),
     ]
@@ -86,85 +90,90 @@ impl State {
 pub const STATES: &[State] = &[
     State {
         words: &["waiting", "gate"],
-        title: "the machine is not quiet",
-        text: "Before the first pass, and after a loud one, the parent waits for a quiet second: little CPU time of other \
-               processes, little waiting and steal, no swapping, cores that work for us alone. --wait-idle waits as long as \
-               it takes, --force not at all. If patience ends first, the run goes on and says so.",
+        title: "the host is not quiet",
+        text: "Before the first round, and after a disturbed one, the parent waits for a quiet second: \
+          little other CPU time, waiting and steal, no swapping, no other thread on the cores. --wait-idle \
+          waits without a limit, --force not at all. Otherwise the run starts after a while and says so.",
     },
     State {
         words: &["starting"],
-        title: "the child begins on its CPU",
-        text: "The parent starts a process on the CPU where all its work will be, if that is one CPU: memory that was on \
-               another CPU before costs more to change. The child gets its case by standard input, and pins itself.",
+        title: "the child starts on its CPU",
+        text: "The parent starts a process on the CPU of its work, if that is one CPU: memory touched on \
+          another CPU before costs more to change. The child reads its case from standard input and pins \
+          itself.",
     },
     State {
         words: &["preparing", "initialising"],
-        title: "everything is there before time counts",
-        text: "The child makes files, touches its memory and starts partners and neighbours. None of this is in a figure.",
+        title: "everything is prepared before timing",
+        text: "The child makes files, touches its memory and starts partner processes. None of this is \
+          timed.",
     },
     State {
         words: &["calibrating"],
         title: "the iteration count grows",
-        text: "The child runs more and more iterations until one window is long enough: assay explain calibration.",
+        text: "The child runs more and more iterations until one sample is long enough: assay explain \
+          calibration.",
     },
     State {
         words: &["warming-up", "warm-up"],
-        title: "the first window does not count",
-        text: "Caches, branch predictors and the clock settle in the first window. It is kept in the run file, marked.",
+        title: "the first sample does not count",
+        text: "Caches, branch predictors and the clock settle in the first sample. The run file keeps it, \
+          marked.",
     },
     State {
         words: &["measuring"],
-        title: "windows are timed",
-        text: "The child reads the clock, runs the iterations, reads the clock, and notes what moved: assay explain harness.",
+        title: "samples are timed",
+        text: "The child reads the clock, runs the iterations, reads the clock again, and records the \
+          conditions: assay explain harness.",
     },
     State {
         words: &["checking"],
-        title: "the answer is compared",
-        text: "Sums, counts and contents must be what the work gives. The visit counts only if they are.",
+        title: "the answer is checked",
+        text: "Sums, counts and contents must be those of the work. Otherwise the pass does not count.",
     },
     State {
         words: &["counted", "valid"],
-        title: "the visit ended well",
-        text: "The child sent all its samples and its last line. The visit is one line of the run file, and its median is one \
-               value of each of its figures.",
+        title: "the pass succeeded",
+        text: "The child sent all its samples and its last line. The pass is one line of the run file, and \
+          its median is one value of each of its figures.",
     },
     State {
         words: &["failed"],
-        title: "the visit ended with an error",
-        text: "The benchmark met an error, died of a signal, ended without its last line, or sent lines that are no samples. \
-               Its samples are kept and not counted. After {failures} visits without a result the case is not visited again. \
-               What to do: read the reason; run the one case by assay run --only BENCHMARK.",
+        title: "the pass failed",
+        text: "The benchmark met an error, died of a signal, ended without its last line, or sent invalid \
+          lines. Its samples are kept but not counted. After {failures} failed passes the case gets no \
+          more. What to do: read the reason, then run assay run --only BENCHMARK.",
     },
     State {
         words: &[WRONG_ANSWER.as_str(), "wrong answer"],
         title: "the work gave a wrong result",
-        text: "The computed answer was wrong: a faulty core, memory or kernel, or a bug of Assay. Every figure of that case is \
-               rejected. What to do: repeat it on another CPU, then test the memory.",
+        text: "The computed answer was wrong: a faulty core, memory or kernel, or a bug in Assay. Every \
+          figure of that case is rejected. What to do: repeat it on another CPU, then test the memory.",
     },
     State {
         words: &["timed-out", "timed out", "timeout"],
-        title: "the visit did not end in time",
-        text: "A visit may take {limit_s} s, or {estimates} times its estimate if that is more. Time in which tasks of the \
-               machine waited for a CPU counts one eighth. Then the child and all it started are killed, and the case is \
-               not visited again.",
+        title: "the pass did not end in time",
+        text: "A pass may take {limit_s} s, or {estimates} times its estimate if that is more. Time in \
+          which tasks of the host waited for a CPU counts one eighth. Then the child and all its processes \
+          are killed, and the case gets no more passes.",
     },
     State {
         words: &["skipped"],
         title: "the case was not run",
-        text: "This machine or user lacks something that the case needs, or the budget ended before its turn. The reason says \
-               which. More time: --profile standard, or --budget.",
+        text: "This host or user lacks something that the case needs, or the budget ended before its turn. \
+          The reason says which. More time: --profile standard, or --budget.",
     },
     State {
         words: &["invalid"],
-        title: "the environment made it worthless",
-        text: "A file says that the visit ran under conditions that make its numbers meaningless. No visit of this version ends \
-               so: it judges conditions afterwards, by rules. Such visits of a file are not counted.",
+        title: "the environment made it useless",
+        text: "The run file says that the conditions of the pass made its figures meaningless. This version \
+          never says so: it judges conditions later, by rules. Such passes are not counted.",
     },
     State {
         words: &["interrupted"],
-        title: "somebody stopped the run",
-        text: "The visit that was under way is dropped: nothing was learned of its case. All earlier ones are in the run file, \
-               and the same command goes on from there.",
+        title: "the user stopped the run",
+        text: "The pass in progress is dropped. All earlier ones are in the run file, and the same command \
+          resumes there.",
     },
 ];
 

@@ -18,7 +18,7 @@ use bench::Leaves;
 use knobs::watchdog::Watchdog;
 use knobs::{Knobs, start_of};
 use sys::random::random;
-use sys::semaphore::{self, Key};
+use sys::semaphore::{self, SharedKey};
 
 mod clear;
 mod group;
@@ -75,7 +75,7 @@ struct State {
 pub struct Loan<'k> {
     keep: &'k Keep,
     /// Where it may make a set of semaphores, where it wants one.
-    pub key: Option<Key>,
+    pub key: Option<SharedKey>,
     /// What its programs carry in their environment, where it has some.
     pub mark: Option<String>,
     /// The number of its job, where it has one on another's cluster.
@@ -93,7 +93,7 @@ impl Keep {
             journal: Journal::own(),
             held: None,
             watchdog: None,
-            place: Err("no program is guarded".to_string()),
+            place: Err("no program is supervised".to_string()),
         };
         Keep { state: RefCell::new(state) }
     }
@@ -110,8 +110,8 @@ impl Keep {
         state.journal.places = places;
         if let (Err(why), false) = (state.note(), all.is_empty()) {
             said.push(format!(
-                "{why}: System V semaphores are made in a namespace of their own only, and programs and jobs are ended by this \
-                 process and its watchdog only"
+                "{why}: System V semaphores need their own namespace, and only this process and its \
+                  watchdog can end programs and jobs"
             ));
         }
         if all.contains(&Leaves::Programs) {
@@ -162,7 +162,7 @@ impl Keep {
                 false
             }
             Ended::Failed(words) => {
-                said.push(format!("a visit has left {words}; `assay restore` tries it again"));
+                said.push(format!("a pass left {words}; `assay restore` tries again"));
                 true
             }
         });
@@ -218,16 +218,16 @@ impl Loan<'_> {
 impl State {
     /// A key that is free, with all by which its set will be known; why there is none, where it
     /// could not be noted.
-    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<Key> {
+    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<SharedKey> {
         let Some(namespace) = namespaces::own_namespace() else {
-            return Ok(Err("this process's IPC namespace cannot be told".to_string()));
+            return Ok(Err("cannot identify this process's IPC namespace".to_string()));
         };
         let key = loop {
             let key = (u32::from_ne_bytes(random()?) >> 1) as i32;
-            match semaphore::Found::under(key) {
+            match semaphore::ExistingSet::with_key(key) {
                 Ok(None) if key != 0 => break key,
                 Ok(_) => {}
-                Err(error) => return Ok(Err(format!("whether a key is free cannot be told ({error})"))),
+                Err(error) => return Ok(Err(format!("cannot check whether a key is free ({error})"))),
             }
         };
         let from_s = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() as i64;
@@ -249,7 +249,7 @@ impl State {
     fn note(&mut self) -> Result<(), String> {
         let written = self.write().map_err(|error| {
             let folder = self.knobs.folder().display();
-            format!("no journal of kernel objects can be written in {folder} ({error})")
+            format!("cannot write a journal of kernel objects in {folder} ({error})")
         });
         if self.watchdog.as_mut().is_none_or(|watchdog| !watchdog.lives()) {
             self.watchdog = self.knobs.watchdog();

@@ -68,7 +68,7 @@ pub const PROFILES: [Profile; 3] = [
     },
     Profile {
         name: "standard",
-        about: "a whole evaluation in 10 minutes",
+        about: "the full set of figures in 10 minutes",
         depth: Depth::Standard,
         budget_s: 570.0,
         budget_per_group: false,
@@ -80,7 +80,7 @@ pub const PROFILES: [Profile; 3] = [
     },
     Profile {
         name: "full",
-        about: "everything, as precisely as it gets, in 10 minutes a group",
+        about: "all sizes and depths, 10 minutes per group",
         depth: Depth::Full,
         budget_s: 570.0,
         budget_per_group: true,

@@ -64,8 +64,8 @@ fn reading(runs: usize) -> Vec<String> {
     let all = [
         "the pages (*.report.html): in any browser, without Assay",
         one,
-        "assay compare, check, peers and summary: take the bundle as they take a folder of runs",
-        "host-1, path-2 and the like stand for what was replaced; only the sender has the mapping",
+        "assay compare, check, peers and summary read the bundle like a folder of runs",
+        "host-1, path-2 and the like are replacements; only the sender has the mapping",
     ];
     all.map(str::to_string).to_vec()
 }

@@ -18,7 +18,7 @@ pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> any
     let runs = bundle.files.iter().filter(|(name, _)| name.ends_with(".gz")).count();
     let file = out.display();
     let mut text = format!(
-        "{file}: {} and {} in {}; nothing of what was replaced is left in it\n",
+        "{file}: {} and {} in {}; no replaced name is left in it\n",
         diagnose::words::counted(runs, "run"),
         diagnose::words::counted(runs, "page"),
         words(bundle.archive.len() as u64)
@@ -36,7 +36,7 @@ pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> any
         ("left out", &dropped),
         ("stays", STAYS),
         ("searched", &of_search(searched)),
-        ("mapping", &format!("{} (for you alone: keep it, do not send it)", map.display())),
+        ("mapping", &format!("{} (keep it, do not send it)", map.display())),
         ("read it", &format!("assay diagnose {file}{}", if runs == 1 { "" } else { "/NAME" })),
         ("search again", &format!("assay bundle --verify {file}")),
     ] {
@@ -97,16 +97,16 @@ pub fn searched(
 ) -> anyhow::Result<()> {
     let said = match left {
         0 if map.is_none() => {
-            "no address is left; names were not searched for, without --map FILE".to_string()
+            "no address is left; names were not searched, as --map FILE is missing".to_string()
         }
-        0 => "nothing is left that names somebody".to_string(),
-        1 => "1 place names somebody".to_string(),
-        count => format!("{count} places name somebody"),
+        0 => "no name is left".to_string(),
+        1 => "1 name is left".to_string(),
+        count => format!("{count} names are left"),
     };
     let mut text = format!("{}: {said}\n", bundle.display());
     let mapping = match map {
         Some(map) => map.display().to_string(),
-        None => "none: only shapes and this host's own names were searched".to_string(),
+        None => "none: only addresses and this host's own names were searched".to_string(),
     };
     let not: String = match searched.ordinary.is_empty() {
         true => "-".to_string(),
@@ -114,7 +114,7 @@ pub fn searched(
     };
     for (name, value) in [
         ("searched", of_search(searched).as_str()),
-        ("shapes", "MAC and IP addresses (but loopback), UUIDs, mail addresses"),
+        ("shapes", "MAC, IP (except loopback) and mail addresses, UUIDs"),
         ("mapping", &mapping),
         ("not searched", &not),
         ("contents", &contents(changed)),

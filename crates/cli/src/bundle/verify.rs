@@ -19,12 +19,12 @@ const LARGEST: u64 = 2 << 30;
 
 /// `--verify`.
 pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
-    ensure!(run_file::is_bundle(path), "{} is no bundle: `assay bundle` makes one", path.display());
+    ensure!(run_file::is_bundle(path), "{} is not a bundle: `assay bundle` makes one", path.display());
     let beside = map_of(path);
     let map = map.or_else(|| beside.is_file().then_some(beside.as_path()));
     let names = match map {
         Some(map) => {
-            let advice = || format!("{} is no mapping that `assay bundle` wrote", map.display());
+            let advice = || format!("{} is not a mapping of `assay bundle`", map.display());
             let mapping: Mapping = serde_json::from_reader(run_file::open(map)?).with_context(advice)?;
             Names::of_mapping(mapping.mapping)
         }
@@ -39,7 +39,7 @@ pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
     if let (Some(map), Some(manifest)) = (map, &manifest) {
         ensure!(
             names.counts() == manifest.replaced,
-            "{} is the mapping of another bundle than {}: name its own by --map",
+            "{} is the mapping of another bundle, not of {}: name the right one by --map",
             map.display(),
             path.display()
         );
@@ -89,7 +89,7 @@ fn manifest_of(held: &[(String, Vec<u8>)]) -> anyhow::Result<Option<Manifest>> {
     let own = format!("{FOLDER}/{MANIFEST}");
     let found = held.iter().find(|(name, _)| *name == own);
     let read = |(_, bytes): &(String, Vec<u8>)| serde_json::from_slice(bytes);
-    found.map(read).transpose().with_context(|| format!("its {MANIFEST} is not what `assay bundle` wrote"))
+    found.map(read).transpose().with_context(|| format!("its {MANIFEST} is not from `assay bundle`"))
 }
 
 /// Files that are not as the manifest has them.

@@ -53,7 +53,7 @@ impl Company {
             return PeerResult::Alone(match (left_out, places.first()) {
                 (Some((_, why)), _) => why.clone(),
                 (None, Some(newer)) => {
-                    format!("hosts are compared by their newest runs: {}", fleet.hosts[*newer].file)
+                    format!("only newest runs are compared: {}", fleet.hosts[*newer].file)
                 }
                 (None, None) => "the run has no summary to compare".to_string(),
             });
@@ -62,9 +62,7 @@ impl Company {
         if standing.peers == 0 {
             let alike = groups.get(standing.group).map_or(1, |group| group.hosts.len());
             let hosts = if alike == 1 { "1 host has".to_string() } else { format!("{alike} hosts have") };
-            return PeerResult::Alone(format!(
-                "{hosts} its make-up; {MIN_HOSTS} are needed to call one of them slow"
-            ));
+            return PeerResult::Alone(format!("{hosts} its make; peers need {MIN_HOSTS} hosts"));
         }
         if !standing.is_behind() {
             return PeerResult::Level(standing.peers);

@@ -102,7 +102,7 @@ pub fn all<T>(wanted: &Wanted, make: impl Fn(Found) -> anyhow::Result<T>) -> any
     for named in wanted.runs {
         let shown = named.display().to_string();
         let files = match results::files(std::slice::from_ref(named)) {
-            Ok(files) if files.is_empty() => Err(format!("the folder holds no run ({EXTENSION})")),
+            Ok(files) if files.is_empty() => Err(format!("the folder has no run ({EXTENSION})")),
             Ok(files) => Ok(files),
             Err(error) => Err(format!("{error:#}")),
         };
@@ -206,9 +206,9 @@ fn found_in(path: &Path, reference: &ReferenceArg, compares: bool) -> anyhow::Re
             };
             Ok(all.into_iter().map(of).collect())
         }
-        Held::Arms(_) => bail!(
-            "it is the result of another tool or a saved report; a spec is held against run files and summaries"
-        ),
+        Held::Arms(_) => {
+            bail!("it is a result of another tool or a saved report: a spec checks run files and summaries")
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Asked {
 impl Asked {
     /// Reads a spec file; errors name it.
     pub fn read(file: &Path) -> anyhow::Result<Asked> {
-        let cannot = || format!("the spec {} cannot be used", file.display());
+        let cannot = || format!("cannot use the spec {}", file.display());
         let mut text = String::new();
         let source = run_file::open(file).with_context(cannot)?;
         source.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
@@ -63,7 +63,7 @@ impl Asked {
                 let found = results::files(std::slice::from_ref(&runs)).unwrap_or_default();
                 ensure!(
                     !found.is_empty() && found.iter().all(|file| file.exists()),
-                    "{}: its [peers] name {}, which holds no run",
+                    "{}: its [peers] name {}, which has no run",
                     cannot(),
                     runs.display()
                 );
@@ -102,7 +102,7 @@ impl Asked {
         let refused = !asked.is_empty() && !asked.iter().any(|own| own == profile);
         refused.then(|| {
             format!(
-                "--accept: the spec asks for a run of the profile {}, and this one would be {profile}: nothing was measured",
+                "--accept: the spec asks for profile {}, not {profile}: nothing was measured",
                 asked.join(" or ")
             )
         })
@@ -113,7 +113,7 @@ impl Asked {
         let against = self.reference.as_ref().zip(measured.arm.as_ref()).map(|(a, b)| against(a, b));
         let among = self.company.as_ref().map(|company| company.among(&measured.subject));
         let subject = Subject { against, among, ..measured.subject.clone() };
-        ::check::check(&self.spec, &subject, now_s).context("the spec cannot be used")
+        ::check::check(&self.spec, &subject, now_s).context("cannot use the spec")
     }
 }
 
@@ -178,17 +178,14 @@ impl Specs {
     /// Every spec of a folder; each must say of which hosts it is.
     pub fn folder(folder: &Path) -> anyhow::Result<Specs> {
         let files = of_folder(folder)?;
-        ensure!(
-            !files.is_empty(),
-            "the folder {} holds no spec (a name that ends in .toml)",
-            folder.display()
-        );
+        ensure!(!files.is_empty(), "the folder {} has no spec (*.toml)", folder.display());
         let mut all = Vec::new();
         for file in files {
             let asked = Asked::read(&file)?;
             if !asked.spec.names_a_class() {
                 bail!(
-                    "the spec {} does not say of which hosts it is: in a folder of specs each has one of {} under [machine]",
+                    "the spec {} does not name its hosts: in a folder of specs each needs one of {} under \
+                      [machine]",
                     file.display(),
                     OF_CLASS.join(", ")
                 );

@@ -36,8 +36,8 @@ pub fn crowded(args: &Args, outcomes: &[Outcome]) -> Option<String> {
     let twice = outcomes.iter().find(|one| !hosts.insert(&one.host));
     if let Some((file, twice)) = args.prometheus.as_ref().zip(twice) {
         return Some(format!(
-            "--prometheus {}: two runs are of {}, and a metric has room for one: add --newest, or name hosts apart by \
-             --host when they are measured",
+            "--prometheus {}: two runs are of {}, but a metric takes one: add --newest, or name hosts by \
+              --host when measuring",
             file.display(),
             twice.host
         ));
@@ -46,7 +46,8 @@ pub fn crowded(args: &Args, outcomes: &[Outcome]) -> Option<String> {
     let (name, file) = of_one.iter().find_map(|(name, path)| Some((name, path.as_ref()?)))?;
     (outcomes.len() != 1).then(|| {
         format!(
-            "{name} {}: such a file is of one run, and these are {}: name one run, or with --newest or --confirmed a folder of one host",
+            "{name} {}: such a file is for one run, and these are {}: name one run, or add --newest or \
+              --confirmed for one host",
             file.display(),
             outcomes.len()
         )
@@ -110,7 +111,7 @@ pub fn clash(args: &Args) -> Option<String> {
     let read: Vec<PathBuf> = read.filter_map(|path| place(&path)).collect();
     let is_read = |path: &PathBuf| place(path).is_some_and(|own| read.contains(&own));
     if let Some((name, path)) = outputs.iter().find(|(_, path)| is_read(path)) {
-        return Some(format!("{name} {}: it is what is read: name another file", path.display()));
+        return Some(format!("{name} {}: it is the input: name another file", path.display()));
     }
     outputs.iter().enumerate().find_map(|(at, (name, path))| {
         let own = place(path)?;

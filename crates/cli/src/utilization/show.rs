@@ -160,12 +160,12 @@ impl Report {
         )
     }
 
-    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
+    /// `CPU% says 30: 60 % (59–61) are used; work can grow to 1.67 times today's (1.63–1.70),
     /// not 3.33 times`.
     pub fn headline(&self) -> String {
         let Some(sentence) = self.sentence() else {
             let says = percent(self.whole.naive);
-            return format!("CPU% says {says}: nothing runs, so nothing is known of how far work can grow");
+            return format!("CPU% is {says}: nothing runs, so headroom is unknown");
         };
         let alone = if self.smt { "" } else { "No core has SMT siblings. " };
         format!("{alone}{}", sentence.words())
@@ -180,9 +180,9 @@ impl Report {
         if let Some(load) = self.load {
             let promised = self.whole.growth_naive.map(|growth| load * (growth - 1.0));
             let not = promised
-                .map_or(String::new(), |more| format!(" (CPU% promises {})", model::figure(more, "")));
+                .map_or(String::new(), |more| format!(" (CPU% suggests {})", model::figure(more, "")));
             let [full, kept] = [0.0, self.kept_free].map(|free| sentence.further_words(load, free));
-            let _ = write!(words, ". Beside today's {load}: {full}{not}; with {free} kept free, {kept}");
+            let _ = write!(words, ". On top of today's {load}: {full}{not}; with {free} kept free, {kept}");
         }
         Some(words)
     }
@@ -209,7 +209,7 @@ impl Report {
             if self.turbo > 1.0 {
                 let turbo = times(Some(self.turbo));
                 text.push_str(&wrapped(&format!(
-                    "Clock with few cores busy: up to {turbo} the full machine's"
+                    "Clock with few cores busy: up to {turbo} that of the full host"
                 )));
             }
             text.push('\n');
@@ -218,15 +218,13 @@ impl Report {
         let mut below = Vec::new();
         if self.stolen >= 0.005 {
             let stolen = percent(self.stolen);
-            below.push(format!(
-                "Stolen: {stolen} of the CPUs' time went to others on this host, and could not be had at all"
-            ));
+            below.push(format!("Steal: the host withheld {stolen} of the CPU time"));
         }
         if self.guest >= 0.005 {
-            below.push(format!("Of the CPUs' time {} went to guests", percent(self.guest)));
+            below.push(format!("Guests of this host took {} of the CPU time", percent(self.guest)));
         }
         below.extend(self.remarks.iter().map(|remark| format!("Note: {remark}")));
-        below.extend(self.own_cost.map(|cost| format!("Looking took {} of one CPU", model::percent(cost))));
+        below.extend(self.own_cost.map(|cost| format!("Measuring took {} of one CPU", model::percent(cost))));
         if !below.is_empty() {
             text.push('\n');
         }
@@ -236,7 +234,7 @@ impl Report {
 
     fn yield_words(&self) -> String {
         let (low, mid, high) = (number(self.yields.low), number(self.yields.mid), number(self.yields.high));
-        let value = if low == high { mid } else { format!("{low} to {high}, {mid} in the middle") };
+        let value = if low == high { mid } else { format!("{low}–{high}, middle {mid}") };
         format!("{value} ({})", self.yield_from)
     }
 
@@ -248,7 +246,7 @@ impl Report {
                 other.figures.used.mid.partial_cmp(&one.figures.used.mid).unwrap_or(std::cmp::Ordering::Equal)
             });
             cores.truncate(MOST_USED);
-            title = format!("The {MOST_USED} most used of {} cores (--json has all)\n", self.cores.len());
+            title = format!("The {MOST_USED} busiest of {} cores (--json has all)\n", self.cores.len());
         }
         let mut rows = vec![["CPUs", "CPU%", "used", "from", "to", "together"].map(str::to_string)];
         rows.extend(cores.iter().map(|core| {
@@ -302,7 +300,7 @@ impl Report {
         let whole = &self.whole;
         metric(
             "assay_cpu_naive_utilization_ratio",
-            "Mean busy share of the CPUs, as CPU% has it.",
+            "Mean busy share of the CPUs, as CPU% counts it.",
             one(whole.naive),
         );
         metric(
@@ -311,7 +309,7 @@ impl Report {
             bounds(&whole.used, &[]),
         );
         if let Some(growth) = whole.growth_naive {
-            metric("assay_cpu_naive_growth_ratio", "Growth of today's work that CPU% promises.", one(growth));
+            metric("assay_cpu_naive_growth_ratio", "Growth of today's work that CPU% suggests.", one(growth));
         }
         if let Some(growth) = &whole.growth {
             metric(
@@ -334,7 +332,7 @@ impl Report {
         );
         metric(
             "assay_cpu_steal_ratio",
-            "Share of the CPUs' time that the hypervisor gave to others.",
+            "Steal: share of the CPU time that the host withheld.",
             one(self.stolen),
         );
         let labels = |core: &OfCore| {
@@ -352,7 +350,7 @@ impl Report {
             "Work that a core did over work that all its siblings could do.",
             self.cores.iter().flat_map(each).collect(),
         );
-        metric("assay_cpu_sampled_seconds", "Time that these figures are of.", one(self.seconds));
+        metric("assay_cpu_sampled_seconds", "Time that these figures cover.", one(self.seconds));
         all.text()
     }
 }

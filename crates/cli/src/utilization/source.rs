@@ -30,7 +30,8 @@ pub fn cores_of(machine: &Machine) -> Option<Cores> {
 pub fn siblings(text: &str) -> Result<Cores, String> {
     let wrong = || {
         format!(
-            "{text:?} names no siblings: give the CPUs of each core with / between cores, as 0,32/1,33, or none"
+            "{text:?} names no siblings: give the CPUs of each core, with / between cores, as 0,32/1,33, or \
+              none"
         )
     };
     if text.trim() == "none" {
@@ -41,7 +42,7 @@ pub fn siblings(text: &str) -> Result<Cores, String> {
     for part in text.split('/') {
         let cpus = CpuSet::parse_list(part).filter(|cpus| !cpus.is_empty()).ok_or_else(wrong)?;
         if let Some(twice) = cpus.intersection(&taken).first() {
-            return Err(format!("CPU {twice} stands in two cores of {text:?}"));
+            return Err(format!("{text:?} has CPU {twice} in two cores"));
         }
         taken = taken.union(&cpus);
         cores.push((cpus.iter().collect(), None));
@@ -98,7 +99,7 @@ pub fn replay(
         };
         ensure!(
             (length as u64) < LONGEST_LINE,
-            "{shown} has a line of more than 16 MiB: it holds no copies of /proc/stat"
+            "{shown} has a line of more than 16 MiB: it is not a recording of /proc/stat"
         );
         let look = match length {
             0 => lines.end(cut),
@@ -123,17 +124,17 @@ pub fn replay(
     let recorded = Recorded { looks, damaged: lines.damaged };
     let damaged = match lines.damaged {
         0 => String::new(),
-        n => format!(" ({n} more cannot be understood)"),
+        n => format!(" ({n} more are damaged)"),
     };
     match (watch, looks) {
         (Some(watch), 2..) => Ok((watch, recorded)),
         (_, 1) => bail!(
-            "{shown} holds one copy of /proc/stat{damaged}, and CPU time is what grows between two: record more, as by \
-             `assay utilization --record FILE`"
+            "{shown} has one copy of /proc/stat{damaged}, but two are needed: record more, for example by \
+              `assay utilization --record FILE`"
         ),
         _ => bail!(
-            "{shown} holds no copy of /proc/stat{damaged}: give successive copies, each beginning with its line `cpu `, as \
-             `assay utilization --record FILE` writes them"
+            "{shown} has no copy of /proc/stat{damaged}: give successive copies, each beginning with its \
+              line `cpu `, as `assay utilization --record FILE` writes them"
         ),
     }
 }
@@ -162,7 +163,7 @@ impl Live {
     /// Also writes every look into a new file.
     pub fn record(&mut self, path: &Path, cores: &Cores) -> anyhow::Result<()> {
         let file = File::create_new(path)
-            .with_context(|| format!("cannot write {}: recordings never replace a file", path.display()))?;
+            .with_context(|| format!("cannot write {}: a recording never replaces a file", path.display()))?;
         let mut file = BufWriter::new(file);
         writeln!(file, "# siblings {}", siblings_text(cores)).with_context(|| failed(path))?;
         self.record = Some((path.to_path_buf(), file));
@@ -183,7 +184,7 @@ impl Live {
             }
             let at_s = self.started.elapsed().as_secs_f64();
             let Some(text) = self.times.read() else {
-                bail!("the file /proc/stat cannot be read here: is /proc mounted?");
+                bail!("cannot read /proc/stat: is /proc mounted?");
             };
             let mut lines = Lines::default();
             for line in text.lines() {

@@ -92,7 +92,7 @@ fn a_run_can_be_held_against_a_spec_at_once() {
     let (code, _, error) = run("two");
     assert!(code == 2 && error.contains("neither min nor max"), "{error}");
     for (text, told) in [
-        ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", "this one would be quick"),
+        ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", "not quick"),
         ("[[limit]]\nseries = \"syscall.*\"\nmax = \"1 GB/s\"", "measured in "),
     ] {
         fs::write(&spec, text).expect("a file");

@@ -158,7 +158,7 @@ fn what_is_left_is_named_with_its_place() {
     ended.expect(0);
     let verify = |words: &[&str]| end(crate::assay().args(["bundle", "--verify"]).arg(&out).args(words));
     let ended = verify(&[]);
-    assert!(ended.expect(0).out.contains("nothing is left"), "{}", ended.out);
+    assert!(ended.expect(0).out.contains("no name is left"), "{}", ended.out);
     // Somebody packs a file of his own beside it.
     let mut files = unpacked(&out);
     let hex: String = b"PROD-LEDGER-7".iter().map(|byte| format!("{byte:02x}")).collect();
@@ -187,7 +187,7 @@ fn what_is_left_is_named_with_its_place() {
     let text = fs::read_to_string(&map).expect("a mapping").replace("\"host-1\"", "\"label-9\"");
     fs::write(&other, text).expect("written");
     verify(&["--map", &other.display().to_string()]).expect(3).says(&["mapping of another bundle"]);
-    end(crate::assay().args(["bundle", "--verify"]).arg(&run)).expect(3).says(&["is no bundle"]);
+    end(crate::assay().args(["bundle", "--verify"]).arg(&run)).expect(3).says(&["is not a bundle"]);
     end(crate::assay().arg("bundle").arg(&run)).expect(2).says(&["--redact"]);
 }
 

@@ -227,7 +227,7 @@ fn a_host_that_is_slower_than_its_peers_is_rejected_and_few_hosts_decide_nothing
         assert!(told[0].1 == standing && told[0].2.contains(word), "{host} {told:?}");
     }
     let (code, _, error) = hosts.check(&[&one], &format!("{PEERS}runs = \"nowhere\"\n"), &[]);
-    assert!(code == 2 && error.contains("holds no run"), "{code} {error}");
+    assert!(code == 2 && error.contains("has no run"), "{code} {error}");
     let (code, _, error) = hosts.check(&[&one], "[peers]\n", &[]);
     assert!(code == 2 && error.contains("not_slower = true"), "{code} {error}");
 }

@@ -56,7 +56,7 @@ fn maas_reads_a_status_and_a_result_for_each_demand() {
     for option in ["--maas", "--nfd"] {
         let file = hosts.place("none").display().to_string();
         let (code, text, error) = hosts.check(&[&two], NAMED, &[option, &file]);
-        assert!(code == 2 && text.is_empty() && error.contains("is of one run"), "{code} {text} {error}");
+        assert!(code == 2 && text.is_empty() && error.contains("is for one run"), "{code} {text} {error}");
         assert!(!hosts.place("none").exists());
     }
     // MAAS reads it by this library and takes these kinds only.

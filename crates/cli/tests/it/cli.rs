@@ -52,7 +52,7 @@ fn options_stand_under_their_subject() {
     let (_, help, _) = output(&["run", "--help"]);
     assert_eq!(below(&help, "Options"), ["-h", "-V"], "{help}");
     for (heading, holds) in [
-        ("Measuring", "--every-pair"),
+        ("Measuring", "--all-pairs"),
         ("Output", "--label"),
         ("Disk", "--dir"),
         ("Disk", "--device-write"),
@@ -78,8 +78,8 @@ fn options_stand_under_their_subject() {
 }
 
 #[test]
-fn every_pair_is_a_wish_of_measuring() {
-    let (code, _, error) = output(&["run", "--quick", "--dry-run", "--only", "cpu.clock", "--every-pair"]);
+fn all_pairs_may_be_measured() {
+    let (code, _, error) = output(&["run", "--quick", "--dry-run", "--only", "cpu.clock", "--all-pairs"]);
     assert_eq!(code, 0, "{error}");
 }
 
@@ -199,7 +199,7 @@ fn a_dry_run_does_nothing_and_says_all() {
     let out_text = out.to_string_lossy();
     let (code, text, _) = output(&["run", "--quick", "--dry-run", "--out", &out_text]);
     assert_eq!(code, 0);
-    for words in ["needs root", "would change", "s a visit", "cpu.clock@one-cpu"] {
+    for words in ["needs root", "would change", "s a pass", "cpu.clock@one-cpu"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!out.exists(), "a dry run made {}", out.display());

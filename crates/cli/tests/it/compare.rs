@@ -260,7 +260,7 @@ fn a_folder_is_all_runs_in_it() {
     fs::copy(a.join("1.assay.jsonl"), a.join("5.assay.jsonl")).expect("a copy");
     let empty = bench.path("empty");
     fs::create_dir(&empty).expect("a folder");
-    for (folder, words) in [(&a, "the same run"), (&empty, "holds no run")] {
+    for (folder, words) in [(&a, "the same run"), (&empty, "has no run")] {
         let output = compare(&[], &[folder, &b]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(3) && error.contains(words), "{error}");
@@ -354,7 +354,7 @@ fn what_cannot_be_used_is_refused_in_words() {
         .current_dir(testkit::root())
         .output();
     let cases: [(&str, Vec<u8>, &str); 11] = [
-        ("header cut off", whole[..2000].to_vec(), "not a run file that can be used"),
+        ("header cut off", whole[..2000].to_vec(), "not a usable run file"),
         ("report cut off", report[..report.len() / 2].to_vec(), "cut off"),
         ("gzip cut off", zipped[..40].to_vec(), "hdr"),
         ("newer run", newer_run.into_bytes(), "newer Assay (schema 99"),
@@ -362,8 +362,8 @@ fn what_cannot_be_used_is_refused_in_words() {
         ("other JSON", b"{\"a\": 1}".to_vec(), "not the output of `assay run --json`"),
         ("an import's JSON", imported.expect("assay runs").stdout, "not the output of `assay run --json`"),
         ("no JSON", b"{ this is C }".to_vec(), "neither a run nor a report"),
-        ("text", b"hello\n".to_vec(), "not a file that Assay knows"),
-        ("large text", vec![b'x'; (16 << 20) + 2], "more than 16 MB"),
+        ("text", b"hello\n".to_vec(), "not a format that Assay knows"),
+        ("large text", vec![b'x'; (16 << 20) + 2], "larger than 16 MB"),
         ("empty", Vec::new(), "empty"),
     ];
     for (name, bytes, words) in cases {
@@ -460,7 +460,7 @@ fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
     let shown = |a: &Path, b: &Path| String::from_utf8(compare(&["--all"], &[a, b]).stdout).expect("UTF-8");
     let both = shown(&small, &large);
     let section = both.split("CPUs and caches, reported and measured").nth(1).expect("the section");
-    for label in ["A vm", "B ", "core, believed", "last-level cache, believed", "A believed", "B measured"] {
+    for label in ["A vm", "B ", "core, reported", "last-level cache, reported", "A believed", "B measured"] {
         assert!(section.contains(label), "{label}: {section}");
     }
     // One machine twice has nothing to tell apart.

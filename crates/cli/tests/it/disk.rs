@@ -270,7 +270,7 @@ fn what_was_measured_before_a_kill_is_kept_and_no_file_stays() {
     // The same command goes on, and clears what was left.
     let ended = end(&mut run_into(out.path(), &words));
     ended.sane();
-    assert!(ended.err.contains("going on with"), "{}", ended.err);
+    assert!(ended.err.contains("resuming "), "{}", ended.err);
     assert_eq!(run_files(out.path()).len(), 1);
     assert!(visits_so_far(out.path()) > before);
     assert_eq!(left_in(folder.path()), Vec::<String>::new());
@@ -293,15 +293,15 @@ fn a_device_is_asked_for_and_only_read() {
         assert!(run_files(out.path()).is_empty(), "something was measured: {words}");
     };
     let (path, name) = (device.path(), device.name());
-    refused(&format!("--only disk --device {path}"), &["only be read", &format!("--confirm '{name}'")]);
+    refused(&format!("--only disk --device {path}"), &["only read", &format!("--confirm '{name}'")]);
     refused(&format!("--only disk --device {path} --confirm yes"), &["nothing was done"]);
     refused(&format!("--only disk,memory --device {path} --confirm {name}"), &["--only disk"]);
     refused(
         &format!("--only disk --device {path} --device-write --confirm {name}"),
-        &["WRITES", &format!("erase {name}")],
+        &["OVERWRITES IT", &format!("erase {name}")],
     );
     refused("--only disk --device /dev/null --confirm null", &["no block device"]);
-    refused("--only disk --device /nowhere --confirm nowhere", &["cannot be looked at"]);
+    refused("--only disk --device /nowhere --confirm nowhere", &["cannot access"]);
     let before = checksum(&device.image());
     quick(out.path(), &format!("--only disk --device {path} --confirm {name}"));
     let results = results(out.path());
@@ -431,7 +431,7 @@ fn what_was_confirmed_for_one_run_is_not_done_by_another() {
         assert!(ended.code == 0 || ended.code == 3, "{ended:?}");
         let files = run_files(out.path()).len();
         cut_off(out.path());
-        (files, ended.err.contains("going on with"), checksum(&device.image()))
+        (files, ended.err.contains("resuming "), checksum(&device.image()))
     };
     let (files, _, written) = run(true);
     assert_eq!(files, 1);

@@ -33,8 +33,8 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
         end(&mut guard(dir.path(), words, command)).expect(2).says(&[says]);
     };
     fails("", &["no-such-program-anywhere"], "no program is called");
-    fails("", &["/no/such/program"], "there is no \"/no/such/program\"");
-    fails("", &["/"], "is no file");
+    fails("", &["/no/such/program"], "\"/no/such/program\" does not exist");
+    fails("", &["/"], "is not a file");
     let plain = dir.path().join("plain");
     std::fs::write(&plain, "text").expect("written");
     fails("", &[plain.to_str().expect("text")], "may not be executed");
@@ -44,8 +44,8 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
     fails("--format nothing", &["/bin/sh"], "nothing");
     fails("--vs no-such-program-anywhere", &["/bin/sh"], "no program is called");
     fails("--vs 'sh", &["/bin/sh"], "a quote is not closed");
-    fails("--vs /bin/sh", &["/bin/sh"], "the same words");
-    fails("--vs /bin/true --placements free,spread", &["/bin/sh"], "at one placement");
+    fails("--vs /bin/sh", &["/bin/sh"], "both commands are the same");
+    fails("--vs /bin/true --placements free,spread", &["/bin/sh"], "takes one placement");
     fails("--duet", &["/bin/sh"], "--vs");
     fails("--duet --vs /bin/true --placements free", &["/bin/sh"], "--placements");
     assert!(!dir.path().join("report.html").exists(), "nothing was measured");
@@ -242,7 +242,7 @@ fn duet(dir: &Path, a: &str, b: &str) -> Option<Ended> {
     ended.sane();
     nothing_left_running(&mark);
     if ended.code == 2 {
-        ended.says(&["--duet needs two like CPUs"]);
+        ended.says(&["--duet needs two CPUs"]);
         crate::host::skipped("a duet", &ended.err);
         return None;
     }
@@ -264,9 +264,7 @@ fn two_commands_at_once_need_two_like_cpus() {
     let dir = tempfile::tempdir().expect("a folder");
     let command = guard(dir.path(), "--duet --vs /bin/true", &["/bin/sh"]);
     let ended = end(&mut crate::host::wrapped(&["taskset", "-c", &cpu], &command));
-    ended
-        .expect(2)
-        .says(&["--duet needs two like CPUs", "Leave it out: --vs then runs the two in turn on one CPU"]);
+    ended.expect(2).says(&["--duet needs two CPUs", "Without --duet the two alternate on one CPU"]);
     assert!(!dir.path().join("report.html").exists(), "nothing was measured");
 }
 

@@ -131,7 +131,7 @@ fn signals_put_back_and_kill_leaves_a_journal() {
     let nothing = end(&mut restore(&tree));
     assert_eq!(
         nothing.expect(0).out,
-        "no kernel knob is left changed, and no kernel object, guarded program or folder is left\n"
+        "nothing is left: no changed setting, kernel object, program or folder\n"
     );
 }
 
@@ -140,7 +140,7 @@ fn another_boot_and_another_hand_are_left_alone() {
     let tree = machine();
     for (file, text, said) in [
         ("/proc/sys/kernel/random/boot_id", "1-boot", "an earlier boot"),
-        ("/sys/devices/system/cpu/smt/control", "forceoff", "Somebody else changed it"),
+        ("/sys/devices/system/cpu/smt/control", "forceoff", "Another program changed it"),
     ] {
         tree.file("/sys/devices/system/cpu/smt/control", "on");
         let dir = tempfile::tempdir().expect("a folder");
@@ -151,7 +151,7 @@ fn another_boot_and_another_hand_are_left_alone() {
         let before = control(&tree);
         let ended = end(&mut restore(&tree));
         // A kill right after the switch back has left nothing to restore.
-        assert!(ended.expect(0).out.contains(said) || ended.out.contains("no kernel knob"), "{}", ended.out);
+        assert!(ended.expect(0).out.contains(said) || ended.out.contains("nothing is left"), "{}", ended.out);
         assert_eq!((control(&tree), changed(&tree)), (before, false));
     }
 }
@@ -174,7 +174,7 @@ fn a_user_is_told_what_root_has_left() {
     let other = tempfile::tempdir().expect("a folder");
     let ended = end(restore(&tree).env("ASSAY_STATE", other.path()));
     match left {
-        true => ended.expect(3).says(&["root's journal", "as root, `assay restore`"]),
+        true => ended.expect(3).says(&["root's journal", "`assay restore` as root"]),
         false => ended.expect(0),
     };
     end(&mut restore(&tree)).expect(0);
@@ -186,11 +186,11 @@ fn one_session_at_a_time() {
     let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
     let mut first = switched_off(&tree, out.path());
     let ended = end(&mut restore(&tree));
-    ended.expect(3).says(&["of assay has kernel knobs changed"]);
+    ended.expect(3).says(&["of assay has changed kernel settings"]);
     let beside = tempfile::tempdir().expect("a folder");
     let second = end(&mut table(&tree, beside.path(), "selftest.steady", "3s"));
     second.sane();
-    assert!(second.err.contains("has kernel knobs changed"), "{}", second.err);
+    assert!(second.err.contains("has changed kernel settings"), "{}", second.err);
     let run = read(&run_file(beside.path()));
     let planned = |visit: &model::Visit| &run.header.plan[visit.case as usize].case;
     assert!(run.visits.iter().any(|visit| planned(visit).knobs.is_empty() && visit.reason.is_none()));

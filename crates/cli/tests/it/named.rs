@@ -148,7 +148,7 @@ fn an_ending_that_says_no_form_is_refused_before_any_work() {
         for name in ["fleet.xlsx", "fleet.txt"] {
             verb(&[words, "--out", &file(name)], &runs)
                 .expect(2)
-                .says(&["no report has the form", ".csv (CSV)"]);
+                .says(&["there is no report form", ".csv (CSV)"]);
             assert!(!Path::new(&file(name)).exists(), "{words} {name}");
         }
         verb(&[words, "--out", &file("f.htm")], &runs).expect(2).says(&["did you mean", "f.html?"]);
@@ -229,14 +229,14 @@ fn runs_are_kept_and_found_by_a_name() {
         assert_eq!(code, 0, "{error}");
     };
     let (code, _, error) = said(&["compare", "@before", "@after"]);
-    assert!(code == 2 && error.contains("there are none; `assay run --name NAME`"), "{error}");
+    assert!(code == 2 && error.contains("there are no names yet; `assay run --name NAME`"), "{error}");
     run("1", &["--name", "before"]);
     run("2", &["--name", "before"]);
     let kept = std::fs::read_dir(folder.path().join("assay-out/before")).expect("a folder").flatten();
     let runs = kept.filter(|entry| entry.file_name().to_string_lossy().ends_with(".assay.jsonl"));
     assert_eq!(runs.count(), 2, "a run of a name that is there is another run of it");
     let (code, _, error) = said(&["compare", "@before"]);
-    assert!(code == 2 && error.contains("there is no run in assay-out"), "{error}");
+    assert!(code == 2 && error.contains("assay-out has no run"), "{error}");
     run("3", &[]);
     let (code, text, error) = said(&["compare", "@before"]);
     assert!([0, 4].contains(&code) && text.contains("2 runs"), "{code} {text} {error}");

@@ -83,27 +83,24 @@ fn what_is_missing_is_said_with_what_to_do() {
         end(command).expect(3).says(words);
         assert!(!stage.path("out/report.html").exists(), "nothing was measured");
     };
-    says(stage.run("").env("PATH", "/nowhere"), &["no Java is found", "Install a JDK", "--java"]);
+    says(stage.run("").env("PATH", "/nowhere"), &["no Java in JAVA_HOME or PATH", "Install a JDK", "--java"]);
     let mut named = stage.run("");
     says(named.args(["--java", "/nowhere/java"]), &["there is no /nowhere/java, which --java names"]);
     let java = stage.java("1.8.0_402", "exit 0");
     let mut old = stage.run("--java");
     says(old.arg(&java), &["is Java 1.8.0_402; Flink needs 11 or newer"]);
     stage.java("17.0.1", "exit 0");
-    says(
-        stage.run("--java").arg(&java),
-        &["no Flink distribution is found", "assay setup flink", "--flink-home"],
-    );
+    says(stage.run("--java").arg(&java), &["no Flink distribution in", "assay setup flink", "--flink-home"]);
     let mut none = stage.run("--flink-home /nowhere --java");
-    says(none.arg(&java), &["--flink-home /nowhere: no Flink distribution is there"]);
+    says(none.arg(&java), &["--flink-home /nowhere: not a Flink distribution"]);
     let mut runtime = stage.run("--java");
     runtime.arg(&java).arg("--flink-home").arg(stage.path("flink")).env("PATH", "/nowhere");
     says(runtime.env("XDG_CACHE_HOME", stage.path("cache")), &["no javac is found", "--nexmark-jar"]);
     let mut jar = stage.staged("");
     fs::remove_file(stage.path("program.jar")).expect("it is there");
-    says(&mut jar, &["--nexmark-jar", "there is no such file"]);
+    says(&mut jar, &["--nexmark-jar", "no such file"]);
     fs::write(&java, "#!/bin/sh\necho I am no Java\n").expect("a file");
-    says(stage.run("--java").arg(&java), &["is no Java", "I am no Java"]);
+    says(stage.run("--java").arg(&java), &["is not Java", "I am no Java"]);
 }
 
 #[test]
@@ -111,10 +108,10 @@ fn options_of_nexmark_want_nexmark() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut command = crate::assay();
     command.args("run --only cpu.clock --flink-port 8081 --out".split(' ')).arg(dir.path());
-    end(&mut command).expect(2).says(&["belong to nexmark"]);
+    end(&mut command).expect(2).says(&["are for nexmark"]);
     let mut command = crate::assay();
     command.args("run --only cpu.clock --margin 30 --out".split(' ')).arg(dir.path());
-    end(&mut command).expect(2).says(&["--margin belong to nexmark"]);
+    end(&mut command).expect(2).says(&["--margin are for nexmark"]);
 }
 
 #[test]
@@ -208,7 +205,7 @@ fn an_address_that_is_no_jobmanager_is_said_so() {
     let mut nobody = stage.run("--jobmanager");
     end(nobody.arg(free.to_string())).expect(3).says(&[&format!("nobody listens at {free}")]);
     let mut nonsense = stage.run("--jobmanager nonsense");
-    end(&mut nonsense).expect(3).says(&["an address is HOST:PORT"]);
+    end(&mut nonsense).expect(3).says(&["write HOST:PORT"]);
 }
 
 #[test]
@@ -220,10 +217,12 @@ fn setup_says_what_it_lacks_and_leaves_alone_what_is_there() {
         command.env("XDG_DATA_HOME", stage.path("share")).env("PATH", "/nowhere").env_remove("JAVA_HOME");
         command
     };
-    end(&mut setup("")).expect(3).says(&["neither pip (python3 -m pip) nor Maven (mvn) is there"]);
+    end(&mut setup("")).expect(3).says(&["neither pip (python3 -m pip) nor Maven (mvn) is installed"]);
     end(&mut setup("--version x/y")).expect(2);
     let mut there = setup("--to");
-    end(there.arg(stage.path("flink"))).expect(3).says(&["Flink 2.3.0 is in", "no Java is found"]);
+    end(there.arg(stage.path("flink")))
+        .expect(3)
+        .says(&["Flink 2.3.0 is in", "no Java in JAVA_HOME or PATH"]);
     let bin = stage.path("bin");
     fs::create_dir(&bin).expect("a folder");
     let python = bin.join("python3");

@@ -173,7 +173,7 @@ fn a_users_files_outlive_runs_and_kills_whatever_their_names() {
     assert!([0, 3].contains(&ended.code), "{}", ended.err);
     let ended_behind = end(run_in(folder.path(), out.path(), "file.create").arg("--dir").arg(behind.path()));
     assert_eq!([all_below(folder.path()), all_below(behind.path())], before, "{}", ended.err);
-    assert_eq!(ended.err.matches("left as it is: ").count(), named, "{}", ended.err);
+    assert_eq!(ended.err.matches("not removed: ").count(), named, "{}", ended.err);
     for left in &lefts {
         ended.says(&[left.to_str().expect("UTF-8")]);
     }
@@ -184,9 +184,9 @@ fn a_users_files_outlive_runs_and_kills_whatever_their_names() {
     // goes.
     fs::remove_file(lefts[0].join("notes.txt")).expect("removed");
     let dry = end(run_in(folder.path(), out.path(), "file.create").arg("--dry-run"));
-    let would = format!("would remove what a killed run left: {}", lefts[0].display());
+    let would = format!("would remove the remains of a killed run: {}", lefts[0].display());
     assert!(dry.code == 0 && dry.out.contains(&would), "{}", dry.out);
-    assert_eq!(dry.out.matches("left as it is: ").count(), named - 1, "{}", dry.out);
+    assert_eq!(dry.out.matches("not removed: ").count(), named - 1, "{}", dry.out);
     let json = end(run_in(folder.path(), out.path(), "file.create").args(["--dry-run", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
     assert!(crate::validator("dry-run").is_valid(&json));
@@ -227,7 +227,7 @@ fn what_is_mounted_into_a_folder_of_ours_outlives_a_run() {
         return skipped("what_is_mounted_into_a_folder_of_ours_outlives_a_run", &ended.err);
     }
     assert_eq!(all_below(behind.path()), before, "{}", ended.err);
-    ended.says(&["left as it is", left.to_str().expect("UTF-8")]);
+    ended.says(&["not removed", left.to_str().expect("UTF-8")]);
     assert!(left.join("f7").exists() && decoy.exists());
 }
 

@@ -224,7 +224,7 @@ fn a_run_of_old_that_holds_it_is_not_gone_on_with() {
     of_old["snapshot"] = as_of_old(of_old["snapshot"].take());
     fs::write(&begun, line(&of_old)).expect("written");
     let ended = run();
-    ended.says(&["is not gone on with: its file holds serial numbers or ids"]);
+    ended.says(&["is not resumed: its file contains serial numbers or ids"]);
     let files = run_files(&runs);
     assert_eq!(files.len(), 2, "{files:?}");
     files.iter().filter(|file| **file != begun).for_each(|file| clean_file(file));

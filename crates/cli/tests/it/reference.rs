@@ -51,14 +51,14 @@ fn bands_with_source_and_date() {
         "typical    106.4–113 ns of 4th gen Xeon Scalable (Sapphire Rapids), published\n",
         "EPYC 7002 (Rome), bare metal: 113–134 ns\n    measured, sure: medium, 2019-10-01",
         "https://www.anandtech.com/",
-        "No source is known for",
+        "No source for",
     ] {
         assert!(text.contains(words), "{words:?} in {text}");
     }
     let (_, text, _) = reference(own.path(), &["show", "syscall", "--from", &guest]);
     assert!(text.contains("typical    ~ 51–237 ns of x86, any kernel, published\n"), "{text}");
     let (code, text, _) = reference(own.path(), &["show", "wake-up", "--from", &guest]);
-    assert!(code == 0 && text.contains("no reference value is known"), "{text}");
+    assert!(code == 0 && text.contains("no reference value"), "{text}");
     let (code, text, _) = reference(own.path(), &["show", "disk.random", "--from", &guest]);
     assert!(code == 0 && text.contains("NVMe, PCIe 4"), "{text}");
     let (code, _, error) = reference(own.path(), &["show", "dram-latancy"]);
@@ -82,16 +82,19 @@ fn a_run_that_is_kept_is_asked_first() {
     assert!(fs::read_to_string(&kept).expect("kept").starts_with("metric,name,subject,where,detail,unit,"));
 
     let (_, text, _) = reference(own.path(), &["list"]);
-    assert!(text.contains("  db class 2026: ") && text.contains("read before the published ones"), "{text}");
+    assert!(
+        text.contains("  db class 2026: ") && text.contains("which come before the published ones"),
+        "{text}"
+    );
     let (code, text, error) = reference(own.path(), &["show", "core-clock", "--run", one]);
     assert!(code == 0 && text.contains(", db class 2026\n"), "{text}{error}");
     assert!(text.contains(": normal\n"), "a run is as fast as itself: {text}");
 
     let (code, _, error) = reference(own.path(), &["add", one, "--as", "db class 2026"]);
-    assert!(code == 3 && error.contains("is kept already"), "{error}");
+    assert!(code == 3 && error.contains("is taken"), "{error}");
     for name in ["../x", ".x", "", "a/b", " x"] {
         let (code, _, error) = reference(own.path(), &["add", one, "--as", name]);
-        assert!(code == 3 && error.contains("cannot be a name"), "{name}: {error}");
+        assert!(code == 3 && error.contains("is not a name"), "{name}: {error}");
     }
     // A table that was damaged is named, and the others count.
     fs::write(&kept, "metric,low\nx,y\n").expect("written");
@@ -124,7 +127,7 @@ fn a_run_a_folder_and_a_table_that_are_named() {
     let row = "cpu.clock#clock,Clock,any,,,GHz,higher,1e3,2e3,measured,our own,2026-11,high,";
     fs::write(&table, format!("{header}\n{row}\n")).expect("written");
     let (code, text, error) = shown(table.to_str().expect("a plain path"));
-    assert!(code == 0 && text.contains("~ bad") && !error.contains("nothing here"), "{text}{error}");
+    assert!(code == 0 && text.contains("~ bad") && !error.contains("not apply here"), "{text}{error}");
     // Rows that do nothing are said.
     let rows = [
         row.to_string(),
@@ -137,11 +140,11 @@ fn a_run_a_folder_and_a_table_that_are_named() {
     let (code, text, error) = shown(table.to_str().expect("a plain path"));
     assert!(code == 0 && text.contains("~ bad"), "{text}{error}");
     for words in [
-        "4 of its 5 rows do nothing here",
+        "4 of its 5 rows do not apply here",
         "the run has no figure cpu.clok#clock",
-        "\"ns\" is no unit of cpu.clock#clock",
+        "\"ns\" is not a unit of cpu.clock#clock",
         "no class of hosts is called \"x68\"",
-        "1 is of other hosts",
+        "1 is for other hosts",
     ] {
         assert!(error.contains(words), "{words:?} in {error}");
     }

@@ -66,7 +66,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
     let granularity = "--knob min_granularity_ns";
     for (bench, words, said) in [
         ("", "", "<BENCH>"),
-        (steady, "", "nothing to sweep: name a knob"),
+        (steady, "", "nothing to sweep: add --knob"),
         ("hackbench", "--param groups=10", "nothing to sweep"),
         ("hackbenk", "--knob policy=other,batch", "no benchmark is called \"hackbenk\""),
         ("hackbench", "--knob policy=other,batch --response nothing", "no benchmark is called \"nothing\""),
@@ -75,10 +75,10 @@ fn mistakes_of_usage_exit_with_2_and_words() {
             "--knob policy=other,batch --response hackbench",
             "the response is the benchmark itself",
         ),
-        (steady, "--knob warp=1,2", "no knob is called \"warp\"; there are min_granularity_ns"),
-        (steady, "--knob policy", "\"policy\" is no NAME=VALUES"),
-        (steady, "--knob =1", "is no NAME=VALUES"),
-        (steady, "--knob policy=", "is no NAME=VALUES"),
+        (steady, "--knob warp=1,2", "no setting is called \"warp\"; there are min_granularity_ns"),
+        (steady, "--knob policy", "\"policy\" is not NAME=VALUES"),
+        (steady, "--knob =1", "is not NAME=VALUES"),
+        (steady, "--knob policy=", "is not NAME=VALUES"),
         (steady, "--knob policy=other,fifo", "policy takes other, batch, not \"fifo\""),
         (
             steady,
@@ -92,16 +92,16 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (steady, "--knob slice_ns=1ms..2ms:many", "\"many\" is no number of values"),
         (steady, "--knob slice_ns=0..2ms:log4", "a logarithmic range begins above 0"),
         (steady, "--knob policy=other..batch", "a range needs numbers; \"other\" is none"),
-        (steady, "--knob policy=other,batch --knob policy=batch", "the knob policy is named twice"),
+        (steady, "--knob policy=other,batch --knob policy=batch", "the setting policy is given twice"),
         (
             steady,
             "--knob autogroup=0,1 --knob kernel.sched_autogroup_enabled=0,1",
-            "the knob kernel.sched_autogroup_enabled is named twice",
+            "the setting kernel.sched_autogroup_enabled is given twice",
         ),
         (
             steady,
             "--knob policy=other,batch --knob slice_ns=1ms,2ms --knob vm.swappiness=1,2",
-            "a map has two knobs; make one of the 3 a sweep of its own",
+            "a sweep takes two settings, not 3: make it two sweeps",
         ),
         (steady, "--knob policy=other", "nothing to compare: policy is other already"),
         (steady, "--param groups=1,2", "selftest.steady has no parameter \"groups\"; it has none"),
@@ -111,7 +111,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
             "--param groops=1,2",
             "has no parameter \"groops\" (did you mean groups?); it has groups, fds",
         ),
-        ("hackbench", "--param groups=1,2 --param groups=4", "the parameter groups is named twice"),
+        ("hackbench", "--param groups=1,2 --param groups=4", "the parameter groups is given twice"),
         ("hackbench", "--knob policy=other,batch --only sched", "--only is for `assay run`"),
         (steady, &format!("{granularity}=1ms,2ms"), "has no min_granularity_ns"),
     ] {
@@ -134,8 +134,8 @@ fn a_knob_of_another_kernel_names_what_this_one_has() {
             end(&mut sweep_below(&tree, out.path(), &format!("selftest.steady --knob {knob}=1ms,2ms")));
         ended.expect(2).says(&[&format!("this kernel ({release}) has no {knob}")]).says(said);
     };
-    refused("6.18.44-cloud", "min_granularity_ns", &["base_slice_ns instead", "slice_ns"]);
-    refused("6.6.1", "latency_ns", &["EEVDF", "base_slice_ns instead"]);
+    refused("6.18.44-cloud", "min_granularity_ns", &["set base_slice_ns", "slice_ns"]);
+    refused("6.6.1", "latency_ns", &["EEVDF", "set base_slice_ns"]);
     refused("6.6.0", "wakeup_granularity_ns", &["policy=batch", "feature.WAKEUP_PREEMPTION"]);
     refused("6.1.0-13-amd64", "base_slice_ns", &["CFS", "min_granularity_ns and wakeup_granularity_ns"]);
     // It may have it, where debugfs is.
@@ -151,7 +151,7 @@ fn a_dry_run_lists_cells_and_changes_and_does_nothing() {
     let ended = end(&mut sweep_below(&tree, out.path(), words));
     ended.expect(0).sane();
     // Long names, and yet no two cells look alike.
-    let cells: Vec<&str> = ended.out.lines().filter(|line| line.contains(" s a visit, ")).collect();
+    let cells: Vec<&str> = ended.out.lines().filter(|line| line.contains(" s a pass, ")).collect();
     let names: std::collections::BTreeSet<&str> =
         cells.iter().filter_map(|line| line.split_whitespace().next()).collect();
     // hackbench at 3 × 2 × 2 cells, and the response, which has no groups, at 3 × 2.
@@ -184,7 +184,7 @@ fn a_budget_decides_the_passes_and_too_short_a_one_is_refused() {
     tree.file(GRANULARITY, "3000000");
     let words = "selftest.steady --knob min_granularity_ns=1ms,3ms,10ms --quick";
     let ended = end(&mut sweep_below(&tree, out.path(), &format!("{words} --budget 1s")));
-    ended.expect(2).says(&["--budget is too short", "over 3 cases", "two are the fewest"]);
+    ended.expect(2).says(&["--budget is too short", "over 3 cases", "a sweep needs two"]);
     let dry = |budget: &str| {
         let ended = end(&mut sweep_below(&tree, out.path(), &format!("{words} --dry-run {budget}")));
         ended.expect(0).out.lines().next().unwrap_or_default().to_string()

@@ -204,11 +204,15 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     let mut all = made.history("db1", 9, |_| 1.0);
     all.extend(made.history("db2", 9, |_| 1.0));
     let lines = made.lines("fleet.ndjson", &all);
-    trend(&[], &[&lines]).expect(2).says(&["holds runs of 2 hosts: name one of db1, db2"]);
+    trend(&[], &[&lines]).expect(2).says(&["has runs of 2 hosts: name one of db1, db2"]);
     shows(trend(&["db1"], &[&lines]).expect(0), &["db1 · 9 runs, 3 Nov to 11 Nov"]);
     shows(trend(&["--host", "db2"], &[&lines]).expect(0), &["db2 · 9 runs"]);
-    trend(&["db3"], &[&lines]).expect(2).says(&["is of a host db3", "did you mean db", "runs of db1, db2"]);
-    trend(&["db1", "db2"], &[&lines]).expect(2).says(&["db1 and db2 are two"]);
+    trend(&["db3"], &[&lines]).expect(2).says(&[
+        "no run of a host db3",
+        "did you mean db",
+        "runs of db1, db2",
+    ]);
+    trend(&["db1", "db2"], &[&lines]).expect(2).says(&["db1 and db2 are two names"]);
     let missing = made.folder.path().join("none");
     trend(&[], &[&missing]).expect(3).says(&["none", "there is no such file"]);
     trend(&["@befor"], &[]).expect(2).says(&["are named befor"]);
@@ -260,9 +264,9 @@ fn values_go_into_a_table_that_other_tools_read() {
     assert!(every.lines().next().is_some_and(|head| head.contains("memory.bandwidth@all")), "{every}");
     json(&out("trend.json", &[]));
     for (name, told) in [
-        ("trend.html", "this is not written as .html"),
-        ("trend.md", "this is not written as .md"),
-        ("trend.xlsx", "no report has the form .xlsx"),
+        ("trend.html", "this cannot be written as .html"),
+        ("trend.md", "this cannot be written as .md"),
+        ("trend.xlsx", "there is no report form .xlsx"),
     ] {
         let path = file(name).display().to_string();
         let ended = trend(&["--out", &path], &[&lines]);

@@ -47,15 +47,15 @@ fn named(setting: &Setting) -> Result<String, String> {
             Ok(scheduler(name, "sched_").unwrap_or_default())
         }
         ("scheduler", _) if name.starts_with("numa_balancing_") => Ok(format!("kernel.{name}")),
-        ("scheduler", _) => said("sorts tasks and not the scheduler's knobs"),
-        ("sysfs", _) => file(name).map_or_else(|| said("is a file that no knob of Assay stands for"), Ok),
+        ("scheduler", _) => said("sorts tasks, it sets no scheduler setting"),
+        ("sysfs", _) => file(name).map_or_else(|| said("is a file that Assay has no name for"), Ok),
         ("bootloader", _) => said("needs a reboot"),
         ("disk" | "net" | "scsi_host" | "usb" | "audio" | "video" | "irq", _) => said("belongs to devices"),
         ("irqbalance" | "systemd" | "service" | "modules" | "selinux" | "mounts", _) => {
             said("configures another program or service")
         }
-        ("cpu", _) => said("is a request of tuned's to the CPU that no knob of Assay stands for"),
-        _ => said("is of a plugin that Assay does not know"),
+        ("cpu", _) => said("is a request to the CPU that Assay has no name for"),
+        _ => said("belongs to a plugin that Assay does not know"),
     }
 }
 

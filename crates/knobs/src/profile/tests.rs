@@ -116,8 +116,8 @@ fn sections_that_say_something_of_themselves() {
     assert_eq!(settings(&found), [("sysctl", "a.b", "5"), ("x", "e.f", "3")]);
     assert_eq!(knob_name(&found.settings[1]).as_deref(), Some("e.f"));
     assert!(says(&found, "[disk] is switched off"));
-    assert!(says(&found, "[vm.arm] holds on machines that match aarch64 alone"));
-    assert!(says(&found, "own/x.sh, whose effect is not known"), "{:?}", found.remarks);
+    assert!(says(&found, "[vm.arm] applies only to hosts that match aarch64"));
+    assert!(says(&found, "own/x.sh, whose effect is unknown"), "{:?}", found.remarks);
     assert!(says(&profile(&[("base", base)], "base"), "[disk] holds for the devices sd* alone"));
 }
 
@@ -134,7 +134,7 @@ fn variables_and_functions() {
         "{:?}",
         found.remarks
     );
-    assert!(says(&found, "d of [sysctl] calls a function, which was not understood: ${f:"));
+    assert!(says(&found, "d of [sysctl] calls a function, which Assay does not evaluate: ${f:"));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let more = folder.path().join("more.conf");
     fs::write(&more, "# isolated\ncores=2-3\n").expect("a file");
@@ -142,7 +142,7 @@ fn variables_and_functions() {
     assert_eq!(settings(&text(&with(&more)))[0].2, "2-3");
     assert!(says(&text(&with(&folder.path().join("gone"))), "was not read"));
     let decided = text("[main]\ninclude=${f:virt_check:a:b}\n[cpu]\ngovernor=x\n");
-    assert!(says(&decided, "includes what a function or variable decides") && decided.settings.len() == 1);
+    assert!(says(&decided, "includes a profile by a function or variable") && decided.settings.len() == 1);
     // Each twice as long as the one before: it stops.
     let bomb: String = (1..200).map(|at| format!("v{at}=${{v{}}}${{v{}}}\n", at - 1, at - 1)).collect();
     let bomb = text(&format!("[variables]\nv0=boom\n{bomb}[sysctl]\na=${{v199}}\n"));
@@ -187,8 +187,8 @@ fn one_name_for_a_knob() {
         ("disk", "readahead", "belongs to devices"),
         ("scheduler", "isolated_cores", "sorts tasks"),
         ("scheduler", "sched_", "sorts tasks"),
-        ("sysfs", "/sys/block/sda/queue/nr_requests", "no knob of Assay"),
-        ("cpu", "force_latency", "request of tuned's"),
+        ("sysfs", "/sys/block/sda/queue/nr_requests", "Assay has no name for"),
+        ("cpu", "force_latency", "request to the CPU"),
         ("systemd", "cpu_affinity", "another program"),
         ("rtentsk", "x", "plugin that Assay does not know"),
     ] {
@@ -207,7 +207,7 @@ fn lists_of_sysctls() {
     assert_eq!((found.name.as_str(), found.settings.len()), ("sysctls", 5));
     assert_eq!(settings(&found)[1], ("sysctl", "vm.swappiness", "10"));
     assert!(found.settings[1].origin.ends_with("sysctls:6"), "{}", found.settings[1].origin);
-    assert!(says(&found, "line 9 is no NAME=VALUE") && found.remarks.len() == 1, "{:?}", found.remarks);
+    assert!(says(&found, "line 9 is not NAME=VALUE") && found.remarks.len() == 1, "{:?}", found.remarks);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let refused = |bytes: &[u8]| {
         let file = folder.path().join("file");
@@ -215,9 +215,9 @@ fn lists_of_sysctls() {
         format!("{:#}", read_with(&file, &[]).expect_err("refused"))
     };
     for nothing in [&b""[..], b"hello\n", b"{\"a\": \"b = c\"}\n", b"# only\n"] {
-        assert!(refused(nothing).contains("neither a profile of tuned nor a list"));
+        assert!(refused(nothing).contains("give a profile of tuned or lines"));
     }
-    assert!(refused(b"a\0=b").contains("not a text"));
+    assert!(refused(b"a\0=b").contains("not text"));
     assert!(refused(&vec![b'a'; 2 << 20]).contains("more than 1 MB"));
     assert!(
         refused(&(0..30_000).flat_map(|at| format!("a{at}=1\n").into_bytes()).collect::<Vec<_>>())

@@ -44,7 +44,7 @@ pub enum How {
 #[rustfmt::skip]
 pub const LAYOUTS: &[Layout] = &[
     Layout { name: "Assay: visits", real: false, how: How::Single { arm: visits, figure: at_a_clock, told: told_by_runs } },
-    Layout { name: "Assay: `guard --vs`, in turn", real: false, how: How::Pair(in_turn) },
+    Layout { name: "Assay: `guard --vs`, alternating", real: false, how: How::Pair(in_turn) },
     Layout { name: "layout of pyperf", real: false, how: How::Single { arm: pyperf, figure: of_mean, told: told_by_pyperf } },
     Layout { name: "layout of hyperfine", real: false, how: How::Single { arm: hyperfine, figure: of_mean, told: told_by_welch } },
     Layout { name: "layout of criterion", real: false, how: How::Single { arm: criterion, figure: of_slope, told: told_by_bootstrap } },
@@ -174,7 +174,7 @@ fn in_turn(bench: &Bench, work: Work, slower: [u32; 2]) -> Result<i32, String> {
     let output = output.map_err(|error| error.to_string())?;
     let said: serde_json::Value = serde_json::from_slice(&output.stdout)
         .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
-    let ratio = said["versus"]["ratio"].as_f64().ok_or("`assay guard --vs` told no ratio")?;
+    let ratio = said["versus"]["ratio"].as_f64().ok_or("`assay guard --vs` printed no ratio")?;
     Ok(sign(ratio.ln(), said["versus"]["differs"] == true))
 }
 

@@ -192,7 +192,7 @@ fn of_planted(found: &Found) -> String {
         }
     }
     if rows.is_empty() {
-        return "No slowed runs were there: nothing is said of planted differences.\n".to_string();
+        return "There were no slowed runs, so planted differences are not tested.\n".to_string();
     }
     let header = "planted | slowed headlines of | pairs of figures | found | missed because | of the missed, \
          would show";

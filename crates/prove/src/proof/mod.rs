@@ -192,12 +192,12 @@ pub const FOLLOWS_FOUND_LEAST: f64 = 0.9;
 /// ... and most where something else moves them, nominal 5 %.
 pub const FOLLOWS_FALSE_MOST: f64 = 0.05;
 
-/// Most flat sweeps whose knobs are said to matter, nominal 5 %.
+/// Most flat sweeps whose knobs are reported to matter, nominal 5 %.
 pub const SWEEP_FALSE_MOST: f64 = 0.065;
 /// Most sweeps of two knobs in which a question has an answer that was not planted, nominal 5 % ...
 pub const SWEEP_INVENTED_MOST: f64 = 0.055;
 /// ... and least in which a main effect of 5 % or a trend of 8 % is told, with 8 % of noise and 12
-/// visits a cell.
+/// passes a cell.
 pub const SWEEP_FOUND_LEAST: f64 = 0.9;
 /// Least coverage of the 95 % intervals of a sweep's cells.
 pub const SWEEP_COVERAGE_LEAST: f64 = 0.935;

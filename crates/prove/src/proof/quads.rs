@@ -1,4 +1,4 @@
-//! Two commands in turn, on a machine that drifts and whose clock moves between executions; and
+//! Two commands, alternating, on a machine that drifts and whose clock moves between executions; and
 //! both at once on two CPUs, where others disturb.
 
 use fastrand::Rng;

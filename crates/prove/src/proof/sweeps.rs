@@ -111,7 +111,7 @@ pub struct Sweep {
 /// What was found in many sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Swept {
-    /// Sweeps in which the knobs are said to matter.
+    /// Sweeps in which the knobs are reported to matter.
     pub matter: Rate,
     /// Sweeps in which what is planted in both knobs is told by its own question.
     pub found: Rate,

@@ -3,7 +3,7 @@
 
 use crate::block::{Block, Section, Tiles};
 use diagnose::Diagnosis;
-use diagnose::distances::{self, Contention, believed_llcs};
+use diagnose::distances::{self, Contention, reported_llcs};
 use diagnose::views::Views;
 use diagnose::words::{bytes, figure, percent};
 use machine::Machine;
@@ -141,7 +141,7 @@ fn llc_words(machine: &Machine) -> String {
     if machine.caches.is_empty() {
         return "no caches".into();
     }
-    let sets: Vec<Vec<u32>> = believed_llcs(machine).iter().map(|set| set.iter().collect()).collect();
+    let sets: Vec<Vec<u32>> = reported_llcs(machine).iter().map(|set| set.iter().collect()).collect();
     distances::words(&sets)
 }
 

@@ -433,7 +433,7 @@ mod tests {
         for said in [
             "Capacity at 100 %: 200k events/s (200k–200k) on two CPUs",
             "; with 20 % kept free, 160k events/s (160k–160k), which CPU% shows as 84 (",
-            "CPU% says 50 there: 42 % (41 to 42) are used; work can grow to 2.40 times today's (2.40 to 2.40), more than the 2.00 \
+            "CPU% says 50 there: 42 % (41–42) are used; work can grow to 2.40 times today's (2.40–2.40), more than the 2.00 \
              times that CPU% promises.",
         ] {
             assert!(first.contains(said), "{said:?} is missing in {first}");

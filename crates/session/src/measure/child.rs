@@ -97,7 +97,7 @@ pub fn visit(
         Ok(child) => child,
         // No room for one more task or file just now: the next visit may find some.
         Err(error) if is_want(&error) => {
-            let why = format!("cannot start a process for this visit: {error}");
+            let why = format!("cannot start a process for this pass: {error}");
             return Ok(Heard { reason: Some(Reason::Failed(why)), left: loan.end(), ..Heard::default() });
         }
         Err(error) => return Err(error).with_context(|| format!("cannot start {}", program.display())),
@@ -118,7 +118,7 @@ pub fn visit(
     heard.left = loan.end();
     heard.interrupted = matches!(verdict, Listened::Interrupted);
     heard.reason = match verdict {
-        Listened::Refused(error) => return Err(error).context("cannot wait for a visit's process"),
+        Listened::Refused(error) => return Err(error).context("cannot wait for the process of a pass"),
         Listened::Interrupted => None,
         Listened::TooLong { uncharged } => {
             let waited = match uncharged.as_secs() {
@@ -126,7 +126,7 @@ pub fn visit(
                 seconds => format!(" and {seconds} s in which tasks waited for a CPU"),
             };
             let (limit, lines) = (limit.as_secs_f64(), talk.lines);
-            let text = format!("no end after {limit:.0} s{waited}; killed. It had sent {lines} of its lines");
+            let text = format!("killed after {limit:.0} s{waited}, with {lines} lines sent");
             Some(Reason::TimedOut(text))
         }
         Listened::Nonsense(why) => Some(Reason::Failed(why)),
@@ -203,7 +203,7 @@ impl Talk {
         }
         self.pending.extend_from_slice(rest);
         if self.pending.len() > LONGEST_LINE || self.heard_bytes > LONGEST_TALK {
-            return Err(format!("it talked without end ({} bytes)", self.heard_bytes));
+            return Err(format!("it sent too much output ({} bytes)", self.heard_bytes));
         }
         Ok(())
     }
@@ -216,10 +216,11 @@ impl Talk {
     fn line(&mut self, line: &[u8]) -> Result<(), String> {
         self.lines += 1;
         let shown = || String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_string();
-        let parsed: Line = serde_json::from_slice(line)
-            .map_err(|error| format!("its line {} is no sample line ({error}): {:?}", self.lines, shown()))?;
+        let parsed: Line = serde_json::from_slice(line).map_err(|error| {
+            format!("its line {} is not a sample line ({error}): {:?}", self.lines, shown())
+        })?;
         if self.done.is_some() {
-            return Err(format!("it went on after its last line: {:?}", shown()));
+            return Err(format!("it continued after its last line: {:?}", shown()));
         }
         match parsed {
             Line::Samples(samples) => {
@@ -248,7 +249,7 @@ impl Talk {
         let complaint = String::from_utf8_lossy(&self.complaint);
         match complaint.trim() {
             "" => how,
-            said => format!("{how}; it said: {said}"),
+            said => format!("{how}; its output: {said}"),
         }
     }
 }
@@ -256,9 +257,7 @@ impl Talk {
 /// Why a child was killed, where a process may use so many seconds of CPU time. The kernel kills
 /// without its warning where the clock of a process leaps: a host that kept its guest waiting.
 fn killed(limit: Option<u64>) -> String {
-    let limit = limit.map_or(String::new(), |seconds| {
-        format!("out of CPU time: a process may use {seconds} s here (ulimit -t), ")
-    });
+    let limit = limit.map_or(String::new(), |seconds| format!("out of CPU time (ulimit -t {seconds}), "));
     format!("it was killed ({limit}out of memory, or by hand)")
 }
 
@@ -381,5 +380,5 @@ impl Group {
 fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
     group.wait(LEAVE);
     group.kill();
-    child.wait().context("cannot wait for a visit's process")
+    child.wait().context("cannot wait for the process of a pass")
 }

@@ -48,17 +48,17 @@ pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
         reasons.push(format!("tasks wait for a CPU {:.0} % of the time", psi * 100.0));
     }
     if let Some(steal) = second.steal().filter(|steal| *steal > STEAL) {
-        reasons.push(format!("the hypervisor takes {:.1} % of the CPU time", steal * 100.0));
+        reasons.push(format!("steal takes {:.1} % of the CPU time", steal * 100.0));
     }
     if second.swapped_pages.is_some_and(|pages| pages > 0.0) {
         reasons.push("memory is being swapped".to_string());
     }
     if second.throttled_ms.is_some_and(|ms| ms > 0.0) {
-        reasons.push("the cgroup's CPU quota throttles us".to_string());
+        reasons.push("the cgroup's CPU quota throttles Assay".to_string());
     }
     if let Some(found) = shared(looks).filter(|found| found.share > SHARED_CORE) {
         reasons.push(format!(
-            "another thread is busy on our cores in {:.0} % of looks (a sibling, or the host's other guests)",
+            "another thread shares the measured cores in {:.0} % of probes (a sibling, or another guest)",
             found.share * 100.0
         ));
     }
@@ -110,7 +110,7 @@ pub fn wait(
         ("background", "CPUs"),
         ("steal", "CPUs"),
         ("waiting for a CPU", "share of the time"),
-        ("another thread on the core", "share of looks"),
+        ("another thread on the core", "share of probes"),
     ];
     let mut lines: Vec<TimeLine> = names
         .into_iter()
@@ -155,11 +155,12 @@ pub fn wait(
     let text = match &disturbed {
         Some(why) if interrupted() => format!("interrupted after {waited:.0} s of waiting: {why}"),
         None if !known => {
-            "went on: /proc/stat cannot be read or stands still, so whether others use the CPUs is unknown"
+            "started without a check: /proc/stat cannot be read or does not advance, so other work is \
+              unknown"
                 .into()
         }
         None => format!("quiet after {waited:.0} s"),
-        Some(why) => format!("went on after {waited:.0} s although {why}"),
+        Some(why) => format!("started after {waited:.0} s although {why}"),
     };
     lines.retain(|line| !line.value.is_empty());
     Report { event: Event { at_ms: since_start_ms(), kind: "gate".into(), text }, lines, disturbed }
@@ -221,7 +222,7 @@ mod tests {
         let looks =
             |nth: usize| -> Vec<f64> { (0..100).map(|n| if n % nth == 0 { 2.05 } else { 1.0 }).collect() };
         let why = disturbance(&quiet(), &looks(3)).unwrap_or_default();
-        assert!(why.contains("busy on our cores in 34 % of looks"), "{why}");
+        assert!(why.contains("shares the measured cores in 34 % of probes"), "{why}");
         assert_eq!(disturbance(&quiet(), &looks(20)), None);
     }
 

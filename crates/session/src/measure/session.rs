@@ -109,10 +109,10 @@ impl Session<'_> {
         let text = match ended {
             Ended::Complete => None,
             Ended::Budget if self.profile.until == Until::Seen => {
-                Some(("budget", "the time budget ended before the effect asked for would have been seen"))
+                Some(("budget", "the time budget ended before the requested effect was detectable"))
             }
-            Ended::Budget => Some(("budget", "the time budget ended before every series was precise enough")),
-            Ended::Interrupted => Some(("interrupted", "interrupted: the same command goes on from here")),
+            Ended::Budget => Some(("budget", "the time budget ended before every figure was precise enough")),
+            Ended::Interrupted => Some(("interrupted", "interrupted: the same command resumes here")),
         };
         if ended != Ended::Interrupted {
             loop_state.say_what_never_ran(writer)?;
@@ -476,7 +476,7 @@ impl<'s, 'h> Loop<'s, 'h> {
     fn say_what_never_ran(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
         for case in 0..self.plan().len() {
             if self.plan()[case].unmet.is_none() && self.of_case(case).next().is_none() {
-                let reason = Reason::Skipped("budget: the time was over before its turn came".into());
+                let reason = Reason::Skipped("budget: the time ended before its turn".into());
                 let visit = self.visit_without_samples(case, 0, reason);
                 self.next_order += 1;
                 writer.append(&Record::Visit(Box::new(visit)))?;

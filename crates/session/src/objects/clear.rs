@@ -48,7 +48,7 @@ pub fn clear(folder: &Path) -> Cleared {
             return cleared;
         }
         if Instant::now() > end {
-            cleared.failed.push(format!("somebody holds the journals in {}", folder.display()));
+            cleared.failed.push(format!("the journals in {} are locked", folder.display()));
             return cleared;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -75,8 +75,8 @@ impl Cleared {
             }
             Err(error) => {
                 self.failed.push(format!(
-                    "the journal of kernel objects {path} cannot be understood ({error}): look into it, end by hand what it \
-                     names, and remove it"
+                    "cannot parse the journal of kernel objects {path} ({error}): end by hand what it \
+                      names, and remove it"
                 ));
                 return;
             }
@@ -95,7 +95,7 @@ impl Cleared {
 
     /// Ends what a session that is gone has left; what could not be ended stays in its journal.
     pub fn all(&mut self, journal: &mut Journal) {
-        let who = format!("process {} of assay, which is gone, had left", journal.pid);
+        let who = format!("process {} of assay left", journal.pid);
         let elsewhere = journal.namespace.filter(|other| namespace("self", "pid") != Some(*other));
         journal.objects.retain(|object| match object.end_from(elsewhere, ALONE) {
             Ended::Nothing => false,
@@ -117,7 +117,7 @@ impl Cleared {
             let all = std::mem::take(&mut journal.places);
             for Leftover { path, stays } in all.iter().flat_map(|place| scratch::sweep(place)) {
                 self.said.push(match stays {
-                    None => format!("{who} the folder {path:?}: it is removed"),
+                    None => format!("{who} the folder {path:?}: removed"),
                     Some(why) => format!("the folder {path:?} stays, because {}", why.escape_debug()),
                 });
             }
@@ -150,8 +150,8 @@ impl Object {
             (Object::ControlGroup { .. }, None) if sees_all() => self.end(patience),
             (_, None) if sees_all() => Ended::Nothing,
             (_, None) => Ended::Failed(
-                "processes in another PID namespace, into which this one does not see: `assay restore` there or \
-                 on the host ends them; where that namespace is gone, remove the journal"
+                "processes in another PID namespace: run `assay restore` there or on the host; if that \
+                  namespace is gone, remove the journal"
                     .to_string(),
             ),
         }
@@ -166,7 +166,7 @@ impl Object {
             }
             Object::Processes { mark } => match programs::end_marked(mark) {
                 Ok(0) => Ended::Nothing,
-                Ok(ended) => Ended::Done(format!("{ended} processes of a guarded program: they are killed")),
+                Ok(ended) => Ended::Done(format!("{ended} processes of a guarded program: killed")),
                 Err(error) => Ended::Failed(format!("processes of a guarded program ({error})")),
             },
             Object::ControlGroup { folder, version, inode } => {
@@ -174,7 +174,7 @@ impl Object {
                 match group::end(folder, *version, *inode) {
                     Ok(0) => Ended::Nothing,
                     Ok(killed) => Ended::Done(format!(
-                        "{killed} processes in the control group {shown}: they are killed, and it is removed"
+                        "{killed} processes in the control group {shown}: killed, and the group removed"
                     )),
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                         Ended::Foreign(format!("the control group {shown} stays: {error}"))
@@ -187,9 +187,7 @@ impl Object {
                 let shown = format!("the job {job} and its program on the Flink cluster at {address}");
                 match JobManager::at(address).withdraw(job) {
                     Ok(false) => Ended::Nothing,
-                    Ok(true) => {
-                        Ended::Done(format!("{shown}: it is cancelled, and the program is taken away"))
-                    }
+                    Ok(true) => Ended::Done(format!("{shown}: cancelled, and the program removed")),
                     Err(error) => Ended::Failed(format!("{shown} ({error:#})")),
                 }
             }
@@ -210,24 +208,25 @@ impl Object {
                 )),
             };
         }
-        let found = match semaphore::Found::under(*key) {
+        let found = match semaphore::ExistingSet::with_key(*key) {
             Ok(None) => return Ended::Nothing,
             Ok(Some(found)) => found,
-            Err(error) => return Ended::Foreign(format!("{set} are not ours and stay ({error})")),
+            Err(error) => return Ended::Foreign(format!("{set} belong to another user and stay ({error})")),
         };
         let in_time = |at: i64| (from_s - SECOND..=until_s + SECOND).contains(&at);
-        let ours = found.maker == *maker
+        let ours = found.maker_uid == *maker
             && found.count == u64::from(*count)
             && in_time(found.changed_s)
             && (found.used_s == 0 || found.used_s >= from_s - SECOND);
         if !ours {
             return Ended::Foreign(format!(
-                "{set} are not those that were to be made (user {}, {} in the set, made or changed at {} s): they stay",
-                found.maker, found.count, found.changed_s
+                "{set} are not the set that Assay made (user {}, {} in the set, made or changed at {} s): \
+                  they stay",
+                found.maker_uid, found.count, found.changed_s
             ));
         }
         match found.remove() {
-            Ok(()) => Ended::Done(format!("{set}: they are removed")),
+            Ok(()) => Ended::Done(format!("{set}: removed")),
             Err(error) => Ended::Failed(format!("{set} ({error})")),
         }
     }

@@ -65,7 +65,7 @@ impl Place {
         let folder = &self.folder;
         let inside = |text: String| text.lines().any(|line| line.parse() == Ok(std::process::id()));
         if !text(folder, "cgroup.procs").is_ok_and(inside) {
-            return Some("is not the group of this process".to_string());
+            return Some("is not the control group of this process".to_string());
         }
         if self.version == 1 {
             return (text(folder, "freezer.state").is_ok_and(|state| state != "THAWED"))
@@ -79,7 +79,7 @@ impl Place {
         }
         let limited =
             LIMITS.iter().find(|name| text(folder, name).is_ok_and(|text| !text.starts_with("max")));
-        limited.map(|name| format!("has a limit ({name}) that programs in a group below it would not see"))
+        limited.map(|name| format!("has a limit ({name}) that programs in a child group would not see"))
     }
 
     pub fn named(&self, nonce: &str) -> PathBuf {
@@ -123,11 +123,11 @@ impl Group {
         let name =
             folder.file_name().filter(|name| folder.is_absolute() && name.to_str().is_some_and(is_ours));
         let (Some(name), Some(above)) = (name, folder.parent()) else {
-            return Err(foreign("it is not called as groups of ours are"));
+            return Err(foreign("its name is not one that Assay gives"));
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let or_foreign = |opened| match opened {
-            Err(Errno::LOOP | Errno::NOTDIR) => Err(foreign("it is no folder, or behind a link")),
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(foreign("it is not a folder, or behind a link")),
             opened => Ok(opened?),
         };
         let above = or_foreign(rustix::fs::open(above, flags, Mode::empty()))?;
@@ -135,7 +135,7 @@ impl Group {
         let kind = if version == 2 { V2 } else { V1 };
         for folder in [&above, &own] {
             if rustix::fs::fstatfs(folder)?.f_type as u64 != kind {
-                return Err(foreign("it is no control group of that version"));
+                return Err(foreign("it is not a control group of that version"));
             }
         }
         Ok(Group { above, own, name: name.to_os_string() })

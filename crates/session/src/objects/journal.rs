@@ -80,7 +80,7 @@ impl Journal {
             }
         }
         if value["schema"].as_u64().is_some_and(|schema| schema > u64::from(SCHEMA)) {
-            return Err("it is of a newer version of assay".to_string());
+            return Err("it is from a newer version of assay".to_string());
         }
         serde_json::from_value(value).map(Some).map_err(told)
     }

@@ -93,7 +93,7 @@ pub fn end_marked(mark: &str) -> io::Result<usize> {
             return Ok(ended);
         }
         if Instant::now() > limit {
-            return Err(io::Error::new(ErrorKind::TimedOut, "killed processes have not left"));
+            return Err(io::Error::new(ErrorKind::TimedOut, "killed processes have not ended"));
         }
         ended = ended.max(stopped.len());
         stopped.values().for_each(|process| process.signal(Signal::KILL));

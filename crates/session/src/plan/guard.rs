@@ -62,7 +62,9 @@ fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate
 fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Result<Candidate> {
     let found = match name {
         "same-cpu" => scope.floor.one_cpu("command"),
-        "spread" if scope.floor.cpus().len() < 2 => Err("one CPU may be used: nothing to spread over".into()),
+        "spread" if scope.floor.cpus().len() < 2 => {
+            Err("only one CPU is allowed: nothing to spread over".into())
+        }
         "spread" => Ok(scope.floor.all("command")),
         _ => scope.floor.free(&["command"]),
     };

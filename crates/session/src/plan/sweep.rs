@@ -18,7 +18,7 @@ const USUAL_COUNT: usize = 7;
 /// A word of the command line, `NAME=VALUES`, in two.
 pub fn named(word: &str) -> anyhow::Result<(&str, &str)> {
     let parts = word.split_once('=').filter(|(name, values)| !name.is_empty() && !values.is_empty());
-    parts.with_context(|| format!("{word:?} is no NAME=VALUES"))
+    parts.with_context(|| format!("{word:?} is not NAME=VALUES"))
 }
 
 /// Values as people write them: `1,2,4`, `1ms..30ms:8` (eight, evenly apart), `1ms..30ms:log8`
@@ -39,11 +39,13 @@ pub fn values(
             };
             let count: usize = match count {
                 "" => USUAL_COUNT,
-                count => count.parse().ok().with_context(|| format!("{count:?} is no number of values"))?,
+                count => {
+                    count.parse().ok().with_context(|| format!("{count:?} is not a number of values"))?
+                }
             };
             ensure!((2..=200).contains(&count), "a range has 2 to 200 values, not {count}");
             let read =
-                |word: &str| number(word).with_context(|| format!("a range needs numbers; {word:?} is none"));
+                |word: &str| number(word).with_context(|| format!("a range needs numbers, not {word:?}"));
             let (from, to) = (read(from)?, read(to)?);
             ensure!(from < to, "a range goes from a smaller number to a larger one");
             ensure!(!log || from > 0.0, "a logarithmic range begins above 0");
@@ -122,7 +124,7 @@ impl Grid {
         unmet: &dyn Fn(&str, &str) -> Option<String>,
         seconds: &dyn Fn(&Case, f64) -> f64,
     ) -> anyhow::Result<Vec<Candidate>> {
-        ensure!(self.cells() <= MOST_CELLS, "{} cells are too many: at most {MOST_CELLS}", self.cells());
+        ensure!(self.cells() <= MOST_CELLS, "{} settings are too many: at most {MOST_CELLS}", self.cells());
         let mut all: Vec<Candidate> = Vec::new();
         for facet in combinations(&self.facets) {
             let mut settings = combinations(&self.axes);

@@ -107,7 +107,7 @@ fn another_medium_in_the_confirmed_device_is_left_alone() {
         cut_off(out.path());
         let ended = end(&mut command());
         ended.measured();
-        ended.err.contains("going on with")
+        ended.err.contains("resuming ")
     };
     assert!(!went_on(), "the medium is another one since");
     assert!(went_on(), "it is the same");

@@ -152,7 +152,7 @@ fn check_going_on(whole: &Whole, length: usize) {
     let expected = whole.expected(length);
     let judged = on_file("diagnose", &file, "--json");
     match &expected {
-        None => drop(judged.expect(3).says(&["is not a run file that can be used"])),
+        None => drop(judged.expect(3).says(&["is not a usable run file"])),
         Some(left) => {
             let results = diagnosed(&file);
             assert_eq!(results["complete"], left.summary.is_some());
@@ -162,7 +162,7 @@ fn check_going_on(whole: &Whole, length: usize) {
     let resumes = expected.as_ref().is_some_and(|left| left.summary.is_none());
     let again = end(&mut run_into(dir.path(), &whole.words));
     again.expect(0).sane();
-    assert_eq!(again.err.contains("going on with"), resumes, "{length}: {}", again.err);
+    assert_eq!(again.err.contains("resuming "), resumes, "{length}: {}", again.err);
     // What was there is still there, byte by byte.
     let now = fs::read(&file).expect("readable");
     assert!(now.starts_with(&whole.bytes[..length]), "{length}: the file was overwritten");
@@ -206,7 +206,7 @@ fn a_real_run_goes_on_after_a_cut() {
     let (dir, file) = whole.cut_to(length);
     end(&mut run_into(dir.path(), &whole.words))
         .measured()
-        .says(&["going on with", &left.visits.len().to_string()]);
+        .says(&["resuming ", &left.visits.len().to_string()]);
     let finished = read(&file);
     assert_eq!(finished.visits[..left.visits.len()], left.visits);
     assert!(finished.visits.len() >= 5 && finished.summary.is_some() && finished.damage.len() == 1);
@@ -234,7 +234,7 @@ fn is_another_run(what: &str, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(&file, &changed).expect("written");
     let again = end(&mut run_into(dir.path(), &whole.words));
     again.expect(0).sane();
-    assert!(!again.err.contains("going on with"), "{what}: {}", again.err);
+    assert!(!again.err.contains("resuming "), "{what}: {}", again.err);
     assert_eq!(fs::read_to_string(&file).expect("readable"), changed, "{what}: it was touched");
     assert_eq!(run_files(dir.path()).len(), 2, "{what}");
     let new = run_files(dir.path()).into_iter().find(|path| *path != file).expect("a new file");
@@ -279,7 +279,7 @@ fn a_file_that_another_run_is_writing_is_left_to_it() {
     first.until("a visit", |_| crate::runs::visits_so_far(dir.path()) > 0);
     let second = end(&mut run_into(dir.path(), words));
     first.end().sane();
-    assert!(!second.sane().err.contains("going on with"), "{}", second.err);
+    assert!(!second.sane().err.contains("resuming "), "{}", second.err);
     let files = run_files(dir.path());
     assert_eq!(files.len(), 2);
     for file in files {

@@ -35,7 +35,7 @@ fn the_disk_fills_while_measuring() {
     let ended = end(&mut run_into(mount.path(), &words));
     let file = run_file(mount.path());
     let name = file.display().to_string();
-    ended.expect(3).says(&[&name, "No space left", "is safe", "make room and run the same command again"]);
+    ended.expect(3).says(&[&name, "No space left", "is safe", "free space and run the same command again"]);
     let left = read(&file);
     assert!(!left.visits.is_empty() && left.visits.len() < whole.visits.len(), "{}", left.visits.len());
     assert_eq!(left.visits, whole.visits[..left.visits.len()]);
@@ -46,7 +46,7 @@ fn the_disk_fills_while_measuring() {
     assert!(fs::read(&file).expect("readable").starts_with(&bytes));
 
     mount.make_room();
-    end(&mut run_into(mount.path(), &words)).expect(0).says(&["going on with", &name]);
+    end(&mut run_into(mount.path(), &words)).expect(0).says(&["resuming ", &name]);
     let finished = read(&file);
     assert_eq!(finished.visits, whole.visits);
     assert_eq!(finished.summary, whole.summary);
@@ -104,7 +104,7 @@ fn a_limit_of_file_sizes_is_like_a_full_disk() {
     let left = read(&run_file(dir.path())).visits;
     assert!(!left.is_empty() && left.len() < whole.len(), "{}", left.len());
     assert_eq!(left, whole[..left.len()]);
-    end(&mut run_into(dir.path(), &words)).expect(0).says(&["going on with"]);
+    end(&mut run_into(dir.path(), &words)).expect(0).says(&["resuming "]);
     let finished = read(&run_file(dir.path()));
     assert!(finished.summary.is_some() && finished.visits == whole);
 }

@@ -38,7 +38,7 @@ fn an_interrupted_run_is_kept_said_and_gone_on_with() {
         let before = visits_so_far(dir.path());
         running.signal(signal);
         let ended = running.end();
-        ended.expect(130).says(&["interrupted; the same command goes on with", "saved"]);
+        ended.expect(130).says(&["interrupted; the same command resumes", "saved"]);
         nothing_left_running(&mark);
         let file = run_file(dir.path());
         let run = read(&file);
@@ -51,14 +51,14 @@ fn an_interrupted_run_is_kept_said_and_gone_on_with() {
         is_tidy(dir.path());
 
         let words = "--quick --only selftest.steady,selftest.hang --visit-limit 1s --force";
-        end(&mut run_into(dir.path(), words)).says(&["going on with"]);
+        end(&mut run_into(dir.path(), words)).says(&["resuming "]);
         let finished = read(&file);
         assert_eq!(finished.visits[..before], run.visits);
         assert!(finished.summary.is_some() && finished.visits.len() > before);
         assert_eq!(results(dir.path())["complete"], true);
         // That it was interrupted once is history, not its state.
         let page = on_page(dir.path());
-        assert!(page.contains("going on") || page.contains("went on after"), "the event is in the page");
+        assert!(page.contains("resumed after"), "the event is in the page");
         assert!(!page.contains(", interrupted<"), "the finished run is still called interrupted");
     }
 }

@@ -68,7 +68,7 @@ impl Stage {
     /// The run is whole and reported in this folder, under this name, and nothing else has changed.
     #[track_caller]
     fn is_saved(&self, ended: &Ended, why: &str, file: &Path) {
-        ended.says(&[why, "measuring goes on", &format!("saved as {}", file.display())]);
+        ended.says(&[why, "measuring continues", &format!("saved as {}", file.display())]);
         assert!(ended.code == 0 || ended.code == 130, "{ended:?}");
         let run = read(file);
         assert!(run.damage.is_empty() && !run.visits.is_empty(), "{:?}", run.damage);
@@ -130,7 +130,11 @@ fn a_run_whose_folder_became_a_link_is_saved_above_it() {
         },
         None,
     );
-    stage.is_saved(&ended, "is no longer in its place (moved", &stage.path("above").join(&own));
+    stage.is_saved(
+        &ended,
+        "is no longer in its place (it or its folder was moved",
+        &stage.path("above").join(&own),
+    );
     assert!(stage.out().is_symlink());
     let moved: Vec<PathBuf> =
         fs::read_dir(stage.path("moved")).expect("there").flatten().map(|entry| entry.path()).collect();
@@ -153,7 +157,7 @@ fn an_interrupted_run_whose_file_is_replaced_is_gone_on_with_where_it_was_saved(
     assert_eq!(fs::read_to_string(&own).expect("readable"), THEIRS);
     // A run may have come to its end before it heard of the signal.
     if ended.code == 130 {
-        ended.says(&["the same command goes on with", &name(&saved)]);
+        ended.says(&["the same command resumes", &name(&saved)]);
     }
 }
 
@@ -172,7 +176,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
     ] {
         let (stage, mut own, mut visits) = (Stage::new(), PathBuf::new(), 0);
         let ended = stage.until_told(
-            "was cut by somebody",
+            "was truncated by another program",
             // The header, and as many visits that there is something to cut.
             lines.max(1),
             |file| {
@@ -191,7 +195,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
             Some(rustix::process::Signal::KILL) => {
                 assert!(ended.err.contains(&format!("saved as {}", saved.display())), "{}", ended.err);
             }
-            _ => stage.is_saved(&ended, "was cut by somebody", &saved),
+            _ => stage.is_saved(&ended, "was truncated by another program", &saved),
         }
     }
 }
@@ -200,7 +204,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
 fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
     let (stage, mut own) = (Stage::new(), PathBuf::new());
     let ended = stage.until_told(
-        "was written to by somebody else",
+        "was changed by another program",
         1,
         |file| {
             own = file.to_path_buf();
@@ -210,7 +214,7 @@ fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
         None,
     );
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
-    stage.is_saved(&ended, "was written to by somebody else", &saved);
+    stage.is_saved(&ended, "was changed by another program", &saved);
     assert!(fs::read_to_string(&own).expect("readable").contains(THEIRS));
 }
 
@@ -226,7 +230,7 @@ fn a_run_whose_file_is_changed_is_saved_beside_it() {
     let open = fs::OpenOptions::new().write(true).open(&file).expect("open");
     open.write_all_at(b"X", 20).expect("changed");
     let ended = run.end();
-    ended.expect(0).says(&["was changed by somebody else"]);
+    ended.expect(0).says(&["was changed by another program"]);
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
     ended.says(&[&format!("saved as {}", saved.display())]);
     let run = read(&saved);
@@ -283,12 +287,12 @@ fn a_run_is_shown_where_its_end_cannot_be_written() {
         fs::remove_file(run_file(dir.path())).expect("removed");
         let run = run_into(dir.path(), &format!("{words} {json}"));
         let ended = end(&mut wrapped(&["prlimit", &format!("--fsize={room}")], &run));
-        ended.expect(3).says(&["File too large", "make room and run the same command again"]);
+        ended.expect(3).says(&["File too large", "free space and run the same command again"]);
         assert!(ended.out.starts_with(begin) && ended.out.contains(shown), "{}", ended.out);
         let left = read(&run_file(dir.path()));
         assert!(left.summary.is_none() && left.visits == whole.visits);
     }
-    end(&mut run_into(dir.path(), &words)).expect(0).says(&["going on with"]);
+    end(&mut run_into(dir.path(), &words)).expect(0).says(&["resuming "]);
     assert_eq!(read(&run_file(dir.path())).summary, whole.summary);
 }
 
@@ -310,13 +314,13 @@ fn interrupted(dir: &Path) -> PathBuf {
 fn is_left_alone(out: &Path, file: &Path, why: &str) {
     let (before, files) = (fs::read(file).expect("readable"), run_files(out).len());
     let ended = end(&mut run_into(out, &pretended("selftest.steady")));
-    ended.expect(0).says(&["is not gone on with", why, "--new"]);
-    assert!(!ended.err.contains("going on with"), "{}", ended.err);
+    ended.expect(0).says(&["is not resumed", why, "--new"]);
+    assert!(!ended.err.contains("resuming "), "{}", ended.err);
     assert_eq!(fs::read(file).expect("readable"), before, "it was written to");
     assert_eq!(run_files(out).len(), files + 1);
     // Whoever does not want to go on is not told why that would not be possible.
     let ended = end(&mut run_into(out, &format!("{} --new", pretended("selftest.steady"))));
-    assert!(!ended.expect(0).err.contains("is not gone on with"), "{}", ended.err);
+    assert!(!ended.expect(0).err.contains("is not resumed"), "{}", ended.err);
 }
 
 #[test]
@@ -338,7 +342,7 @@ fn what_others_may_have_put_there_is_not_gone_on_with() {
     fs::create_dir(&out).expect("a folder");
     interrupted(&out);
     symlink(&out, &link).expect("a link");
-    end(&mut run_into(&link, &pretended("selftest.steady"))).expect(0).says(&["going on with"]);
+    end(&mut run_into(&link, &pretended("selftest.steady"))).expect(0).says(&["resuming "]);
     assert!(read(&run_file(&out)).summary.is_some());
     page_is_whole(&out);
 }

@@ -73,7 +73,7 @@ impl Finished {
 #[track_caller]
 fn told(ended: &Ended, what: &str) {
     assert!([0, 1, 2, 3, 4, 130].contains(&ended.code), "{what}: {ended:?}");
-    for word in ["panicked", "memory allocation of", "fatal runtime error", "a fault of Assay"] {
+    for word in ["panicked", "memory allocation of", "fatal runtime error", "a bug in Assay"] {
         assert!(!ended.err.contains(word), "{what}: {ended:?}");
     }
     let words = format!("{}{}", ended.err, ended.out);
@@ -145,7 +145,7 @@ fn a_run_without_a_second_thread_is_interrupted_in_order() {
     running
         .end()
         .expect(130)
-        .says(&["no thread can wait for signals", "interrupted; the same command goes on with"]);
+        .says(&["no thread can wait for signals", "interrupted; the same command resumes"]);
     assert_eq!(read(&run_file(dir.path())).visits.len(), before);
     is_tidy(dir.path());
 }
@@ -167,7 +167,7 @@ fn without_processes() {
     command.env("HOME", dir.path());
     let ended = end(&mut wrapped(&lone, &command));
     told(&ended, "a run");
-    ended.expect(3).says(&["no thread can wait for signals", "cannot start a process for this visit"]);
+    ended.expect(3).says(&["no thread can wait for signals", "cannot start a process for this pass"]);
     let run = read(&run_file(&dir.path().join("out")));
     assert!(
         !run.visits.is_empty() && run.visits.iter().all(|visit| visit.reason.is_some()),
@@ -197,7 +197,7 @@ fn where_waiting_is_refused() {
         let both = || Filter::default().refusing(OLDER, error).refusing(&[libc::SYS_ppoll], error);
         let ended = all_told(finished.verbs(), |command| both().on(command));
         let (run, rest) = ended.split_last().expect("verbs");
-        run.expect(3).says(&["cannot wait for a visit's process"]);
+        run.expect(3).says(&["cannot wait for the process of a pass"]);
         assert!(rest.iter().filter(|ended| ended.code == 3).count() <= 1, "only hackbench waits: {rest:#?}");
         // The call that we make is another than the one that the C library's programs know.
         let older = Filter::default().refusing(OLDER, error);

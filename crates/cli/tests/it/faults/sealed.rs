@@ -171,7 +171,7 @@ fn whatever_is_made_of_a_damaged_run_its_damage_is_told() {
     ended.expect(0).says(&[TOLD]);
     assert!(ended.out.contains("is damaged: line"), "{}", ended.out);
     let study = on_file("utilization", Path::new("--study"), &file.display().to_string());
-    study.expect(3).says(&[TOLD, "has no yield in what its damage left of it"]);
+    study.expect(3).says(&[TOLD, "is damaged and has no yield left"]);
     // Of a whole run nothing is told.
     let ended = on_file("report", Path::new(&whole), "--format csv");
     assert!(!ended.expect(0).err.contains("left out"), "{}", ended.err);

@@ -39,7 +39,7 @@ fn an_error_that_quotes_a_stranger_is_one_harmless_line() {
     });
     for verb in ["diagnose", "report"] {
         let told = on_file(verb, &file, "").expect(3).err.clone();
-        assert!(told.contains("its header cannot be understood") && told.contains("pwn"), "{told}");
+        assert!(told.contains("its header has unknown content") && told.contains("pwn"), "{told}");
         assert_eq!(told.trim_end().lines().count(), 1, "{told}");
         assert!(!told.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{told:?}");
     }
@@ -112,5 +112,5 @@ fn what_may_still_be_changed_is_named_where_the_journal_cannot_be_read() {
     fs::write(dir.path().join("knobs.json"), "{").expect("written");
     let words = format!("--quick --only selftest.steady --force --root {}", tree.root().display());
     let ended = end(run_into(&dir.path().join("out"), &words).env("ASSAY_STATE", dir.path()));
-    ended.says(&["cannot be understood", "kernel settings that a session which was killed has changed"]);
+    ended.says(&["cannot be parsed", "kernel settings that a killed run changed"]);
 }

@@ -84,7 +84,7 @@ fn what_has_no_figure_is_not_read() {
     assert!(shown.contains("NOTHING COMPLETE") && shown.contains("exit 3"), "{shown}");
 }
 
-/// Several results stand on one screen, a line each.
+/// Several results appear on one screen, a line each.
 #[test]
 fn several_results_share_a_screen() {
     let folder = testkit::root().join("tests/foreign");

@@ -96,7 +96,7 @@ fn a_sweep_turns_what_the_scheduler_feels() {
     // A knob of later kernels.
     assert_eq!(text(&folder, "lacking-status").trim(), "2");
     let said = text(&folder, "lacking");
-    let words = ["(6.1.", "has no base_slice_ns", "min_granularity_ns and wakeup_granularity_ns instead"];
+    let words = ["(6.1.", "has no base_slice_ns", "set min_granularity_ns and wakeup_granularity_ns"];
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
@@ -111,7 +111,7 @@ fn a_knob_of_earlier_kernels_says_what_there_is_instead() {
     let Some(folder) = in_guest_with(test, &options, "shared-l3", &[], script) else { return };
     assert_eq!(text(&folder, "lacking-status").trim(), "2");
     let said = text(&folder, "lacking");
-    let words = ["(6.12.", "has no min_granularity_ns", "base_slice_ns instead"];
+    let words = ["(6.12.", "has no min_granularity_ns", "set base_slice_ns"];
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
     assert!(text(&folder, "has").contains("base_slice_ns"), "{}", text(&folder, "has"));
 }
@@ -133,7 +133,7 @@ fn a_killed_sweep_leaves_no_knob_turned_and_loses_nothing() {
     assert!(text(&folder, "restored").contains(" again (was "), "{}", text(&folder, "restored"));
     assert_eq!(text(&folder, "after"), before);
     let last = text(&folder, "said-last");
-    assert!(last.contains(" again (was ") && last.contains("going on with"), "{last}");
+    assert!(last.contains(" again (was ") && last.contains("resuming "), "{last}");
     let run = complete(&folder);
     let mut had = 0;
     for round in 1..=7 {
@@ -185,5 +185,5 @@ fn a_sweep_goes_on_after_a_reset_of_the_machine() {
     assert!(had >= 6 && run.visits.len() > had, "{had} of {} visits before the reset", run.visits.len());
     let resumed: Vec<&str> =
         run.events.iter().filter(|event| event.kind == "resumed").map(|event| event.text.as_ref()).collect();
-    assert_eq!(resumed, [format!("went on after {had} visits, in another boot")]);
+    assert_eq!(resumed, [format!("resumed after {had} passes, in another boot")]);
 }

@@ -88,7 +88,7 @@ fn mistakes_are_explained() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--root", "/nowhere/at/all"], 3, "cannot open /nowhere/at/all"),
         (&["--from", "/nowhere.json"], 3, "cannot open /nowhere.json"),
-        (&["--from", "/etc/passwd"], 3, "`assay machine --save` wrote"),
+        (&["--from", "/etc/passwd"], 3, "give a file of `assay machine --save`"),
         (&["--save", "/nowhere/x.json"], 3, "cannot write /nowhere/x.json"),
         (&["--root", "a", "--from", "b"], 2, "cannot be used with"),
         (&["--frobnicate"], 2, "--frobnicate"),
@@ -244,7 +244,7 @@ fn clusters_of_arm_are_no_packages() {
     check_consistency("two kinds of core", &machine);
     assert_eq!(machine["summary"]["packages"], 1);
     assert_eq!(machine["cpus"]["clusters"], json!(["0-1", "2-5"]));
-    assert!(machine["remarks"].to_string().contains("clusters of Arm cores"), "{}", machine["remarks"]);
+    assert!(machine["remarks"].to_string().contains("clusters of one Arm chip"), "{}", machine["remarks"]);
     let shown = text("--root", &folder);
     assert!(shown.contains("1 package, ? NUMA nodes"), "{shown}");
     // Sixteen groups of four on four nodes: of two sockets, which no id tells.
@@ -265,7 +265,7 @@ fn clusters_of_arm_are_no_packages() {
     check_consistency("clusters on four nodes", &machine);
     assert_eq!(machine["summary"]["packages"], Value::Null);
     assert_eq!((&machine["summary"]["numa_nodes"], &machine["summary"]["cores"]), (&json!(4), &json!(64)));
-    assert!(machine["remarks"].to_string().contains("how many packages there are is unknown"));
+    assert!(machine["remarks"].to_string().contains("the number of packages is unknown"));
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_job_on_anothers_cluster_goes_with_its_session() {
     told["boot_id"] = "another".into();
     fs::write(&journal, told.to_string()).expect("written");
     let said = state.restore();
-    assert!(said.expect(0).out.contains("it is cancelled, and the program is taken away"), "{}", said.out);
+    assert!(said.expect(0).out.contains("cancelled, and the program removed"), "{}", said.out);
     assert_eq!((count(), state.journals().len()), ((1, 1), 0));
     let cluster = cluster.lock().expect("no panic");
     assert!(cluster.jobs.contains(FOREIGN_JOB) && cluster.programs.contains(FOREIGN_PROGRAM));

@@ -112,7 +112,7 @@ fn what_another_boot_has_left_is_gone_whoever_noted_it() {
         state.is_clear();
         // Of this boot it may be there.
         let state = State::with(journal(schema, &this_boot(), json!([unknown])).as_bytes());
-        state.restore().expect(3).says(&["cannot be understood", NAME]);
+        state.restore().expect(3).says(&["cannot parse", NAME]);
         assert_eq!(state.journals().len(), 1);
     }
     // A job is on another host, which may run on; this one hangs up.
@@ -124,7 +124,7 @@ fn what_another_boot_has_left_is_gone_whoever_noted_it() {
     state.restore().expect(3).says(&["the job 0123456789abcdef0123456789abcdef"]);
     assert_eq!(state.objects("job"), [job["job"].clone()]);
     for damaged in [&b"{\"schema\": \xff"[..], b"[1]", b"{\"boot_id\": \"x\", \"objects\": 1}"] {
-        State::with(damaged).restore().expect(3).says(&["cannot be understood"]);
+        State::with(damaged).restore().expect(3).says(&["cannot parse"]);
     }
 }
 

@@ -126,7 +126,7 @@ fn two_programs_at_once_go_with_any_process_of_their_visit() {
         let mut session = start(command.arg("--").args(words).env("ASSAY_STATE", state.path()));
         let mut refused = false;
         session.until("both programs", |session| {
-            refused = session.text("err").contains("--duet needs two like CPUs");
+            refused = session.text("err").contains("--duet needs two CPUs");
             // The words of the guard itself are in one.
             refused || alive(&word) > 2 * (MEMBERS - 1)
         });
@@ -255,7 +255,7 @@ fn what_all_have_left_is_ended_later() {
         assert!(alive(&word) > 0 && state.journals().len() == 1, "nobody has cleared up");
         let ended = later(&state);
         ended.sane();
-        assert!(format!("{}{}", ended.out, ended.err).contains("they are killed"), "{ended:?}");
+        assert!(format!("{}{}", ended.out, ended.err).contains(": killed"), "{ended:?}");
         assert_eq!((alive(&word), state.journals().len()), (0, 0));
         gone(&state, &word, group.as_ref());
     }
@@ -289,7 +289,7 @@ fn without_a_journal_the_watchdog_is_told() {
     let command = guard(out.path(), &state, "--runs 1", &["/bin/sh", "-c", STUBBORN, &word]);
     let mut session = start(&mut wrapped(&["env"], &command));
     session.until("the program", |_| alive(&word) >= MEMBERS);
-    assert!(session.text("err").contains("no journal of kernel objects can be written"));
+    assert!(session.text("err").contains("cannot write a journal of kernel objects"));
     Victims::Both.kill(&session);
     session.end();
     until("nothing of the program", || alive(&word) == 0);

@@ -70,7 +70,7 @@ fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
     // Measurements, folders and sockets stay.
     let measured = fs::read(&run).expect("a run file");
     let name = format!("out/{}", run.file_name().expect("a name").to_string_lossy());
-    into(&name).expect(2).says(&["no report has the form .jsonl"]);
+    into(&name).expect(2).says(&["there is no report form .jsonl"]);
     let copy = dir.path().join("copy.html");
     fs::copy(&run, &copy).expect("copied");
     into("copy.html").expect(3).says(&["run file", "name another file"]);
@@ -120,7 +120,7 @@ fn stays(run: &Path, name: &str) {
     for ended in ended {
         ended.expect(3).says(&[
             name,
-            "was not written by assay, or was changed since, and stays",
+            "that Assay did not write or that was edited since; it stays",
             "the run file is safe",
             "--out",
         ]);
@@ -256,12 +256,12 @@ fn what_was_read_and_what_was_measured_stay_whatever_their_names() {
             vec![word("compare"), run.as_ref(), run.as_ref(), word("--out"), name],
             vec![word("machine"), word("--save"), name],
         ] {
-            assay(&words).expect(3).says(&["takes the place of measurements", "name another file"]);
+            assay(&words).expect(3).says(&["which a report never replaces", "name another file"]);
         }
         assert!(fs::read(measured).expect("a file") == before);
     }
     let before = fs::read(&saved).expect("a file");
     let same = [word("machine"), word("--from"), saved.as_ref(), word("--save"), saved.as_ref()];
-    assay(&same).expect(3).says(&["it is what was read", "name another file"]);
+    assay(&same).expect(3).says(&["it is the input", "name another file"]);
     assert!(fs::read(&saved).expect("a file") == before);
 }

@@ -88,7 +88,7 @@ fn a_server_without_a_descriptor_waits_for_one() {
     let (passed, used) = (begin.elapsed(), cpu_time(server.child.id()) - before);
     assert!(used < passed / 5, "it used {used:?} of {passed:?}");
     let told = fs::read_to_string(server.told.path()).expect("readable");
-    assert_eq!(told.matches("cannot be let in").count(), 1, "{told}");
+    assert_eq!(told.matches("cannot accept a client").count(), 1, "{told}");
     assert!(told.contains("ulimit -n"), "{told}");
     leave_descriptors(&server, 100);
     server.serves();

@@ -201,7 +201,7 @@ fn a_port_that_is_taken_is_told_with_what_helps() {
     let output =
         crate::assay().args(["serve", "--port", &server.port.to_string()]).output().expect("assay runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("another `assay serve`"), "{said}");
+    assert!(!output.status.success() && said.contains("perhaps `assay serve`"), "{said}");
     assert!(said.contains(&server.port.to_string()) && said.contains("--port"), "{said}");
 }
 

@@ -122,7 +122,7 @@ fn ctrl_c_restores_keeps_and_the_same_command_goes_on() {
     for signal in [Signal::INT, Signal::TERM] {
         let running = in_the_middle(&tree, out.path());
         running.signal(signal);
-        running.end().expect(130).says(&["interrupted; the same command goes on"]);
+        running.end().expect(130).says(&["interrupted; the same command resumes"]);
         assert_eq!((text(&tree, GRANULARITY).as_str(), journal_is_there(&tree)), (BEFORE, false));
         page_is_whole(out.path());
         let run = read(&run_file(out.path()));
@@ -130,7 +130,7 @@ fn ctrl_c_restores_keeps_and_the_same_command_goes_on() {
         assert_eq!(run.visits[..kept.len()], kept);
         kept = run.visits;
     }
-    end(&mut sweep_below(&tree, out.path(), LONG)).sane().says(&["going on with"]);
+    end(&mut sweep_below(&tree, out.path(), LONG)).sane().says(&["resuming "]);
     let run = read(&run_file(out.path()));
     assert_eq!(run.visits[..kept.len()], kept);
     is_whole(&run);
@@ -157,7 +157,7 @@ fn two_sweeps_at_once_and_a_session_that_has_knobs_turned() {
     let beside = tempfile::tempdir().expect("a folder");
     let second =
         end(&mut sweep_below(&tree, beside.path(), "selftest.steady --knob policy=other,batch --quick"));
-    second.expect(3).says(&["another sweep runs on this host: two at once would measure each other"]);
+    second.expect(3).says(&["another sweep runs on this host: wait for its end"]);
     // Planning and inventing measure nothing.
     end(&mut sweep_below(&tree, beside.path(), &format!("{TEN} --dry-run"))).expect(0);
     running.signal(Signal::INT);
@@ -171,7 +171,11 @@ fn two_sweeps_at_once_and_a_session_that_has_knobs_turned() {
     let mut table = start(table.arg("--root").arg(tree.root()).arg("--out").arg(beside.path()));
     table.until("SMT switched off", |_| text(&tree, "/sys/devices/system/cpu/smt/control") == "off");
     let ended = end(&mut sweep_below(&tree, out.path(), LONG));
-    ended.expect(3).says(&["a sweep cannot begin", "of assay has kernel knobs changed", "until it ends"]);
+    ended.expect(3).says(&[
+        "cannot start the sweep",
+        "of assay has changed kernel settings",
+        "until it ends",
+    ]);
     table.signal(Signal::TERM);
     table.end().expect(130);
     assert_eq!((text(&tree, GRANULARITY).as_str(), journal_is_there(&tree)), (BEFORE, false));
@@ -192,7 +196,7 @@ fn what_a_killed_session_left_is_not_taken_for_what_was_there() {
     assert!(left == BEFORE || journal_is_there(&tree), "{left}");
     let ended = end(&mut sweep_below(&tree, out.path(), LONG));
     // The same run goes on: what was there before is the same as then.
-    ended.sane().says(&["going on with"]);
+    ended.sane().says(&["resuming "]);
     if left != BEFORE {
         ended.says(&[&format!("min_granularity_ns is {BEFORE} again (was {left})")]);
     }
@@ -284,8 +288,10 @@ fn what_somebody_else_sets_meanwhile_stays_and_is_said() {
     let ended = running.end();
     ended.sane();
     let run = read(&run_file(out.path()));
-    let told =
-        run.events.iter().any(|event| event.text.contains("somebody else set min_granularity_ns to 7777777"));
+    let told = run
+        .events
+        .iter()
+        .any(|event| event.text.contains("another program set min_granularity_ns to 7777777"));
     // Between our own look and our own write nobody's change can be seen.
     assert!(told || text(&tree, GRANULARITY) == BEFORE, "{:?}", run.events);
     if told {

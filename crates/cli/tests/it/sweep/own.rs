@@ -100,12 +100,12 @@ fn a_user_is_told_which_knob_only_root_may_turn() {
         command.arg("--out").arg(&out);
         end(&mut unprivileged(&at_home(command, home.path())))
     };
-    run("--knob autogroup=0,1").expect(3).says(&["only root may write", file]);
-    run("--knob autogroup=0,1 --knob policy=other,batch").expect(3).says(&["only root may write", file]);
+    run("--knob autogroup=0,1").expect(3).says(&["needs root", file]);
+    run("--knob autogroup=0,1 --knob policy=other,batch").expect(3).says(&["needs root", file]);
     assert!(!out.exists() && !home.path().join("state").exists(), "nothing was begun");
     assert_eq!(fs::read_to_string(file).expect("it is there"), before);
     let mut knobs = crate::assay();
     knobs.args(["knobs", "autogroup"]).env("COLUMNS", "300");
     let list = end(&mut unprivileged(&at_home(knobs, home.path())));
-    assert!(list.expect(0).out.contains(&format!("only root may write {file}")), "{}", list.out);
+    assert!(list.expect(0).out.contains(&format!("writing {file} needs root")), "{}", list.out);
 }

@@ -62,7 +62,7 @@ fn interrupted_while_it_measures_pairs_it_goes_on_with_them() {
     running
         .end()
         .expect(130)
-        .says(&["their pairs are measured in a second run", "interrupted; the same command goes on"]);
+        .says(&["a second run measures their pairs", "interrupted; the same command resumes"]);
     assert!(before() && !journal_is_there(&tree));
     let files = run_files(out.path());
     let (first, kept) = (read(&files[0]), read(&files[1]));
@@ -70,7 +70,7 @@ fn interrupted_while_it_measures_pairs_it_goes_on_with_them() {
 
     end(&mut experiment(&tree, lists.path(), out.path()))
         .sane()
-        .says(&["the pairs of the strong knobs were begun: going on with them", "going on with"]);
+        .says(&["resuming the pairs of the strong settings", "resuming "]);
     assert!(before() && !journal_is_there(&tree));
     assert_eq!(run_files(out.path()), files, "no third run");
     assert_eq!(read(&files[0]).visits, first.visits, "the first is as it was");

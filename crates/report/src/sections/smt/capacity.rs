@@ -199,7 +199,7 @@ mod tests {
         let section = section(&diagnosis).expect("a study");
         let concluded = conclusion(&diagnosis).join(" ");
         for words in [
-            "CPU% says 50, one thread of each core busy: 80 % (79 to 81) are used; work can grow to 1.25 times today's (1.24 to 1.26), not 2.00 times",
+            "CPU% says 50, one thread of each core busy: 80 % (79–81) are used; work can grow to 1.25 times today's (1.24–1.26), not 2.00 times",
             "Capacity at 100 %: 125 M/s (125 to 125)",
             "with 20 % kept free, 100 M/s (99.8 to 100), which CPU% shows as 50 (49 to 51) with idle cores taken first, 6",
         ] {
@@ -207,7 +207,7 @@ mod tests {
         }
         assert!(concluded.starts_with("Capacity at 100 %"), "the report begins with it: {concluded}");
         let truths = texts(tables(&section)[0]);
-        assert_eq!(truths[3][1..2], ["80 % (79 to 81)"], "{truths:?}");
+        assert_eq!(truths[3][1..2], ["80 % (79–81)"], "{truths:?}");
         let all = charts(&section);
         let ids: Vec<&str> = all.iter().map(|chart| chart.id.as_str()).collect();
         let names =

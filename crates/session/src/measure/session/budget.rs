@@ -113,7 +113,8 @@ impl Loop<'_, '_> {
             wanted -= s;
             self.finished[case] = true;
             let reason = format!(
-                "budget: left out after {visits} of {least} passes, as there was no time for {least} of every case"
+                "budget: left out after {visits} of {least} passes, because {least} of every case did not \
+                  fit"
             );
             let visit = self.visit_without_samples(case, pass, Reason::Skipped(reason));
             self.keep(visit, writer)?;

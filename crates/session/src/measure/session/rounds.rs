@@ -28,7 +28,7 @@ impl Loop<'_, '_> {
             }
             let gaining = self.gaining();
             if gaining.is_empty() {
-                let text = "finished early: more visits would bring no further figure within what is asked";
+                let text = "finished early: more passes would not make another figure precise enough";
                 self.note("early", text, writer)?;
                 return Ok(Ended::Complete);
             }
