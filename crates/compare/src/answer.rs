@@ -263,9 +263,9 @@ impl Comparison {
         let reason = self.main_reason(letter);
         said.push(match (&reason, of.both) {
             (_, 0) => format!("No conclusion: A and {letter} have no figure in common that can be compared."),
-            (Some((many, reason)), both) => {
+            (Some((count, reason)), both) => {
                 format!(
-                    "No conclusion: {reason}, so {many} of the {both} main figures that both have do not count."
+                    "No conclusion: {reason}, so {count} of the {both} main figures that both have do not count."
                 )
             }
             (None, both) if self.imported => format!("No conclusion: {}.", self.imported_words(letter, both)),

@@ -68,7 +68,7 @@ pub struct Member {
     /// The series' number; not finite where there is none.
     pub median: f64,
     /// Its interval and what it counts, for a result that keeps no single values.
-    pub told: Option<([f64; 2], usize)>,
+    pub given_interval: Option<([f64; 2], usize)>,
     pub verdict: Verdict,
     /// Rules by which something outside disturbed it.
     pub disturbed: Vec<String>,
@@ -384,7 +384,7 @@ fn member(judged: &Judged, title: String, note: &str) -> Member {
         clocks,
         at_clock: analysis.at_clock.as_ref().map(|found| AtOneClock::new(found.ghz, found.medians.clone())),
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
-        told: None,
+        given_interval: None,
         verdict: analysis.verdict.clone(),
         disturbed: Vec::new(),
         rejected_by: None,

@@ -40,7 +40,7 @@ impl Change {
 }
 
 /// What is to be said of two results that two versions measured.
-pub(super) fn told(arms: [&ComparisonSide; 2]) -> Vec<String> {
+pub(super) fn warnings(arms: [&ComparisonSide; 2]) -> Vec<String> {
     said(CHANGES, arms)
 }
 
@@ -72,7 +72,7 @@ struct Version<'a> {
 
 /// The version that measured a result; `None` if it is unknown or there are several.
 fn version(arm: &ComparisonSide) -> Option<Version<'_>> {
-    let text = arm.told("assay").filter(|text| !text.contains(OR))?;
+    let text = arm.setting("assay").filter(|text| !text.contains(OR))?;
     Some(Version { text, numbers: numbers(text) })
 }
 
@@ -99,18 +99,18 @@ mod tests {
             arm
         };
         let key = "syscall.getpid@one-cpu#latency";
-        let told = |a: &ComparisonSide, b: &ComparisonSide| said(&changes, [a, b]);
-        let words = told(&of("0.9.1", key), &of("0.10.0", key));
+        let warned = |a: &ComparisonSide, b: &ComparisonSide| said(&changes, [a, b]);
+        let words = warned(&of("0.9.1", key), &of("0.10.0", key));
         assert_eq!(
             words,
             ["Test is measured differently since Assay 0.10.0: windows are four times as long \
               (A 0.9.1, B 0.10.0)"]
         );
-        assert_eq!(told(&of("0.12.0", key), &of("0.2.0", key)).len(), 1);
+        assert_eq!(warned(&of("0.12.0", key), &of("0.2.0", key)).len(), 1);
         for [a, b] in [["0.9.1", "0.9.2"], ["0.10.0", "0.11.0"], ["0.10.0 | 0.9.0", "0.9.0"]] {
-            assert!(told(&of(a, key), &of(b, key)).is_empty(), "{a} {b}");
+            assert!(warned(&of(a, key), &of(b, key)).is_empty(), "{a} {b}");
         }
-        assert!(told(&of("0.9.1", key), &of("0.10.0", "syscall.read@one-cpu#latency")).is_empty());
+        assert!(warned(&of("0.9.1", key), &of("0.10.0", "syscall.read@one-cpu#latency")).is_empty());
         let same = |one: &str, other: &str, key: &str| alike(&changes, [one, other].map(numbers), key);
         assert!(!same("0.9.1", "0.10.0", key) && same("0.9.1", "0.9.2", key) && same("", "0.10.0", key));
         assert!(same("0.9.1", "0.10.0", "syscall.read@one-cpu#latency"));

@@ -15,7 +15,7 @@ const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 const SLACK: f64 = 0.10;
 
 impl ComparisonSide {
-    pub(super) fn told(&self, label: &str) -> Option<&str> {
+    pub(super) fn setting(&self, label: &str) -> Option<&str> {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 
@@ -23,8 +23,9 @@ impl ComparisonSide {
     /// seen beside all windows.
     pub fn clock_ghz(&self) -> Option<f64> {
         let number = |text: &str| text.split(' ').next()?.parse::<f64>().ok();
-        let mhz =
-            self.told(CLOCK).and_then(|text| median(&text.split(OR).filter_map(number).collect::<Vec<_>>()));
+        let mhz = self
+            .setting(CLOCK)
+            .and_then(|text| median(&text.split(OR).filter_map(number).collect::<Vec<_>>()));
         let beside = || median(&self.members.iter().filter_map(Member::clock_ghz).collect::<Vec<f64>>());
         mhz.map(|mhz| mhz / 1e3).or_else(beside).filter(|ghz| *ghz > 0.0)
     }
@@ -122,8 +123,8 @@ pub fn brought(
 /// Whether two results are ones of the same machine, and no setting explains another clock: then
 /// the machine was in another state, and whatever moved the clock moved the numbers too.
 fn one_machine(a: &ComparisonSide, b: &ComparisonSide) -> bool {
-    let same = |label: &&str| a.told(label).is_some() && a.told(label) == b.told(label);
-    let differs = |label: &&str| a.told(label) != b.told(label);
+    let same = |label: &&str| a.setting(label).is_some() && a.setting(label) == b.setting(label);
+    let differs = |label: &&str| a.setting(label) != b.setting(label);
     a.host == b.host && SAME_MACHINE.iter().all(same) && !SETTINGS.iter().any(differs)
 }
 

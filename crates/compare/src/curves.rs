@@ -126,15 +126,15 @@ fn lines(arm: &ComparisonSide) -> Vec<Line> {
 
 /// A level: process by process where both have as many, else by the medians.
 fn point(cpu: &Member, work: &Member, whole: f64) -> Option<Point> {
-    if cpu.told.is_none()
-        && work.told.is_none()
+    if cpu.given_interval.is_none()
+        && work.given_interval.is_none()
         && cpu.medians.len() == work.medians.len()
         && !cpu.medians.is_empty()
     {
         let pairs = cpu.medians.iter().zip(&work.medians);
         return Point::of(pairs.map(|(cpu, work)| Pass { share: cpu / whole, performance: *work }).collect());
     }
-    let interval = work.told.map(|([low, high], _)| stats::order::Interval { low, high });
+    let interval = work.given_interval.map(|([low, high], _)| stats::order::Interval { low, high });
     Point::known(cpu.median / whole, work.median, interval)
 }
 

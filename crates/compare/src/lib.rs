@@ -334,7 +334,7 @@ fn warnings(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Vec<St
     if a.pretended && b.pretended {
         warnings.push("the samples of A and B were invented (--pretend)".to_string());
     }
-    warnings.extend(changes::told([a, b]));
+    warnings.extend(changes::warnings([a, b]));
     for (name, arm) in [("A", Some(a)), ("B", Some(b)), ("A2", options.again.as_ref())] {
         let planted = arm.and_then(|arm| arm.environment.iter().find(|(label, _)| label == PLANTED));
         warnings
@@ -371,7 +371,7 @@ fn found<'a>(
     if !(ratio.is_finite() && ratio > 0.0 && values[0] > 0.0) {
         return Err(pair);
     }
-    let side = |member: &Member, medians: &[f64]| match member.told {
+    let side = |member: &Member, medians: &[f64]| match member.given_interval {
         Some(([low, high], n)) => Side::told(member.median, Interval { low, high }, n, member.runs()),
         None => Side::of(medians, member.runs()),
     };

@@ -25,8 +25,8 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it appears",
-        "Both tables must share six rows or more at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput \
-         (the same calls by one task), or less than 1/1.5 of it, and lies farther from the median row. Process Creation and Shell \
+        "Both tables must share six rows or more at one number of copies. Context switching: its ratio is at least 1.5 times that of Pipe Throughput \
+                 (the same calls by one task), or its inverse. It also lies farther from the median row. Process Creation and Shell \
          Scripts: 1.5 times and five robust standard deviations from the median of the others. Intervals must exclude a smaller \
          distance. Half of a round trip without its calls is one hand-over.",
     ),
@@ -173,11 +173,11 @@ pub fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
 }
 
 /// Whether a result is of a guest; `None` if unknown.
-pub(super) fn is_guest(told: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
-    match told("hypervisor").as_deref() {
+pub(super) fn is_guest(setting: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
+    match setting("hypervisor").as_deref() {
         Some("none") => Some(false),
         Some(_) => Some(true),
-        None => told("cpu_model").filter(|model| made_up(model)).map(|_| true),
+        None => setting("cpu_model").filter(|model| made_up(model)).map(|_| true),
     }
 }
 
@@ -219,17 +219,17 @@ pub(super) fn one_class(one: &str, other: &str) -> bool {
 
 /// A guest that beats a machine of its processor's class.
 fn guest(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Option<Finding> {
-    let told = |arm: &ComparisonSide, label: &str| {
+    let setting = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
     };
-    let guests = [a, b].map(|arm| is_guest(&|label: &str| told(arm, label)));
+    let guests = [a, b].map(|arm| is_guest(&|label: &str| setting(arm, label)));
     let guest_is_b = match guests {
         [Some(true), Some(true)] => return None,
         [Some(true), _] => false,
         [_, Some(true)] => true,
         _ => return None,
     };
-    let models = [told(a, "cpu_model")?, told(b, "cpu_model")?];
+    let models = [setting(a, "cpu_model")?, setting(b, "cpu_model")?];
     let rows = metrics.iter().filter(|one| one.headline).filter_map(|one| {
         let (ratio, interval) = one.turned()?;
         let (ratio, least) = if guest_is_b {
@@ -241,7 +241,7 @@ fn guest(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Option
     });
     let rows: Vec<(&Compared, f64)> = rows.collect();
     let (guest, host) = if guest_is_b { (b, a) } else { (a, b) };
-    let kernel = told(guest, "kernel");
+    let kernel = setting(guest, "kernel");
     beats(
         (&guest.host, kernel.as_deref()),
         &host.host,

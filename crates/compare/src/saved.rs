@@ -175,7 +175,7 @@ fn member(series: Series) -> Option<Member> {
         case: keyed.case,
         point: keyed.point,
         clocks,
-        told: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
+        given_interval: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
         medians,
         median: series.median.unwrap_or(f64::NAN),
         verdict: Verdict { grade, ..Verdict::new(series.verdict, series.reason) },

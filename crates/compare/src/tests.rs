@@ -22,7 +22,7 @@ pub fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) ->
         at_clock: None,
         medians: medians.to_vec(),
         clocks: vec![f64::NAN; medians.len()],
-        told: None,
+        given_interval: None,
         disturbed: Vec::new(),
         rejected_by: None,
         median: stats::order::median(medians).unwrap_or(f64::NAN),

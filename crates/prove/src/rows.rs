@@ -65,7 +65,7 @@ fn as_report(arm: &ComparisonSide) -> ComparisonSide {
     arm.imported = true;
     for member in &mut arm.members {
         (member.medians, member.clocks) = (vec![member.median], vec![f64::NAN]);
-        (member.counts, member.at_clock, member.told) = (vec![1], None, None);
+        (member.counts, member.at_clock, member.given_interval) = (vec![1], None, None);
     }
     arm
 }

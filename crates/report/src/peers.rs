@@ -123,7 +123,7 @@ pub fn output(peers: &Peers) -> Output<'_> {
         name: group.name.clone(),
         hosts: group.hosts.iter().map(|place| fleet.hosts[*place].name.clone()).collect(),
         make_up: group.make_up.clone(),
-        untold: group.untold.clone(),
+        untold: group.unreported.clone(),
         judged: group.is_judged(),
         limit: limit(group.hosts.len()),
         near: group.near.as_ref().map(|near| OutputNear {
@@ -311,7 +311,7 @@ fn groups(peers: &Peers, all: bool) -> Section {
             .map(|(label, value)| format!("{} {value}", label.replace('_', " ")))
             .collect();
         let said = match (&group.near, group.is_judged()) {
-            (_, true) => match group.untold.as_slice() {
+            (_, true) => match group.unreported.as_slice() {
                 [] => String::new(),
                 untold => {
                     let untold: Vec<String> =

@@ -134,13 +134,13 @@ impl Fleet {
         } = result;
         let values = self.values(&series);
         if values.is_empty() {
-            // What the host itself says made its values useless: a quota, other work.
-            let told = findings.iter().filter(|finding| finding.severity == Severity::Problem);
-            let told: Vec<&str> = told.map(|finding| finding.headline.as_str()).collect();
-            let why = if told.is_empty() {
+            // A problem made its values useless: a quota, other work.
+            let problems = findings.iter().filter(|finding| finding.severity == Severity::Problem);
+            let problems: Vec<&str> = problems.map(|finding| finding.headline.as_str()).collect();
+            let why = if problems.is_empty() {
                 "it has no usable value with a better side".to_string()
             } else {
-                format!("it has no usable value: {}", told.join(" "))
+                format!("it has no usable value: {}", problems.join(" "))
             };
             return self.left_out.push((file, why));
         }
@@ -315,7 +315,7 @@ impl From<&ComparisonSide> for HostResult {
             better: Some(member.metric.better),
             headline: member.metric.headline || !knows,
             median: member.median,
-            ci95: match member.told {
+            ci95: match member.given_interval {
                 Some((interval, _)) => Some(interval),
                 None => {
                     interval_of_median(&member.medians, 0.95).map(|interval| [interval.low, interval.high])

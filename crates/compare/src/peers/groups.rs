@@ -55,7 +55,7 @@ pub struct Group {
     /// What they have in common of the fields that form groups.
     pub make_up: Vec<(String, String)>,
     /// Fields that some of its hosts do not tell, with how many.
-    pub untold: Vec<(String, usize)>,
+    pub unreported: Vec<(String, usize)>,
     /// What most of its hosts tell of anything.
     pub usual: BTreeMap<String, String>,
     /// Of a group with too few hosts: the one that it is held against.
@@ -90,7 +90,7 @@ impl Group {
         crate::about::what(&|label| self.usual.get(label).cloned())
     }
 
-    fn told(&self, label: &str) -> Option<&str> {
+    fn setting(&self, label: &str) -> Option<&str> {
         self.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 }
@@ -148,8 +148,9 @@ fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
 /// with the largest part.
 fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
     let gib = |place: &usize| hosts[*place].make_up.get(MEMORY).and_then(|gib| gib.parse::<f64>().ok());
-    let (told, untold): (Vec<usize>, Vec<usize>) = places.into_iter().partition(|place| gib(place).is_some());
-    let mut sizes: Vec<(f64, usize)> = told.iter().filter_map(|place| Some((gib(place)?, *place))).collect();
+    let (known, unknown): (Vec<usize>, Vec<usize>) =
+        places.into_iter().partition(|place| gib(place).is_some());
+    let mut sizes: Vec<(f64, usize)> = known.iter().filter_map(|place| Some((gib(place)?, *place))).collect();
     sizes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut last = f64::NAN;
@@ -161,10 +162,10 @@ fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
         }
         last = size;
     }
-    if !untold.is_empty() {
+    if !unknown.is_empty() {
         match parts.iter_mut().max_by_key(|part| part.len()) {
-            Some(largest) => largest.extend(untold),
-            None => parts.push(untold),
+            Some(largest) => largest.extend(unknown),
+            None => parts.push(unknown),
         }
     }
     parts.iter_mut().for_each(|part| part.sort_unstable());
@@ -181,13 +182,13 @@ fn group(key: &Key, places: Vec<usize>, hosts: &[Host]) -> Group {
     }
     let silent =
         |label: &str| places.iter().filter(|place| hosts[**place].make_up.get(label).is_none()).count();
-    let untold =
+    let unreported =
         make_up.iter().map(|(label, _)| (label.clone(), silent(label))).filter(|(_, count)| *count > 0);
-    let untold = untold.collect();
-    Group { name: String::new(), hosts: places, make_up, untold, usual, near: None }
+    let unreported = unreported.collect();
+    Group { name: String::new(), hosts: places, make_up, unreported, usual, near: None }
 }
 
-/// The value of each label that most hosts which tell it have; of memory sizes the middle one.
+/// The value of each label that most hosts that report it have; of memory sizes the middle one.
 fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (label, value) in places.iter().flat_map(|place| hosts[*place].make_up.iter()) {
@@ -195,9 +196,9 @@ fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
     }
     let mut usual = BTreeMap::new();
     for (label, values) in counts {
-        let told: usize = values.values().sum();
+        let hosts: usize = values.values().sum();
         let most = values.iter().max_by_key(|(_, count)| **count);
-        let is_usual = |count: usize| count as f64 >= MAJORITY * told as f64;
+        let is_usual = |count: usize| count as f64 >= MAJORITY * hosts as f64;
         match most {
             Some((value, count)) if is_usual(*count) => {
                 usual.insert(label.to_string(), value.to_string());
@@ -258,7 +259,7 @@ fn near(groups: &[Group], place: usize) -> Option<NearestGroup> {
     let labels = || FORMING.iter().chain(std::iter::once(&MEMORY));
     let apart = |other: &Group| -> Vec<Difference> {
         let difference = |label: &&str| {
-            let (here, peers) = (own.told(label)?, other.told(label)?);
+            let (here, peers) = (own.setting(label)?, other.setting(label)?);
             (here != peers).then(|| Difference {
                 label: label.to_string(),
                 here: here.to_string(),
@@ -267,8 +268,9 @@ fn near(groups: &[Group], place: usize) -> Option<NearestGroup> {
         };
         labels().filter_map(difference).collect()
     };
-    let alike =
-        |other: &&Group| other.is_judged() && NEAR.iter().all(|label| own.told(label) == other.told(label));
+    let alike = |other: &&Group| {
+        other.is_judged() && NEAR.iter().all(|label| own.setting(label) == other.setting(label))
+    };
     let candidates = groups.iter().enumerate().filter(|(_, other)| alike(other));
     let candidates = candidates.map(|(at, other)| (apart(other), std::cmp::Reverse(other.hosts.len()), at));
     let (differences, _, group) = candidates.min_by_key(|(apart, size, at)| (apart.len(), *size, *at))?;

@@ -41,21 +41,20 @@ pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it appears",
-        "The group has 8 hosts or more. Two conditions hold. The better end of the host's 95 % interval is worse than the \
-         peers' median by more than max(3 %, 3 × the noise of the benchmark). Its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 \
+        "The group has 8 hosts or more. Two conditions hold. The better end of the host's 95 % interval is behind the peers' median by 3 %, \
+                 and by 3 × the benchmark's noise. Its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 \
          (10), 6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000).",
     ),
     (
         "How it is computed",
         "Values are logarithms of ratios to the group's median; the score of a part is the median over its main benchmarks. z is the \
-         distance over 1.4826 MAD of the group, z_N its 1e-4 quantile for N hosts. Single benchmarks must also keep the \
-         false discovery rate over all hosts and benchmarks of the group below 1 % (Benjamini and Hochberg, z scaled to normal by its \
-         limit).",
+         distance over 1.4826 MAD of the group, z_N its 1e-4 quantile for N hosts. For single benchmarks the false discovery rate over the whole group must stay \
+                 below 1 % (Benjamini and Hochberg). For it z is scaled to normal by its limit.",
     ),
     (
         "When it names a label",
-        "Labels (--label rack=r7) form no groups. A label is named if hosts that are behind share it and fewer than half of the others \
-         in their groups have it. Chance must be ruled out: p of Fisher's exact test, one-sided, times the number of labels shared by \
+        "Labels (--label rack=r7) form no groups. A label is named if hosts that are behind share it and most others in their \
+                 groups lack it. Chance must be ruled out: p of Fisher's exact test, one-sided, times the number of labels shared by \
          two hosts or more, is at most 1 %.",
     ),
 ];

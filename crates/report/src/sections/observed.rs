@@ -17,8 +17,8 @@ const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (
         TimeLine::CLOCK,
         "Core clock",
-        "Measured with a chain of additions right after each sample (a median per pass), and as the kernel reports it for \
-         the measured CPU.",
+        "Measured with a chain of additions right after each sample: a median per pass. \
+                 The other lines are as the kernel reports.",
         "GHz",
     ),
     (TimeLine::MULTIPLIER, "Multiplier", "Core clock by bus clock.", ""),
