@@ -1,4 +1,4 @@
-//! Limits as a share of a reference's figures: `within = "10 %"`. What is held against the limit is
+//! Limits as a share of a reference's figures: `within = "10 %"`. The limit applies to
 //! the interval of the ratio of both, as a comparison has it.
 
 use super::demand::{Demand, absent, decided, doubt, left_out, of_series, undecided, usable};
@@ -62,10 +62,15 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Against, Ratio, Spec, Standing, check};
+    use crate::{DemandStatus, Ratio, ReferenceRatios, Spec, check};
     use model::{Better, VerdictKind};
 
-    fn standing_of(better: Better, within: &str, ends: [f64; 2], change: impl Fn(&mut Against)) -> Standing {
+    fn standing_of(
+        better: Better,
+        within: &str,
+        ends: [f64; 2],
+        change: impl Fn(&mut ReferenceRatios),
+    ) -> DemandStatus {
         let spec = format!(
             "[reference]\nruns = \"@before\"\n[[limit]]\nseries = \"memory.latency@*\"\nwithin = \"{within}\""
         );
@@ -84,7 +89,7 @@ mod tests {
         };
         let value = (ends[0] + ends[1]) / 2.0;
         let ratio = Ratio { key, figures: String::new(), value, low_high: Some(ends), better };
-        let mut against = Against { ratios: vec![ratio], ..Against::default() };
+        let mut against = ReferenceRatios { ratios: vec![ratio], ..ReferenceRatios::default() };
         change(&mut against);
         let subject = Subject { figures: vec![figure], against: Some(against), ..Subject::default() };
         check(&spec, &subject, 0.0).expect("an outcome").demands[0].standing
@@ -93,21 +98,21 @@ mod tests {
     #[test]
     fn a_share_counts_on_the_worse_side() {
         let of = |better, ends| standing_of(better, "10 %", ends, |_| {});
-        assert_eq!(of(Better::Lower, [1.02, 1.08]), Standing::Met);
-        assert_eq!(of(Better::Lower, [0.5, 0.6]), Standing::Met);
-        assert_eq!(of(Better::Lower, [1.05, 1.15]), Standing::Undecided);
-        assert_eq!(of(Better::Lower, [1.11, 1.2]), Standing::Missed);
-        assert_eq!(of(Better::Higher, [1.5, 1.6]), Standing::Met);
-        assert_eq!(of(Better::Higher, [0.8, 0.89]), Standing::Missed);
-        assert_eq!(of(Better::Neither, [1.11, 1.2]), Standing::Missed);
+        assert_eq!(of(Better::Lower, [1.02, 1.08]), DemandStatus::Met);
+        assert_eq!(of(Better::Lower, [0.5, 0.6]), DemandStatus::Met);
+        assert_eq!(of(Better::Lower, [1.05, 1.15]), DemandStatus::Undecided);
+        assert_eq!(of(Better::Lower, [1.11, 1.2]), DemandStatus::Missed);
+        assert_eq!(of(Better::Higher, [1.5, 1.6]), DemandStatus::Met);
+        assert_eq!(of(Better::Higher, [0.8, 0.89]), DemandStatus::Missed);
+        assert_eq!(of(Better::Neither, [1.11, 1.2]), DemandStatus::Missed);
     }
 
     #[test]
     fn what_cannot_be_compared_is_no_pass() {
-        let of = |change: fn(&mut Against)| standing_of(Better::Lower, "50 %", [1.0, 1.01], change);
-        assert_eq!(of(|_| {}), Standing::Met);
-        assert_eq!(of(|against| against.same_run = true), Standing::Undecided);
-        assert_eq!(of(|against| against.ratios.clear()), Standing::Undecided);
-        assert_eq!(of(|against| against.ratios[0].low_high = None), Standing::Undecided);
+        let of = |change: fn(&mut ReferenceRatios)| standing_of(Better::Lower, "50 %", [1.0, 1.01], change);
+        assert_eq!(of(|_| {}), DemandStatus::Met);
+        assert_eq!(of(|against| against.same_run = true), DemandStatus::Undecided);
+        assert_eq!(of(|against| against.ratios.clear()), DemandStatus::Undecided);
+        assert_eq!(of(|against| against.ratios[0].low_high = None), DemandStatus::Undecided);
     }
 }

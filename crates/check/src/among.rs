@@ -1,7 +1,7 @@
-//! A host beside its peers as a demand: `[peers]` with `not_slower = true`.
+//! A host compared with its peers as a demand: `[peers]` with `not_slower = true`.
 
 use super::demand::{Demand, demand};
-use super::limit::Standing;
+use super::limit::DemandStatus;
 use super::subject::Subject;
 
 /// What its demands are grouped under.
@@ -9,10 +9,10 @@ pub const PEERS: &str = "peers";
 
 /// What hosts of the same make-up say of a host.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Among {
-    /// It was held against none, and why.
+pub enum PeerResult {
+    /// It was compared with none, and why.
     Alone(String),
-    /// It is as fast as so many peers.
+    /// It is as fast as this number of peers.
     Level(usize),
     /// It is behind them: what `assay peers` finds, and what it takes for the cause.
     Slower(String, String),
@@ -24,12 +24,12 @@ pub(super) fn not_slower(subject: &Subject) -> Demand {
         None => {
             Demand { why: "no other runs: check several at once, or name them in [peers] runs".into(), ..own }
         }
-        Some(Among::Alone(why)) => Demand { why: why.clone(), ..own },
-        Some(Among::Level(peers)) => {
-            Demand { measured: format!("not behind {peers} peers"), standing: Standing::Met, ..own }
+        Some(PeerResult::Alone(why)) => Demand { why: why.clone(), ..own },
+        Some(PeerResult::Level(peers)) => {
+            Demand { measured: format!("not behind {peers} peers"), standing: DemandStatus::Met, ..own }
         }
-        Some(Among::Slower(headline, cause)) => {
-            Demand { measured: headline.clone(), why: cause.clone(), standing: Standing::Missed, ..own }
+        Some(PeerResult::Slower(headline, cause)) => {
+            Demand { measured: headline.clone(), why: cause.clone(), standing: DemandStatus::Missed, ..own }
         }
     }
 }
@@ -44,9 +44,9 @@ mod tests {
         let spec = Spec::read("[peers]\nnot_slower = true\n").expect("a spec");
         for (among, verdict) in [
             (None, Verdict::CannotTell),
-            (Some(Among::Alone("3 hosts have its make-up".into())), Verdict::CannotTell),
-            (Some(Among::Level(7)), Verdict::Accept),
-            (Some(Among::Slower("Host a is 20 % behind".into(), String::new())), Verdict::Reject),
+            (Some(PeerResult::Alone("3 hosts have its make-up".into())), Verdict::CannotTell),
+            (Some(PeerResult::Level(7)), Verdict::Accept),
+            (Some(PeerResult::Slower("Host a is 20 % behind".into(), String::new())), Verdict::Reject),
         ] {
             let subject = Subject { among: among.clone(), ..Subject::default() };
             assert_eq!(check(&spec, &subject, 0.0).expect("an outcome").verdict, verdict, "{among:?}");

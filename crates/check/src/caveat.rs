@@ -1,12 +1,13 @@
-//! What is to be known of a run beside its outcome: that nobody measured it, that it has no end,
+//! What to know about a run besides its outcome: that its samples are invented, that it has no end,
 //! that lines of its file cannot be read.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::demand::Demand;
-use super::limit::Standing;
+use super::limit::DemandStatus;
 use super::subject::Subject;
+use diagnose::words::counted;
 
 /// Why an outcome says less than it seems to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -46,12 +47,10 @@ impl Caveat {
             Caveat::Incomplete => {
                 "The run is incomplete: it was interrupted, or its file was cut off.".to_string()
             }
-            Caveat::Damaged => match subject.damage.len() {
-                1 => "1 line of its file cannot be read (assay diagnose --json names it).".to_string(),
-                count => {
-                    format!("{count} lines of its file cannot be read (assay diagnose --json names them).")
-                }
-            },
+            Caveat::Damaged => {
+                let lines = counted(subject.damage.len(), "line");
+                format!("{lines} of its file cannot be read (assay diagnose --json lists them).")
+            }
         }
     }
 }
@@ -59,12 +58,12 @@ impl Caveat {
 /// What an incomplete run did not measure could still find something: that nothing was found there
 /// is open.
 pub(super) fn none_found(own: Demand, subject: &Subject) -> Demand {
-    if !subject.unfinished || own.standing != Standing::Met {
+    if !subject.unfinished || own.standing != DemandStatus::Met {
         return own;
     }
     let why = "the run is incomplete: unmeasured parts may have one".to_string();
     let confirm = "measure again: the same command resumes an interrupted run".to_string();
-    Demand { standing: Standing::Undecided, why, confirm, ..own }
+    Demand { standing: DemandStatus::Undecided, why, confirm, ..own }
 }
 
 #[cfg(test)]
@@ -103,7 +102,7 @@ mod tests {
         let empty = Subject { nothing_valid: true, unfinished: true, ..Subject::default() };
         assert_eq!(outcome(none_found, &fine).verdict, Verdict::Accept);
         let of_cut = outcome(none_found, &cut);
-        assert_eq!((of_cut.verdict, of_cut.count(Standing::Undecided)), (Verdict::CannotTell, 2));
+        assert_eq!((of_cut.verdict, of_cut.count(DemandStatus::Undecided)), (Verdict::CannotTell, 2));
         assert_eq!(of_cut.caveats, [Caveat::Incomplete]);
         assert!(of_cut.sentences.iter().any(|text| text.contains("incomplete")), "{of_cut:?}");
         assert_eq!(outcome(none_found, &empty).verdict, Verdict::NotUsable);
@@ -141,7 +140,11 @@ mod tests {
         ] {
             let found = outcome(spec, &subject);
             let one = &found.demands[0];
-            assert_eq!((found.verdict, one.standing), (Verdict::CannotTell, Standing::Undecided), "{spec}");
+            assert_eq!(
+                (found.verdict, one.standing),
+                (Verdict::CannotTell, DemandStatus::Undecided),
+                "{spec}"
+            );
             assert!(one.why.contains("not measured"), "{one:?}");
             assert_eq!(one.confirm, confirm);
         }

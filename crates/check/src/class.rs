@@ -10,7 +10,7 @@ pub const OF_CLASS: [&str; 8] =
     ["cpu_model", "packages", "cores", "cpus", "numa_nodes", "memory_gib", "product", "hypervisor"];
 
 impl Spec {
-    /// Whether it says of which hosts it is.
+    /// Whether it describes its hosts.
     pub fn names_a_class(&self) -> bool {
         self.facts.iter().any(|(name, _)| OF_CLASS.contains(&name.as_str()))
     }

@@ -1,13 +1,13 @@
 //! Runs of one host at different times: what chance made of one run, the others do not repeat.
 //!
-//! A host that is checked every day is held against its spec hundreds of times a year, and no limit
+//! A daily check compares a host with its spec hundreds of times a year, and no limit
 //! is wide enough for all of them. So a figure rejects a host only if it was missed in each of
 //! several runs. How often a healthy host is rejected so, and how soon a slow one, is simulated by
 //! `prove daily` (docs/results/fleets.md).
 
 use super::demand::Demand;
 use super::judge::{MACHINE, Outcome, Verdict, counted};
-use super::limit::Standing;
+use super::limit::DemandStatus;
 use super::nfd::time;
 
 /// Runs in which a figure must be missed.
@@ -39,12 +39,12 @@ impl Missed {
     fn hears(&mut self, demand: &Demand, started_s: f64) {
         let last_s = self.begins_s.last().copied().unwrap_or(f64::INFINITY);
         match demand.standing {
-            Standing::Met => self.settled = true,
-            Standing::Missed if last_s - started_s >= APART_S => {
+            DemandStatus::Met => self.settled = true,
+            DemandStatus::Missed if last_s - started_s >= APART_S => {
                 self.begins_s.push(started_s);
                 self.settled = self.is_confirmed();
             }
-            Standing::Missed => self.too_near += 1,
+            DemandStatus::Missed => self.too_near += 1,
             _ => {}
         }
     }
@@ -57,7 +57,7 @@ impl Missed {
 /// asked for than are needed.
 pub fn confirmed(newest: Outcome, earlier: impl Iterator<Item = Outcome>) -> Outcome {
     let started_s = newest.background.started_s;
-    let is_open = |demand: &Demand| demand.standing == Standing::Missed && demand.group != MACHINE;
+    let is_open = |demand: &Demand| demand.standing == DemandStatus::Missed && demand.group != MACHINE;
     let places = newest.demands.iter().enumerate().filter(|(_, demand)| is_open(demand)).map(|(at, _)| at);
     let begins_s: Vec<f64> = vec![started_s.unwrap_or_default()];
     let mut missed: Vec<Missed> =
@@ -102,7 +102,7 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
         demand.why = if demand.why.is_empty() { missed_in } else { format!("{}; {missed_in}", demand.why) };
         demand.missed_in = Some(begins.len());
         if !one.is_confirmed() {
-            demand.standing = Standing::Undecided;
+            demand.standing = DemandStatus::Undecided;
             demand.confirm.clone_from(&again);
         }
     }
@@ -112,7 +112,7 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
         Some(first_s) => {
             newest.sentences[0] = format!("{counts} Confirmed by {LOOKS} runs since {}.", when(*first_s));
         }
-        None if newest.count(Standing::Missed) > 0 => newest.sentences[0] = counts,
+        None if newest.count(DemandStatus::Missed) > 0 => newest.sentences[0] = counts,
         None => {
             newest.verdict = Verdict::CannotTell;
             newest.sentences.splice(..1, waiting(&newest, missed));
@@ -123,8 +123,8 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
 
 /// What nothing of that is confirmed says: how often it was missed, when to measure again, and why.
 fn waiting(newest: &Outcome, missed: &[Missed]) -> [String; 2] {
-    let met = newest.count(Standing::Met);
-    let others = newest.count(Standing::Undecided) - missed.len();
+    let met = newest.count(DemandStatus::Met);
+    let others = newest.count(DemandStatus::Undecided) - missed.len();
     let looks = || missed.iter().map(|one| one.begins_s.len());
     let most = looks().max().unwrap_or_default();
     let at_most = if looks().all(|own| own == most) { "" } else { "at most " };
@@ -249,7 +249,11 @@ mod tests {
         ] {
             let found = of(newest, earlier);
             assert_eq!(found.verdict, verdict, "{newest} {earlier:?} {:?}", found.sentences);
-            assert_eq!(found.count(Standing::Missed) > 0, verdict == Verdict::Reject, "{newest} {earlier:?}");
+            assert_eq!(
+                found.count(DemandStatus::Missed) > 0,
+                verdict == Verdict::Reject,
+                "{newest} {earlier:?}"
+            );
         }
     }
 

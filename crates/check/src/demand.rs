@@ -1,18 +1,19 @@
 //! A demand: what was asked, what was found, and what became of it.
 
 use diagnose::key_figures::{Group, named};
+use diagnose::words::counted;
 use model::VerdictKind;
 use model::pattern::KeyParts;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::spend::firm;
 
-use super::limit::{Limit, Pick, Standing, standing};
+use super::limit::{DemandStatus, Limit, Pick, standing};
 use super::spec::is_like;
 use super::subject::{Figure, Subject};
 
 /// One thing asked, and what was found.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     pub group: String,
     /// What people call it beside its group.
@@ -26,7 +27,7 @@ pub struct Demand {
     /// The 95 % interval, in `unit`.
     pub low_high: Option<[f64; 2]>,
     pub unit: String,
-    pub standing: Standing,
+    pub standing: DemandStatus,
     /// How far the interval's near end is from the limit, as a share of the limit.
     pub by: Option<f64>,
     /// Why it is undecided or missed, where the figure itself does not say it; may be empty.
@@ -60,18 +61,8 @@ pub fn demand(group: &str, label: impl Into<String>, key: &str, asked: String) -
         label: label.into(),
         key: key.to_string(),
         asked,
-        measured: String::new(),
-        value: None,
-        low_high: None,
-        unit: String::new(),
-        standing: Standing::Undecided,
-        by: None,
-        why: String::new(),
-        confirm: String::new(),
-        open: String::new(),
-        series: None,
-        missed_in: None,
         again: key.to_string(),
+        ..Demand::default()
     }
 }
 
@@ -82,7 +73,7 @@ pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
     let is_series = figure.is_none_or(|figure| !figure.is_size() && !figure.between_hosts);
     let untold = subject.left_out > 0 || (subject.readings.is_none() && !is_series);
     if untold && !limit.optional {
-        return Demand { why: TOLD_BY_RUN_FILES.into(), standing: Standing::Undecided, ..own };
+        return Demand { why: TOLD_BY_RUN_FILES.into(), standing: DemandStatus::Undecided, ..own };
     }
     let why = match (subject.unfinished, beside_pages(&limit.series, subject)) {
         (_, Some(glob)) => format!("not measured; {glob} was"),
@@ -90,12 +81,12 @@ pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
         (false, None) => "not measured".to_string(),
     };
     if limit.optional {
-        return Demand { standing: Standing::NotAsked, why, ..own };
+        return Demand { standing: DemandStatus::NotAsked, why, ..own };
     }
     let key = figure.map_or(own.key.as_str(), |figure| figure.patterns().first().unwrap_or(&""));
     let bench = KeyParts::of(key).bench;
     Demand {
-        standing: Standing::Undecided,
+        standing: DemandStatus::Undecided,
         why,
         confirm: measure(if bench.contains('*') { "" } else { bench }),
         ..own
@@ -137,10 +128,10 @@ pub fn doubt(figure: &Figure, limit: &Limit) -> Option<String> {
 /// A demand that its interval decides, or leaves open.
 pub fn decided(own: Demand, figure: &Figure, ends: [f64; 2], [min, max]: [Option<f64>; 2]) -> Demand {
     let widened = own.value.map_or(ends, |value| firm(value, ends));
-    let is_open = standing(widened, min, max).0 == Standing::Undecided;
+    let is_open = standing(widened, min, max).0 == DemandStatus::Undecided;
     let own = Demand { open: if is_open { figure.key.clone() } else { String::new() }, ..own };
     match standing(ends, min, max) {
-        (Standing::Undecided, by) => Demand { by, ..undecided(own, figure, String::new()) },
+        (DemandStatus::Undecided, by) => Demand { by, ..undecided(own, figure, String::new()) },
         (standing, by) => Demand { standing, by, ..own },
     }
 }
@@ -148,14 +139,15 @@ pub fn decided(own: Demand, figure: &Figure, ends: [f64; 2], [min, max]: [Option
 /// A demand that is open, with what would decide it.
 pub fn undecided(own: Demand, figure: &Figure, why: String) -> Demand {
     let confirm = measure(KeyParts::of(&figure.key).bench);
-    Demand { standing: Standing::Undecided, why, confirm, ..own }
+    Demand { standing: DemandStatus::Undecided, why, confirm, ..own }
 }
 
 /// What measures a benchmark well; all of them where none is named.
 fn measure(bench: &str) -> String {
-    match bench.is_empty() {
-        true => "assay run --profile full".to_string(),
-        false => format!("assay run --only {bench} --profile full"),
+    if bench.is_empty() {
+        "assay run --profile full".to_string()
+    } else {
+        format!("assay run --only {bench} --profile full")
     }
 }
 
@@ -163,12 +155,9 @@ fn measure(bench: &str) -> String {
 /// asks for the best and one that is seen will do.
 pub fn left_out(limit: &Limit, asked: &str, subject: &Subject, seen: &[Demand]) -> Option<Demand> {
     let is_one = limit.series.contains('#') && !limit.series.contains('*');
-    let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == Standing::Met);
-    let why = match subject.left_out {
-        0 => return None,
-        1 => "the summary leaves out 1 figure: check the run file".to_string(),
-        count => format!("the summary leaves out {count} figures: check the run file"),
-    };
+    let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == DemandStatus::Met);
+    let count = Some(subject.left_out).filter(|count| *count > 0)?;
+    let why = format!("the summary leaves out {}: check the run file", counted(count as usize, "figure"));
     let own = of_series(&limit.series, &format!("{}, others", limit.series), asked.to_string());
     (!is_one && !will_do).then_some(Demand { why, ..own })
 }

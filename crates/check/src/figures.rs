@@ -1,4 +1,4 @@
-//! Demands of figures: a key figure or a series held against the limits that a spec gives it.
+//! Demands of figures: a key figure or a series and the limits that a spec gives it.
 
 use anyhow::Context;
 use diagnose::key_figures::{Group, named};

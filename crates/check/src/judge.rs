@@ -1,5 +1,6 @@
-//! A spec held against a run: a row for each demand, and what they come to.
+//! A run checked against a spec: a row for each demand, and the verdict.
 
+use diagnose::words::capital;
 use std::collections::BTreeMap;
 
 use anyhow::Context;
@@ -13,19 +14,20 @@ use super::among::not_slower;
 use super::caveat::{Caveat, none_found};
 use super::demand::{Demand, demand};
 use super::figures::{key_figure, series};
-use super::limit::Standing;
-use super::spec::{Asked, Spec};
+use super::limit::DemandStatus;
+use super::spec::{FactDemand, Spec};
 use super::subject::{OF_RUN_FILES, Subject};
 use diagnose::key_figures::KEY_FIGURES;
 
 /// What a run comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accept,
     Reject,
     CannotTell,
-    /// The run is none that the spec can judge: too old, another profile, invented samples.
+    /// The spec cannot judge the run: too old, another profile, invented samples.
+    #[default]
     NotUsable,
 }
 
@@ -92,7 +94,7 @@ impl Background {
 }
 
 /// A run by a spec.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     pub host: String,
     /// What its owner calls it by (`--label`).
@@ -122,26 +124,16 @@ impl Outcome {
     pub fn unreadable(file: &str, why: &str, spec: &str) -> Outcome {
         Outcome {
             host: file.to_string(),
-            labels: BTreeMap::new(),
             file: file.to_string(),
-            about: Vec::new(),
             spec: spec.to_string(),
-            started: String::new(),
-            profile: String::new(),
-            verdict: Verdict::NotUsable,
             sentences: vec![format!("The run cannot be read: {}.", why.trim_end_matches('.'))],
-            demands: Vec::new(),
-            reference: String::new(),
-            caveats: Vec::new(),
-            damage: Vec::new(),
             background: Background { nothing_measured: true, ..Background::default() },
+            ..Outcome::default()
         }
     }
 
     /// Of a run that is judged by none of several specs, as none or more than one fits its host.
     pub fn without_spec(subject: &Subject, why: &str) -> Outcome {
-        let mut letters = why.chars();
-        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
         Outcome {
             host: subject.host.clone(),
             labels: subject.labels.clone(),
@@ -149,7 +141,7 @@ impl Outcome {
             started: subject.started.clone(),
             profile: subject.profile.clone(),
             background: Background::of(subject, None),
-            sentences: vec![format!("{first}{}.", letters.as_str())],
+            sentences: vec![format!("{}.", capital(why))],
             caveats: Caveat::of(subject),
             damage: subject.damage.clone(),
             ..Outcome::unreadable(&subject.file, why, "")
@@ -159,10 +151,7 @@ impl Outcome {
     /// The host, and in brackets what is to be known of its run.
     pub fn named(&self) -> String {
         let caveats: Vec<&str> = self.caveats.iter().map(|caveat| caveat.words()).collect();
-        match caveats.is_empty() {
-            true => self.host.clone(),
-            false => format!("{} ({})", self.host, caveats.join(", ")),
-        }
+        if caveats.is_empty() { self.host.clone() } else { format!("{} ({})", self.host, caveats.join(", ")) }
     }
 
     /// Keys of the series whose further visits may decide a demand.
@@ -170,7 +159,7 @@ impl Outcome {
         self.demands.iter().map(|demand| demand.open.clone()).filter(|key| !key.is_empty()).collect()
     }
 
-    pub fn count(&self, standing: Standing) -> usize {
+    pub fn count(&self, standing: DemandStatus) -> usize {
         self.demands.iter().filter(|demand| demand.standing == standing).count()
     }
 }
@@ -191,7 +180,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     demands.extend(findings(spec, subject, now_s).into_iter().map(|own| none_found(own, subject)));
     demands.iter_mut().for_each(|demand| demand.confirm = with_needs(&demand.confirm, subject));
     let is_other_machine =
-        demands.iter().any(|demand| demand.group == MACHINE && demand.standing == Standing::Missed);
+        demands.iter().any(|demand| demand.group == MACHINE && demand.standing == DemandStatus::Missed);
     let unusable = match nothing_valid(subject) {
         // What a machine is needs no figure: one without half its modules is another.
         Some(why) if !is_other_machine => Some(why),
@@ -200,8 +189,8 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     let has = |standing| demands.iter().any(|demand| demand.standing == standing);
     let verdict = match () {
         () if unusable.is_some() => Verdict::NotUsable,
-        () if has(Standing::Missed) => Verdict::Reject,
-        () if has(Standing::Met) && !has(Standing::Undecided) => Verdict::Accept,
+        () if has(DemandStatus::Missed) => Verdict::Reject,
+        () if has(DemandStatus::Met) && !has(DemandStatus::Undecided) => Verdict::Accept,
         () => Verdict::CannotTell,
     };
     let caveats = Caveat::of(subject);
@@ -288,7 +277,7 @@ const LABELS: [(&str, &str); 7] = [
     ("threads_per_core", "threads per core"),
 ];
 
-fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
+fn fact(name: &str, asked: &FactDemand, subject: &Subject) -> Demand {
     let label = LABELS.iter().find(|(own, _)| *own == name).map(|(_, label)| label.to_string());
     let label = label.unwrap_or_else(|| name.replace('_', " "));
     let own = demand(MACHINE, label, name, asked.words());
@@ -306,11 +295,11 @@ fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
         return Demand { why, ..own };
     };
     let standing = match asked.holds(value) {
-        Some(true) => Standing::Met,
-        Some(false) => Standing::Missed,
-        None => Standing::Undecided,
+        Some(true) => DemandStatus::Met,
+        Some(false) => DemandStatus::Missed,
+        None => DemandStatus::Undecided,
     };
-    let why = if standing == Standing::Undecided { "not a number" } else { "" };
+    let why = if standing == DemandStatus::Undecided { "not a number" } else { "" };
     Demand { measured: value.to_string(), standing, why: why.into(), ..own }
 }
 
@@ -330,10 +319,10 @@ fn readings(at_least: Word, subject: &Subject) -> Demand {
     let names: Vec<String> = worse.iter().take(3).map(|own| own.measured.figure.alone.to_string()).collect();
     let graded = readings.iter().filter(|own| own.reading.is_some()).count();
     let standing = match () {
-        () if graded == 0 => Standing::Undecided,
-        () if certain => Standing::Missed,
-        () if worse.is_empty() => Standing::Met,
-        () => Standing::Undecided,
+        () if graded == 0 => DemandStatus::Undecided,
+        () if certain => DemandStatus::Missed,
+        () if worse.is_empty() => DemandStatus::Met,
+        () => DemandStatus::Undecided,
     };
     let measured = match (graded, worse.len()) {
         (0, _) => String::new(),
@@ -345,8 +334,8 @@ fn readings(at_least: Word, subject: &Subject) -> Demand {
         ),
     };
     let why = match standing {
-        Standing::Undecided if graded == 0 => "no reference for this host: see --reference",
-        Standing::Undecided => "not certain",
+        DemandStatus::Undecided if graded == 0 => "no reference for this host: see --reference",
+        DemandStatus::Undecided => "not certain",
         _ => "",
     };
     Demand { measured, standing, why: why.into(), ..own }
@@ -360,7 +349,7 @@ fn findings(spec: &Spec, subject: &Subject, now_s: f64) -> Vec<Demand> {
     let topic = |rule: &str| diagnose::topic(rule).map_or_else(|| rule.to_string(), str::to_string);
     let none_of = asked.none_of.iter().map(|rule| {
         let found = subject.findings.iter().find(|finding| finding.rule == *rule);
-        let standing = if found.is_some() { Standing::Missed } else { Standing::Met };
+        let standing = if found.is_some() { DemandStatus::Missed } else { DemandStatus::Met };
         let measured = found.map_or("none".to_string(), |finding| finding.severity.word().to_string());
         let why = found.map_or(String::new(), |finding| finding.headline.clone());
         Demand { standing, measured, why, ..demand("findings", topic(rule), rule, "none".into()) }
@@ -378,7 +367,7 @@ fn findings(spec: &Spec, subject: &Subject, now_s: f64) -> Vec<Demand> {
             .filter(|finding| finding.severity >= severity && !is_allowed(&finding.rule));
         let mut topics: Vec<String> = grave.map(|finding| topic(&finding.rule)).collect();
         topics.dedup();
-        let standing = if topics.is_empty() { Standing::Met } else { Standing::Missed };
+        let standing = if topics.is_empty() { DemandStatus::Met } else { DemandStatus::Missed };
         let measured = match topics.len() {
             0 => "none".to_string(),
             count if count > 3 => format!("{} and {} more", topics[..3].join(", "), count - 3),
@@ -408,7 +397,7 @@ fn sentences(demands: &[Demand], subject: &Subject) -> Vec<String> {
 pub fn counted(demands: &[Demand]) -> String {
     let count = |standing| demands.iter().filter(|demand| demand.standing == standing).count();
     let (missed, undecided, met) =
-        (count(Standing::Missed), count(Standing::Undecided), count(Standing::Met));
+        (count(DemandStatus::Missed), count(DemandStatus::Undecided), count(DemandStatus::Met));
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let asked = met + missed + undecided;
     match (missed, undecided) {
@@ -442,7 +431,7 @@ fn explains(demands: &[Demand], subject: &Subject) -> Option<String> {
         let own = figure.and_then(|own| subject.key_figures.iter().find(|(name, _)| *name == own.name));
         own.map_or(demand.key.clone(), |(_, figure)| figure.key.clone())
     };
-    let missed = || demands.iter().filter(|demand| demand.standing == Standing::Missed);
+    let missed = || demands.iter().filter(|demand| demand.standing == DemandStatus::Missed);
     let touched = |finding: &Finding| {
         missed().filter(|demand| finding.rule == demand.key || finding.series.contains(&key(demand))).count()
     };

@@ -4,7 +4,7 @@
 
 use super::demand::Demand;
 use super::judge::{Outcome, Verdict};
-use super::limit::Standing;
+use super::limit::DemandStatus;
 use quick_xml::Writer;
 use quick_xml::events::BytesText;
 use std::collections::HashMap;
@@ -21,8 +21,8 @@ pub fn junit(outcomes: &[Outcome]) -> anyhow::Result<String> {
         .with_attributes([
             ("name", "assay check"),
             ("tests", tests.to_string().as_str()),
-            ("failures", total(Standing::Missed).to_string().as_str()),
-            ("errors", (total(Standing::Undecided) + unusable).to_string().as_str()),
+            ("failures", total(DemandStatus::Missed).to_string().as_str()),
+            ("errors", (total(DemandStatus::Undecided) + unusable).to_string().as_str()),
         ])
         .write_inner_content(|writer| {
             let mut hosts: HashMap<&str, usize> = HashMap::new();
@@ -67,9 +67,9 @@ fn suite<W: Write>(
             // When the run began, to the second.
             ("timestamp", outcome.started.get(..19).unwrap_or("1970-01-01T00:00:00")),
             ("tests", tests(outcome).to_string().as_str()),
-            ("failures", outcome.count(Standing::Missed).to_string().as_str()),
-            ("errors", (outcome.count(Standing::Undecided) + unusable).to_string().as_str()),
-            ("skipped", outcome.count(Standing::NotAsked).to_string().as_str()),
+            ("failures", outcome.count(DemandStatus::Missed).to_string().as_str()),
+            ("errors", (outcome.count(DemandStatus::Undecided) + unusable).to_string().as_str()),
+            ("skipped", outcome.count(DemandStatus::NotAsked).to_string().as_str()),
         ])
         .write_inner_content(|writer| {
             if unusable > 0 {
@@ -107,10 +107,10 @@ fn of_demand<W: Write>(
     ];
     let text = told.iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join("; ");
     let inside = match demand.standing {
-        Standing::Met => None,
-        Standing::Missed => Some(("failure", "missed", text.as_str())),
-        Standing::Undecided => Some(("error", "undecided", text.as_str())),
-        Standing::NotAsked => Some(("skipped", "", "")),
+        DemandStatus::Met => None,
+        DemandStatus::Missed => Some(("failure", "missed", text.as_str())),
+        DemandStatus::Undecided => Some(("error", "undecided", text.as_str())),
+        DemandStatus::NotAsked => Some(("skipped", "", "")),
     };
     case(writer, class, &demand.group, name, inside)
 }

@@ -7,12 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of a demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+#[schemars(rename = "Standing")]
+pub enum DemandStatus {
     Met,
     Missed,
     /// The interval lies on both sides of the limit, or the figure cannot be used.
+    #[default]
     Undecided,
     /// Not measured, and optional.
     NotAsked,
@@ -54,7 +56,7 @@ impl Quantity {
     }
 }
 
-/// Of several series that a limit names, the ones that it is held against.
+/// Of several series that a limit names, the ones that it applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
@@ -152,19 +154,19 @@ impl Limit {
 
 /// Whether an interval keeps its limits, and by what share of the limit its near end is away from
 /// it. Only an interval that lies wholly on one side decides.
-pub fn standing(low_high: [f64; 2], min: Option<f64>, max: Option<f64>) -> (Standing, Option<f64>) {
+pub fn standing(low_high: [f64; 2], min: Option<f64>, max: Option<f64>) -> (DemandStatus, Option<f64>) {
     let [low, high] = low_high;
     let share = |distance: f64, limit: f64| (limit != 0.0).then(|| distance / limit.abs());
     let below = min.map(|min| (low >= min, high < min, share(low - min, min), share(min - high, min)));
     let above = max.map(|max| (high <= max, low > max, share(max - high, max), share(low - max, max)));
     let sides: Vec<_> = below.into_iter().chain(above).collect();
     if let Some((_, _, _, by)) = sides.iter().find(|(_, missed, _, _)| *missed) {
-        return (Standing::Missed, *by);
+        return (DemandStatus::Missed, *by);
     }
     match sides.iter().all(|(met, _, _, _)| *met) {
         // Of two limits the nearer one.
-        true => (Standing::Met, sides.iter().filter_map(|side| side.2).reduce(f64::min)),
-        false => (Standing::Undecided, None),
+        true => (DemandStatus::Met, sides.iter().filter_map(|side| side.2).reduce(f64::min)),
+        false => (DemandStatus::Undecided, None),
     }
 }
 
@@ -193,16 +195,16 @@ mod tests {
     #[test]
     fn an_interval_decides_only_where_it_lies_on_one_side() {
         let max = |low, high| standing([low, high], None, Some(100.0));
-        assert_eq!(max(88.0, 90.0), (Standing::Met, Some(0.1)));
-        assert_eq!(max(99.0, 101.0), (Standing::Undecided, None));
-        assert_eq!(max(120.0, 130.0), (Standing::Missed, Some(0.2)));
+        assert_eq!(max(88.0, 90.0), (DemandStatus::Met, Some(0.1)));
+        assert_eq!(max(99.0, 101.0), (DemandStatus::Undecided, None));
+        assert_eq!(max(120.0, 130.0), (DemandStatus::Missed, Some(0.2)));
         let min = |low, high| standing([low, high], Some(320.0), None);
-        assert_eq!(min(400.0, 410.0), (Standing::Met, Some(0.25)));
-        assert_eq!(min(246.0, 256.0), (Standing::Missed, Some(0.2)));
+        assert_eq!(min(400.0, 410.0), (DemandStatus::Met, Some(0.25)));
+        assert_eq!(min(246.0, 256.0), (DemandStatus::Missed, Some(0.2)));
         let both = |low, high| standing([low, high], Some(100.0), Some(200.0)).0;
-        assert_eq!(both(120.0, 150.0), Standing::Met);
-        assert_eq!(both(120.0, 250.0), Standing::Undecided);
-        assert_eq!(both(210.0, 250.0), Standing::Missed);
+        assert_eq!(both(120.0, 150.0), DemandStatus::Met);
+        assert_eq!(both(120.0, 250.0), DemandStatus::Undecided);
+        assert_eq!(both(210.0, 250.0), DemandStatus::Missed);
     }
 
     /// Shares of wrong decisions at a limit that is the true value, `[missed, met]`: where it is
@@ -215,8 +217,8 @@ mod tests {
             let found = estimate(&values, 0.95).and_then(|found| found.interval).expect("an interval");
             for (own, limits) in counts.iter_mut().zip([[None, Some(truth)], [Some(truth), None]]) {
                 match standing([found.low, found.high], limits[0], limits[1]).0 {
-                    Standing::Missed => own[0] += 1,
-                    Standing::Met => own[1] += 1,
+                    DemandStatus::Missed => own[0] += 1,
+                    DemandStatus::Met => own[1] += 1,
                     _ => {}
                 }
             }

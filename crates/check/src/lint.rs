@@ -1,5 +1,5 @@
-//! A spec is read, with all that is wrong with it before any run is held against it: names that
-//! nothing has, units in which nothing is measured, ends on the side where nobody fails.
+//! A spec is read and checked before any run is compared with it: names that
+//! nothing has, units in which nothing is measured, ends on the wrong side.
 
 use anyhow::{Context, bail, ensure};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure, named};
@@ -7,17 +7,17 @@ use model::vocabulary::selftest::PLANTED;
 use model::{did_you_mean, unit_factor};
 
 use super::limit::{Limit, Pick, Quantity};
-use super::spec::{Asked, PeersAsked, SCHEMA, Spec, is_like, seconds};
+use super::spec::{FactDemand, PeersDemand, SCHEMA, Spec, is_like, seconds};
 use super::subject::OF_RUN_FILES;
 
 /// What this version can measure, as far as a spec can name it.
 pub struct Catalogue<'n> {
-    pub benches: Vec<Known<'n>>,
+    pub benches: Vec<KnownBenchmark<'n>>,
     pub profiles: Vec<&'n str>,
 }
 
 /// A benchmark with its metrics, each with its unit, and its parameters.
-pub struct Known<'n> {
+pub struct KnownBenchmark<'n> {
     pub id: &'n str,
     pub metrics: Vec<(&'n str, &'n str)>,
     pub params: Vec<&'n str>,
@@ -81,7 +81,7 @@ fn is_number(name: &str) -> bool {
 }
 
 /// Faults of a fact: a name that no run has, a number of what is a word.
-fn of_fact(name: &str, asked: &Asked) -> anyhow::Result<()> {
+fn of_fact(name: &str, asked: &FactDemand) -> anyhow::Result<()> {
     let all = || NUMBERS.into_iter().chain(WORDS).chain(OF_RUN_FILES).chain([CORE_CLOCK]);
     ensure!(
         name.starts_with("mitigation_") || all().any(|own| own == name),
@@ -115,7 +115,7 @@ fn of_key_figure(name: &str, limit: &Limit) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why an end is probably on the wrong side: nobody fails by a system call that is too fast.
+/// Why an end is probably on the wrong side: a system call cannot be too fast.
 fn direction(figure: &KeyFigure, limit: &Limit) -> Option<String> {
     let is_lower = unit_factor(figure.unit, "s").is_some();
     match (limit.ends().ok()?, is_lower) {
@@ -171,7 +171,7 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    fn matched(&self, bench: &str) -> impl Iterator<Item = &Known<'_>> {
+    fn matched(&self, bench: &str) -> impl Iterator<Item = &KnownBenchmark<'_>> {
         self.benches.iter().filter(move |own| is_like(bench, own.id))
     }
 
@@ -221,7 +221,7 @@ impl Spec {
         }
         let mut faults = Vec::new();
         for (name, value) in &spec.machine.0 {
-            match Asked::of(value) {
+            match FactDemand::of(value) {
                 Ok(asked) => spec.facts.push((name.clone(), asked)),
                 Err(why) => faults.push(format!("[machine] {name}: {why:#}")),
             }
@@ -257,7 +257,7 @@ impl Spec {
             ensure!(rules().any(|own| own == rule), "[findings] {rule} is not a rule{}", near());
             Ok(())
         };
-        let peers = self.peers.as_ref().map_or(Ok(()), PeersAsked::faults);
+        let peers = self.peers.as_ref().map_or(Ok(()), PeersDemand::faults);
         let findings = self.findings.none_of.iter().chain(allowed).map(of_rule);
         first_faults(limits.chain(series).chain([self.referenced(), peers]).chain(findings))
     }
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn catalogue() -> Catalogue<'static> {
-        let known = |id, unit, params: &[&'static str]| Known {
+        let known = |id, unit, params: &[&'static str]| KnownBenchmark {
             id,
             metrics: vec![("value", unit)],
             params: params.to_vec(),

@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::judge::{Outcome, Verdict};
 use super::junit::allowed;
-use super::limit::Standing;
+use super::limit::DemandStatus;
+use super::write::short;
 
 /// What a run comes to, in MAAS' words.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -47,7 +48,7 @@ pub fn maas(outcome: &Outcome) -> MaasResult {
     if !outcome.spec.is_empty() {
         add("spec", &outcome.spec);
     }
-    // Two limits may be of one series: both are told.
+    // Two limits may name one series: both are listed.
     outcome.demands.iter().for_each(|demand| add(&demand.key, &words(demand)));
     MaasResult { status, results }
 }
@@ -55,23 +56,18 @@ pub fn maas(outcome: &Outcome) -> MaasResult {
 /// `missed: 132 ns, asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let standing = match demand.standing {
-        Standing::Met => "met",
-        Standing::Missed => "missed",
-        Standing::Undecided => "undecided",
-        Standing::NotAsked => "optional",
+        DemandStatus::Met => "met",
+        DemandStatus::Missed => "missed",
+        DemandStatus::Undecided => "undecided",
+        DemandStatus::NotAsked => "optional",
     };
     let measured = match demand.value {
-        Some(value) => format!(": {} {}", four(value), demand.unit),
+        Some(value) => format!(": {} {}", short(value), demand.unit),
         None if demand.measured.is_empty() => String::new(),
         None => format!(": {}", demand.measured),
     };
     let why = if demand.why.is_empty() { String::new() } else { format!(" ({})", demand.why) };
     format!("{standing}{measured}, asked {}{why}", demand.asked)
-}
-
-/// A number with four significant digits.
-fn four(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const DEFAULT_AGE_S: f64 = 35.0 * 86400.0;
 /// No value of a label is longer.
 const LONGEST: usize = 63;
 
-/// The lines of the file; `now_s` stands in for the run's start where that is not told. A verdict
+/// The lines of the file; `now_s` replaces an unknown start of the run. A verdict
 /// ages: what stands below the expiry time is dropped by then.
 pub fn nfd(outcome: &Outcome, now_s: f64) -> String {
     let own = &outcome.background;

@@ -26,9 +26,9 @@ pub struct Spec {
     #[serde(default)]
     pub(super) machine: Ordered<toml::Value>,
     #[serde(default)]
-    pub run: RunAsked,
+    pub run: RunDemand,
     #[serde(default)]
-    pub findings: FindingsAsked,
+    pub findings: FindingsDemand,
     /// Key figures by their short names.
     #[serde(default)]
     pub limits: Ordered<Limit>,
@@ -36,15 +36,15 @@ pub struct Spec {
     #[serde(default)]
     pub limit: Vec<Limit>,
     #[serde(default)]
-    pub reading: Option<ReadingAsked>,
+    pub reading: Option<ReadingDemand>,
     /// What `within` counts from.
     #[serde(default)]
     pub reference: Option<Reference>,
     /// How it must stand beside hosts of the same make-up.
     #[serde(default)]
-    pub peers: Option<PeersAsked>,
+    pub peers: Option<PeersDemand>,
     #[serde(skip)]
-    pub facts: Vec<(String, Asked)>,
+    pub facts: Vec<(String, FactDemand)>,
 }
 
 fn first() -> u32 {
@@ -54,7 +54,7 @@ fn first() -> u32 {
 /// What a run must be to be judged at all.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RunAsked {
+pub struct RunDemand {
     #[serde(default)]
     pub profile: Vec<String>,
     /// `35d`, `12h`.
@@ -67,7 +67,7 @@ pub struct RunAsked {
 /// Findings that a host may not have.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FindingsAsked {
+pub struct FindingsDemand {
     #[serde(default)]
     pub fail_at: Option<Severity>,
     #[serde(default)]
@@ -87,7 +87,7 @@ pub struct Allowed {
     pub until: Option<toml::value::Datetime>,
 }
 
-/// Runs whose figures others are held against.
+/// Runs whose figures are the reference.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -98,7 +98,7 @@ pub struct Reference {
 /// That a host is not behind hosts of the same make-up.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PeersAsked {
+pub struct PeersDemand {
     #[serde(default)]
     pub(super) not_slower: bool,
     /// Further runs that it is held against, or a folder of them; else those that are checked with
@@ -107,7 +107,7 @@ pub struct PeersAsked {
     pub runs: Option<String>,
 }
 
-impl PeersAsked {
+impl PeersDemand {
     pub(super) fn faults(&self) -> anyhow::Result<()> {
         ensure!(self.not_slower, "[peers] is empty: give not_slower = true");
         let named = self.runs.as_ref().is_none_or(|runs| !runs.trim().is_empty());
@@ -119,7 +119,7 @@ impl PeersAsked {
 /// How good every key figure must read that has a reference.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ReadingAsked {
+pub struct ReadingDemand {
     #[serde(deserialize_with = "word")]
     pub at_least: Word,
 }
@@ -135,17 +135,17 @@ fn word<'d, D: Deserializer<'d>>(from: D) -> Result<Word, D::Error> {
 
 /// A value that a fact may have.
 #[derive(Clone, Debug, PartialEq)]
-pub enum One {
+pub enum AllowedValue {
     /// May be a glob.
     Text(String),
     Number(f64),
 }
 
-impl One {
+impl AllowedValue {
     fn is(&self, fact: &str) -> bool {
         match self {
-            One::Text(pattern) => is_like(pattern, fact),
-            One::Number(number) => number_of(fact) == Some(*number),
+            AllowedValue::Text(pattern) => is_like(pattern, fact),
+            AllowedValue::Number(number) => number_of(fact) == Some(*number),
         }
     }
 }
@@ -157,24 +157,24 @@ fn number_of(fact: &str) -> Option<f64> {
 
 /// What is asked of a fact.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    OneOf(Vec<One>),
+pub enum FactDemand {
+    OneOf(Vec<AllowedValue>),
     Range { min: Option<f64>, max: Option<f64> },
 }
 
-impl Asked {
-    pub fn of(value: &toml::Value) -> anyhow::Result<Asked> {
+impl FactDemand {
+    pub fn of(value: &toml::Value) -> anyhow::Result<FactDemand> {
         let scalar = |value: &toml::Value| match value {
-            toml::Value::String(text) => Ok(One::Text(text.clone())),
-            toml::Value::Integer(number) => Ok(One::Number(*number as f64)),
-            toml::Value::Float(number) if number.is_finite() => Ok(One::Number(*number)),
-            toml::Value::Boolean(yes) => Ok(One::Text(if *yes { "on" } else { "off" }.to_string())),
+            toml::Value::String(text) => Ok(AllowedValue::Text(text.clone())),
+            toml::Value::Integer(number) => Ok(AllowedValue::Number(*number as f64)),
+            toml::Value::Float(number) if number.is_finite() => Ok(AllowedValue::Number(*number)),
+            toml::Value::Boolean(yes) => Ok(AllowedValue::Text(if *yes { "on" } else { "off" }.to_string())),
             toml::Value::Float(number) => bail!("{number} is not a finite number"),
             _ => bail!("give a text, a number, true, false, a list of them, or {{ min = …, max = … }}"),
         };
         match value {
             toml::Value::Array(all) if !all.is_empty() => {
-                Ok(Asked::OneOf(all.iter().map(scalar).collect::<anyhow::Result<_>>()?))
+                Ok(FactDemand::OneOf(all.iter().map(scalar).collect::<anyhow::Result<_>>()?))
             }
             toml::Value::Table(table) => {
                 if let Some(other) = table.keys().find(|key| !["min", "max"].contains(&key.as_str())) {
@@ -192,41 +192,41 @@ impl Asked {
                 let (min, max) = (end("min")?, end("max")?);
                 ensure!(min.is_some() || max.is_some(), "it has neither min nor max");
                 ensure!(min.zip(max).is_none_or(|(min, max)| min <= max), "min is above max");
-                Ok(Asked::Range { min, max })
+                Ok(FactDemand::Range { min, max })
             }
-            value => Ok(Asked::OneOf(vec![scalar(value)?])),
+            value => Ok(FactDemand::OneOf(vec![scalar(value)?])),
         }
     }
 
     /// Whether it asks for a number.
     pub fn is_of_numbers(&self) -> bool {
         match self {
-            Asked::OneOf(all) => all.iter().any(|one| matches!(one, One::Number(_))),
-            Asked::Range { .. } => true,
+            FactDemand::OneOf(all) => all.iter().any(|one| matches!(one, AllowedValue::Number(_))),
+            FactDemand::Range { .. } => true,
         }
     }
 
     /// As it is shown: `≥ 128`, `balanced or near balanced`.
     pub fn words(&self) -> String {
         match self {
-            Asked::OneOf(all) => {
-                let word = |one: &One| match one {
-                    One::Text(text) => text.clone(),
-                    One::Number(number) => number.to_string(),
+            FactDemand::OneOf(all) => {
+                let word = |one: &AllowedValue| match one {
+                    AllowedValue::Text(text) => text.clone(),
+                    AllowedValue::Number(number) => number.to_string(),
                 };
                 all.iter().map(word).collect::<Vec<_>>().join(" or ")
             }
-            Asked::Range { min: Some(min), max: Some(max) } => format!("{min}–{max}"),
-            Asked::Range { min: Some(min), .. } => format!("≥ {min}"),
-            Asked::Range { max, .. } => format!("≤ {}", max.unwrap_or_default()),
+            FactDemand::Range { min: Some(min), max: Some(max) } => format!("{min}–{max}"),
+            FactDemand::Range { min: Some(min), .. } => format!("≥ {min}"),
+            FactDemand::Range { max, .. } => format!("≤ {}", max.unwrap_or_default()),
         }
     }
 
     /// Whether a fact is as asked; `None` where a number is asked of what is none.
     pub fn holds(&self, fact: &str) -> Option<bool> {
         match self {
-            Asked::OneOf(all) => Some(all.iter().any(|one| one.is(fact))),
-            Asked::Range { min, max } => {
+            FactDemand::OneOf(all) => Some(all.iter().any(|one| one.is(fact))),
+            FactDemand::Range { min, max } => {
                 let number = number_of(fact)?;
                 Some(min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max))
             }
@@ -250,7 +250,7 @@ pub fn is_like(pattern: &str, text: &str) -> bool {
 }
 
 impl Spec {
-    /// What it is held against has a use, and `within` has something to count from.
+    /// Whether `[reference]` is used, and `within` has one.
     pub(super) fn referenced(&self) -> anyhow::Result<()> {
         let limits = self.limits.0.iter().map(|(_, limit)| limit).chain(&self.limit);
         let shares = limits.filter_map(|limit| limit.share().ok().flatten()).count();

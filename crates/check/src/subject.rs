@@ -8,9 +8,9 @@ use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use model::{Better, Finding, Summary, SummaryFinding, SummarySeries, VerdictKind, unit_factor};
 use stats::analysis::Judged;
 
-use super::among::Among;
+use super::among::PeerResult;
 
-/// Facts of a host that its run file tells and its summary does not.
+/// Facts of a host that its run file has and its summary lacks.
 pub const OF_RUN_FILES: [&str; 2] = ["dimm_verdict", "whole"];
 
 /// A figure as it was measured.
@@ -31,7 +31,7 @@ pub struct Figure {
 
 /// A run beside the reference of its spec.
 #[derive(Clone, Debug, Default)]
-pub struct Against {
+pub struct ReferenceRatios {
     pub ratios: Vec<Ratio>,
     /// Keys of figures that cannot be compared, and why.
     pub refused: Vec<(String, String)>,
@@ -80,9 +80,9 @@ pub struct Subject {
     /// Lines of its file that cannot be read, as sentences.
     pub damage: Vec<String>,
     /// Beside the reference of its spec, where that names one.
-    pub against: Option<Against>,
+    pub against: Option<ReferenceRatios>,
     /// Beside its peers, where its spec asks for them.
-    pub among: Option<Among>,
+    pub among: Option<PeerResult>,
 }
 
 impl Subject {
@@ -151,7 +151,7 @@ impl Subject {
         }
     }
 
-    /// What a summary still tells of a run.
+    /// What a summary keeps of a run.
     pub fn of_summary(summary: &Summary, file: &str) -> Subject {
         let figures = summary.series.iter().map(|one| Figure {
             key: one.key.clone(),

@@ -7,7 +7,7 @@ use stats::order::{MAD_TO_SIGMA, mad, median};
 use std::fmt::Write;
 
 /// Runs that a spec is derived from, at least.
-pub const LEAST_RUNS: usize = 8;
+pub const MIN_RUNS: usize = 8;
 
 /// How many half-widths of the interval a figure's limit is away from the middle, at least: the
 /// rule of peers.
@@ -29,14 +29,14 @@ const RULE: &str = "An uncertain figure has more room: three half-widths of its 
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
 
 /// Of a key figure its median, half its interval, and whether more is better.
-struct Known {
+struct KnownFigure {
     figure: &'static KeyFigure,
     median: f64,
     half: f64,
     higher: bool,
 }
 
-fn known(subject: &Subject) -> Vec<Known> {
+fn known(subject: &Subject) -> Vec<KnownFigure> {
     let of = |figure: &'static KeyFigure| {
         let (_, own) = subject.key_figures.iter().find(|(name, _)| *name == figure.name)?;
         let series = subject.figures.iter().find(|one| one.key == own.key);
@@ -44,13 +44,13 @@ fn known(subject: &Subject) -> Vec<Known> {
         let [low, high] = own.low_high.filter(|ends| usable && ends.iter().all(|end| end.is_finite()))?;
         // The one size is better the larger it is.
         let higher = series.map_or(figure.is_size(), |one| one.better == Some(Better::Higher));
-        Some(Known { figure, median: own.value?, half: (high - low) / 2.0, higher })
+        Some(KnownFigure { figure, median: own.value?, half: (high - low) / 2.0, higher })
     };
     KEY_FIGURES.iter().filter_map(of).collect()
 }
 
-/// A number as a spec has it: four significant digits.
-fn short(value: f64) -> f64 {
+/// A number with four significant digits.
+pub(super) fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
@@ -77,15 +77,12 @@ fn tame(text: &str) -> String {
 }
 
 /// A limit's line; of what is known too badly for one, why there is none.
-fn line(own: &Known, room: f64) -> String {
+fn line(own: &KnownFigure, room: f64) -> String {
     if room > FURTHEST * own.median {
         let wide = 100.0 * room / own.median;
         return format!("# {}: no limit, it would need {wide:.0} % of room\n", own.figure.name);
     }
-    let (end, value) = match own.higher {
-        true => ("min", own.median - room),
-        false => ("max", own.median + room),
-    };
+    let (end, value) = if own.higher { ("min", own.median - room) } else { ("max", own.median + room) };
     format!("{} = {{ {end} = \"{} {}\" }}\n", own.figure.name, short(value), own.figure.unit)
 }
 
@@ -143,10 +140,10 @@ fn is_same(own: &Subject, other: &Subject) -> bool {
 pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     let given = subjects.len();
     let subjects = of_fleet(subjects)?;
-    let (Some(first), true) = (subjects.first(), subjects.len() >= LEAST_RUNS) else {
+    let (Some(first), true) = (subjects.first(), subjects.len() >= MIN_RUNS) else {
         let twice = given - subjects.len();
         let more = if twice > 0 { format!(" ({twice} duplicates)") } else { String::new() };
-        anyhow::bail!("a spec needs at least {LEAST_RUNS} good runs; {} are given{more}", subjects.len());
+        anyhow::bail!("a spec needs at least {MIN_RUNS} good runs; {} are given{more}", subjects.len());
     };
     let what = format!(
         "Written by assay check --derive from {} runs; room of at least {:.0} %.",
@@ -154,18 +151,19 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         100.0 * margin
     );
     let mut out = head("fleet", &what, first);
-    let all: Vec<Vec<Known>> = subjects.iter().map(|one| known(one)).collect();
+    let all: Vec<Vec<KnownFigure>> = subjects.iter().map(|one| known(one)).collect();
     for figure in KEY_FIGURES {
-        let own: Vec<&Known> = all.iter().flatten().filter(|own| own.figure.name == figure.name).collect();
+        let own: Vec<&KnownFigure> =
+            all.iter().flatten().filter(|own| own.figure.name == figure.name).collect();
         let (Some(one), true) = (own.first(), 2 * own.len() > subjects.len()) else { continue };
-        let middle = |of: fn(&Known) -> f64| median(&own.iter().map(|one| of(one)).collect::<Vec<_>>());
+        let middle = |of: fn(&KnownFigure) -> f64| median(&own.iter().map(|one| of(one)).collect::<Vec<_>>());
         let (Some(median), Some(half)) = (middle(|one| one.median), middle(|one| one.half)) else {
             continue;
         };
         let medians: Vec<f64> = own.iter().map(|one| one.median).collect();
         let spread = MAD_TO_SIGMA * mad(&medians).unwrap_or_default();
         let room = (margin * median).max(HALF_WIDTHS * half).max(SPREADS * spread);
-        out += &line(&Known { figure, median, half, higher: one.higher }, room);
+        out += &line(&KnownFigure { figure, median, half, higher: one.higher }, room);
     }
     out += "\n# Compare hosts of one make with each other (eight or more, checked together):\n\
             # [peers]\n# not_slower = true\n";

@@ -8,7 +8,7 @@ use super::naming;
 use super::output::{self, eprint_line, misuse, refuse};
 use super::references::ReferenceArg;
 use super::report_file::{Form, ReportFile};
-use ::check::{LEAST_RUNS, Outcome, Spec, Subject, Verdict};
+use ::check::{MIN_RUNS, Outcome, Spec, Subject, Verdict};
 use diagnose::Diagnosis;
 use found::{All, Found, One, Wanted, of_run};
 use model::Run;
@@ -312,7 +312,7 @@ fn spec_of(args: &Args, found: Vec<Found>) -> anyhow::Result<ExitCode> {
         (true, all) => ::check::derived(all, args.margin.unwrap_or(0.05)),
         (false, [one]) => Ok(::check::initial(one, args.margin.unwrap_or(0.10))),
         (false, all) => Err(anyhow::anyhow!(
-            "--init takes one run, but {} are given; use --derive with {LEAST_RUNS} or more",
+            "--init takes one run, but {} are given; use --derive with {MIN_RUNS} or more",
             all.len()
         )),
     };

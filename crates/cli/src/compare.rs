@@ -8,7 +8,7 @@ use super::output::{self, eprint_line, misuse, refuse};
 use super::report_file::{Form, ReportFile};
 use super::results::{self, load};
 use anyhow::{Context, ensure};
-use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
+use compare::{Compared, Comparison, ComparisonSide, MARGIN, Options, Relation, compare};
 use model::did_you_mean;
 use report::comparing::screen::{self, Shown};
 use report::{comparing, comparison, csv, html, json, markdown, text};
@@ -97,14 +97,14 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     }
     let all = std::iter::once(&args.a).chain(&args.others);
     let all = match within.is_empty() {
-        true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?,
+        true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?,
         false => within,
     };
     refuse(args.only.iter().find_map(|name| unknown(name, &all)))?;
-    let chosen = |arm: Arm| only(arm, &args.only);
+    let chosen = |arm: ComparisonSide| only(arm, &args.only);
     let mut arms = all.into_iter().map(chosen);
     let a = arms.next().context("A is missing")?;
-    let others: Vec<Arm> = arms.collect();
+    let others: Vec<ComparisonSide> = arms.collect();
     let options = Options {
         margin: args.margin / 100.0,
         common_clock: args.common_clock,
@@ -181,12 +181,12 @@ impl FailOn {
 
     fn reached(self, one: &Compared) -> bool {
         let by = one.ratio.ln().abs().exp_m1();
-        one.headline && one.word == Word::Slower && by >= self.least
+        one.headline && one.word == Relation::Slower && by >= self.least
     }
 }
 
 /// The runs in a folder of A's host and plan, without A itself.
-fn history(folder: &Path, a: &Arm) -> anyhow::Result<Arm> {
+fn history(folder: &Path, a: &ComparisonSide) -> anyhow::Result<ComparisonSide> {
     let history = load(folder)?;
     ensure!(
         history.host == a.host,
@@ -229,7 +229,7 @@ fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
 }
 
 /// Why a name chooses nothing of any arm.
-fn unknown(name: &str, arms: &[Arm]) -> Option<String> {
+fn unknown(name: &str, arms: &[ComparisonSide]) -> Option<String> {
     let keys = || arms.iter().flat_map(|arm| &arm.members).map(|member| member.key.as_str());
     // What Assay could measure is no mistake, although none of these has it.
     let known = session::plan::select(&[name.to_string()], bench::Depth::Full).is_ok();
@@ -249,7 +249,7 @@ fn chooses(name: &str, key: &str) -> bool {
 }
 
 /// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
-fn only(mut arm: Arm, names: &[String]) -> Arm {
+fn only(mut arm: ComparisonSide, names: &[String]) -> ComparisonSide {
     let chosen = |key: &str| names.iter().any(|name| chooses(name, key));
     // Where tasks were is looked up for whatever is left.
     if !names.is_empty() {
@@ -268,6 +268,6 @@ fn margin(text: &str) -> Result<f64, String> {
 }
 
 /// For `report --beside`: one older result against the run.
-pub fn beside(old: &Path, new: &Arm) -> anyhow::Result<Comparison> {
+pub fn beside(old: &Path, new: &ComparisonSide) -> anyhow::Result<Comparison> {
     Ok(compare(&load(old)?, new, &Options::default()))
 }

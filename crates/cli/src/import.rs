@@ -8,8 +8,8 @@ use anyhow::Context;
 
 use super::output;
 use super::references::{self, ReferenceArg};
-use compare::Arm;
-use compare::peers::Result as HostResult;
+use compare::ComparisonSide;
+use compare::peers::HostResult;
 use import::{self, Imported};
 use model::run_file;
 use report::text::screen::{self as first_screen, Wanted};
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Result<String> {
     let own = || {
         let (file, first) = &results[0];
-        HostResult::from(&Arm::imported(first, file))
+        HostResult::from(&ComparisonSide::imported(first, file))
     };
     let references = match results.is_empty() {
         true => references::kept()?,

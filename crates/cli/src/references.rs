@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use super::output::eprint_line;
 use super::{nexmark, peers, results};
-use compare::peers::{Bands, Result as HostResult, bands};
+use compare::peers::{Bands, HostResult, bands};
 use diagnose::Diagnosis;
 use diagnose::reference::{self, HostClass, Kind, References, Row, Sure, UnusedBecause};
 use model::Better;

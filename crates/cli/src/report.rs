@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use ::compare::{Arm, Comparison};
+use ::compare::{Comparison, ComparisonSide};
 
 use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
@@ -149,6 +149,6 @@ fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {
 
 /// The older results, each compared with the run.
 fn beside(args: &Args, diagnosis: &Diagnosis) -> anyhow::Result<Vec<Comparison>> {
-    let new = Arm::measured(diagnosis, &args.run.display().to_string());
+    let new = ComparisonSide::measured(diagnosis, &args.run.display().to_string());
     args.beside.iter().map(|old| compare::beside(old, &new)).collect()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use compare::Arm;
+use compare::ComparisonSide;
 use model::run_file::{self, Limits, SUMMARY, SummaryLines};
 use model::{Run, Summary, Title};
 
@@ -29,7 +29,7 @@ const MOST_RUNS: usize = 200;
 
 /// A run file, a saved report or a foreign result; `FILE#2` is the second host's result in a file
 /// of several. A folder is all runs in it.
-pub fn load(path: &Path) -> anyhow::Result<Arm> {
+pub fn load(path: &Path) -> anyhow::Result<ComparisonSide> {
     let (path, number) = numbered(path);
     if path.is_dir() {
         return folder(&path);
@@ -49,7 +49,7 @@ type Summarised = Result<(Summary, String), (String, String)>;
 pub enum Held {
     /// Each with its file, or the file with why there is none.
     Summaries(Vec<Summarised>),
-    Arms(Vec<Arm>),
+    Arms(Vec<ComparisonSide>),
 }
 
 /// Whether a file begins as a run file does.
@@ -116,7 +116,7 @@ impl Opened {
             return Ok(Held::Arms(vec![saved(rest, &shown)?]));
         }
         let all = import::read(&foreign(rest)?)?;
-        Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
+        Ok(Held::Arms(all.iter().map(|one| ComparisonSide::imported(one, &shown)).collect()))
     }
 }
 
@@ -233,7 +233,7 @@ pub fn read(path: &Path) -> anyhow::Result<Run> {
 }
 
 /// What a folder's runs come to as one arm.
-fn folder(path: &Path) -> anyhow::Result<Arm> {
+fn folder(path: &Path) -> anyhow::Result<ComparisonSide> {
     let shown = path.display().to_string();
     let entries = std::fs::read_dir(path).with_context(|| format!("cannot read the folder {shown}"))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -244,26 +244,29 @@ fn folder(path: &Path) -> anyhow::Result<Arm> {
 }
 
 /// What the runs of a folder or a bundle come to as one arm.
-fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<Arm> {
+fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<ComparisonSide> {
     let shown = path.display().to_string();
     ensure!(files.len() <= MOST_RUNS, "{shown} has {} runs, more than {MOST_RUNS}", files.len());
-    let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<Arm>>>()?;
-    match Arm::of_runs(runs, &shown) {
+    let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?;
+    match ComparisonSide::of_runs(runs, &shown) {
         Ok(arm) => Ok(arm),
         Err(why) => bail!("the runs in {shown} are not alike: {why}; name one of them"),
     }
 }
 
-fn arm(file: impl Read + Send, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+fn arm(file: impl Read + Send, shown: &str, number: Option<usize>) -> anyhow::Result<ComparisonSide> {
     let (begin, rest) = begin(file)?;
     plain(&begin, rest, shown, number)
 }
 
 /// The results of one file, if it holds several: before and after, or several machines. Why a file
 /// cannot be read is said where it is read as one result.
-pub fn within(path: &Path) -> Vec<Arm> {
+pub fn within(path: &Path) -> Vec<ComparisonSide> {
     let Some(Held::Arms(arms)) = path.is_file().then(|| held(path).ok()).flatten() else { return Vec::new() };
-    let named = |(at, arm): (usize, Arm)| Arm { file: format!("{}#{}", path.display(), at + 1), ..arm };
+    let named = |(at, arm): (usize, ComparisonSide)| ComparisonSide {
+        file: format!("{}#{}", path.display(), at + 1),
+        ..arm
+    };
     if arms.len() > 1 { arms.into_iter().enumerate().map(named).collect() } else { Vec::new() }
 }
 
@@ -289,7 +292,12 @@ fn begin_within<'f, R: Read + Send + 'f>(
     Ok((begin.clone(), Cursor::new(begin).chain(file)))
 }
 
-fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+fn plain(
+    begin: &[u8],
+    rest: impl BufRead,
+    shown: &str,
+    number: Option<usize>,
+) -> anyhow::Result<ComparisonSide> {
     if begin.trim_ascii_start().starts_with(SUMMARY) {
         return of_summaries(summarised(rest, shown)?, shown, number);
     }
@@ -299,7 +307,7 @@ fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -
         return match named.as_slice() {
             b"\"header\"" => {
                 let run = run_file::parse(rest).context("it is not a usable run file")?;
-                Ok(Arm::measured(&diagnose::diagnose(told(run, shown)), shown))
+                Ok(ComparisonSide::measured(&diagnose::diagnose(told(run, shown)), shown))
             }
             _ => saved(rest, shown),
         };
@@ -309,9 +317,9 @@ fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -
         (Some(number), all) => {
             let one = number.checked_sub(1).and_then(|place| all.get(place));
             let one = one.with_context(|| format!("it has {} results, and no #{number}", all.len()))?;
-            Ok(Arm::imported(one, &format!("{shown}#{number}")))
+            Ok(ComparisonSide::imported(one, &format!("{shown}#{number}")))
         }
-        (None, [one]) => Ok(Arm::imported(one, shown)),
+        (None, [one]) => Ok(ComparisonSide::imported(one, shown)),
         (None, all) => {
             let hosts = all.iter().take(20).enumerate();
             let hosts: Vec<String> = hosts.map(|(at, one)| format!("#{} {}", at + 1, one.host)).collect();
@@ -321,7 +329,7 @@ fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -
 }
 
 /// What the summaries in a file come to as one arm, as the runs of a folder do; or one of them.
-fn of_summaries(all: Vec<Summarised>, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+fn of_summaries(all: Vec<Summarised>, shown: &str, number: Option<usize>) -> anyhow::Result<ComparisonSide> {
     let all: Result<Vec<(Summary, String)>, (String, String)> = all.into_iter().collect();
     let mut all = all.map_err(|(place, why)| anyhow::anyhow!("{place}: {why}"))?;
     if let Some(number) = number {
@@ -329,14 +337,14 @@ fn of_summaries(all: Vec<Summarised>, shown: &str, number: Option<usize>) -> any
         let place = place.with_context(|| format!("it has {} summaries, and no #{number}", all.len()))?;
         all = vec![all.swap_remove(place)];
     }
-    let arms = all.into_iter().map(|(summary, file)| Arm::summarised(summary, &file)).collect();
-    match Arm::of_runs(arms, shown) {
+    let arms = all.into_iter().map(|(summary, file)| ComparisonSide::summarised(summary, &file)).collect();
+    match ComparisonSide::of_runs(arms, shown) {
         Ok(arm) => Ok(arm),
         Err(why) => bail!("its summaries are not alike: {why}; name one of them as {shown}#1"),
     }
 }
 
-fn saved(rest: impl Read, shown: &str) -> anyhow::Result<Arm> {
+fn saved(rest: impl Read, shown: &str) -> anyhow::Result<ComparisonSide> {
     let mut limited = BufReader::new(rest.take(LARGEST_REPORT));
     let json: serde_json::Value = match serde_json::from_reader(&mut limited) {
         Ok(json) => json,
@@ -347,7 +355,7 @@ fn saved(rest: impl Read, shown: &str) -> anyhow::Result<Arm> {
         Err(error) => bail!("it is neither a run nor a report: {error}"),
     };
     let catalogue: Vec<Title> = bench::all().map(|bench| bench.catalogue()).collect();
-    Ok(Arm::saved(json, shown)?.titled(&catalogue))
+    Ok(ComparisonSide::saved(json, shown)?.titled(&catalogue))
 }
 
 /// The number behind `#`, where no file has the whole name.

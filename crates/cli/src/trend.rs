@@ -10,7 +10,7 @@ use super::naming;
 use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
 use super::results::{self, Held};
-use compare::peers::Result as Recorded;
+use compare::peers::HostResult;
 use compare::trend::{Hosts, Trend, Verdict, trend};
 use model::Title;
 use model::pattern::KeyParts;
@@ -151,7 +151,7 @@ fn no_host(host: Option<&str>, Hosts(hosts): &Hosts, runs: &[PathBuf]) -> String
 }
 
 /// Runs by their summaries, and the unusable files with reasons.
-type Read = (Vec<Recorded>, Vec<(String, String)>);
+type Read = (Vec<HostResult>, Vec<(String, String)>);
 
 fn recorded(paths: &[PathBuf]) -> anyhow::Result<Read> {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
@@ -174,13 +174,13 @@ fn recorded(paths: &[PathBuf]) -> anyhow::Result<Read> {
     Ok((all, left_out))
 }
 
-fn recorded_in(path: &Path) -> anyhow::Result<Vec<Result<Recorded, (String, String)>>> {
+fn recorded_in(path: &Path) -> anyhow::Result<Vec<Result<HostResult, (String, String)>>> {
     if !path.exists() {
         bail!("there is no such file");
     }
     Ok(match results::held(path)? {
-        Held::Summaries(all) => all.into_iter().map(|one| one.map(Recorded::from)).collect(),
-        Held::Arms(arms) => arms.iter().map(|arm| Ok(Recorded::from(arm))).collect(),
+        Held::Summaries(all) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
+        Held::Arms(arms) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
     })
 }
 

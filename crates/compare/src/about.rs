@@ -1,7 +1,7 @@
 //! What is known of one side of a comparison beside its figures: what it is and when it ran, in few
-//! words, so that A and B can be told apart.
+//! words, so that A and B are distinguishable.
 
-use super::Arm;
+use super::ComparisonSide;
 use super::environment::OR;
 
 /// What a foreign result is called by, the first that it has.
@@ -20,15 +20,15 @@ pub struct About {
 }
 
 impl About {
-    pub(super) fn of(arm: &Arm) -> About {
-        let told = |label: &str| arm.told(label).map(|text| text.replace(OR, " or "));
+    pub(super) fn of(arm: &ComparisonSide) -> About {
+        let setting = |label: &str| arm.setting(label).map(|text| text.replace(OR, " or "));
         let mut started = arm.started.clone();
         started.sort();
-        About { what: what(&told), started, profile: told("profile") }
+        About { what: what(&setting), started, profile: setting("profile") }
     }
 
     /// `28 Nov 02:07`, or of several runs `20 Nov` and `18 Nov to 20 Nov`; empty where nothing
-    /// tells.
+    /// is known.
     pub fn when(&self) -> String {
         let ends = [self.started.first(), self.started.last()].map(|at| at.and_then(|at| Moment::of(at)));
         match (ends, self.started.len()) {
@@ -40,21 +40,21 @@ impl About {
     }
 }
 
-/// What a machine is, the most important first, from what is told of it.
-pub(super) fn what(told: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let kind = told("hypervisor").map(|name| match name.as_str() {
+/// What a machine is, the most important first, from its known facts.
+pub(super) fn what(setting: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let kind = setting("hypervisor").map(|name| match name.as_str() {
         "none" => "bare metal".to_string(),
         name => diagnose::words::guest(name),
     });
-    let counted = |label: &str, unit: &str| told(label).map(|count| format!("{count} {unit}"));
+    let counted = |label: &str, unit: &str| setting(label).map(|count| format!("{count} {unit}"));
     let cpus = counted("cpus", "CPUs").map(|text| if text == "1 CPUs" { "1 CPU".into() } else { text });
     let what = [
-        HEADS.iter().find_map(|label| told(label)),
+        HEADS.iter().find_map(|label| setting(label)),
         kind,
-        told("cpu_model").map(|name| processor(&name)),
+        setting("cpu_model").map(|name| processor(&name)),
         cpus,
         counted("memory_gib", "GiB"),
-        told("kernel").map(|release| format!("Linux {release}")),
+        setting("kernel").map(|release| format!("Linux {release}")),
     ];
     what.into_iter().flatten().collect()
 }

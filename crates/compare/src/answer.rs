@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use super::components::pooled_group;
-use super::key_rows::{self, MISLEADS, Row, Said};
-use super::{Compared, Comparison, MARGINS, Pooled, Word};
+use super::key_rows::{self, MISLEADS, Row, RowOutcome};
+use super::words::share;
+use super::{Compared, Comparison, MARGINS, Pooled, Relation};
 use diagnose::key_figures::{Group, of_key};
-use diagnose::words::capital;
+use diagnose::words::{capital, counted};
 use model::pattern::KeyParts;
 use model::vocabulary::host::rule;
 use stats::order::median;
 
 /// Rows of the first screen.
-pub const MOST_ROWS: usize = 12;
+pub const MAX_ROWS: usize = 12;
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Outcome {
     NoConclusion,
 }
 
-/// What is said of one result against A.
+/// The answer about one result compared with A.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub outcome: Outcome,
@@ -46,7 +47,7 @@ pub struct GroupAnswer {
     pub group: Group,
     /// Over all figures of the group that count.
     pub pooled: Option<Pooled>,
-    pub said: Option<(Word, String)>,
+    pub said: Option<(Relation, String)>,
     pub rows: Vec<Row>,
 }
 
@@ -59,7 +60,7 @@ impl Comparison {
     /// The same with a row for each figure that both have.
     pub fn whole_answer(&self, letter: &str) -> Answer {
         // The sentences stay those of the first screen.
-        Answer { groups: self.groups(key_rows::all_rows(self)), ..self.answer(letter, MOST_ROWS) }
+        Answer { groups: self.groups(key_rows::all_rows(self)), ..self.answer(letter, MAX_ROWS) }
     }
 
     fn answered(&self, letter: &str, rows: Vec<Row>) -> Answer {
@@ -68,17 +69,16 @@ impl Comparison {
         let headlines = self.metrics.iter().filter(|one| one.headline).count();
         let both = headlines + refused;
         let counted = self.index.as_ref().map_or(0, |index| index.metrics);
-        // A few of many figures are no sample of the whole: they are those that happened to be
-        // known.
-        let speaks = 2 * refused <= both && FEWEST * counted >= both;
+        // A few known figures are no sample of all.
+        let speaks = 2 * refused <= both && COUNTED_ONE_IN * counted >= both;
         let said = self.index.as_ref().filter(|_| speaks).map(|index| (index, self.concluded(index).0));
         let outcome = said.map_or(Outcome::NoConclusion, |(_, word)| match word {
-            Word::Faster => Outcome::Faster,
-            Word::Slower => Outcome::Slower,
-            Word::Same => Outcome::Same,
+            Relation::Faster => Outcome::Faster,
+            Relation::Slower => Outcome::Slower,
+            Relation::Same => Outcome::Same,
             _ => Outcome::CannotTell,
         });
-        let of = Count { both, counted, refused };
+        let of = FigureCounts { both, counted, refused };
         let sentences = match said {
             None => self.nothing_said(letter, &of),
             Some((index, _)) => {
@@ -102,7 +102,7 @@ impl Comparison {
     }
 
     /// What a pooled ratio says within the margins of this comparison.
-    pub fn concluded(&self, pooled: &Pooled) -> (Word, String) {
+    pub fn concluded(&self, pooled: &Pooled) -> (Relation, String) {
         let mut margins: Vec<f64> = MARGINS.into_iter().filter(|margin| *margin < self.margin).collect();
         margins.push(self.margin);
         pooled.conclude(&margins)
@@ -121,14 +121,15 @@ impl Comparison {
         by_group.into_iter().map(answer).collect()
     }
 
-    fn first_sentence(&self, letter: &str, index: &Pooled, outcome: Outcome, of: &Count) -> String {
+    fn first_sentence(&self, letter: &str, index: &Pooled, outcome: Outcome, of: &FigureCounts) -> String {
         if let Some(twins) = &self.twins {
             return format!("{twins}.");
         }
         let over_all = ratio_words(index);
-        let from = match of.counted == of.both {
-            true => format!("from all {} main figures that both have", of.both),
-            false => format!("from {} of the {} main figures that both have", of.counted, of.both),
+        let from = if of.counted == of.both {
+            format!("from all {} main figures that both have", of.both)
+        } else {
+            format!("from {} of the {} main figures that both have", of.counted, of.both)
         };
         let (_, within) = self.concluded(index);
         match outcome {
@@ -146,11 +147,11 @@ impl Comparison {
     /// What decides, or what differs although the whole does not.
     fn second_sentence(&self, outcome: Outcome, groups: &[GroupAnswer]) -> Option<String> {
         let way = match outcome {
-            Outcome::Faster => Some(Word::Faster),
-            Outcome::Slower => Some(Word::Slower),
+            Outcome::Faster => Some(Relation::Faster),
+            Outcome::Slower => Some(Relation::Slower),
             _ => None,
         };
-        let named = |word: Word| -> Vec<&str> {
+        let named = |word: Relation| -> Vec<&str> {
             let own = groups.iter().filter(|group| group.said.as_ref().is_some_and(|said| said.0 == word));
             own.map(|group| group.group.word()).collect()
         };
@@ -160,10 +161,11 @@ impl Comparison {
             let own = rows().filter(|row| row.word() == Some(way));
             let most =
                 strongest(own.filter(|row| deciding.is_empty() || deciding.contains(&row.group.word())));
-            let same = named(Word::Same);
-            let others = match same.is_empty() {
-                true => String::new(),
-                false => format!("; {} {} the same", list(&same), if same.len() == 1 { "is" } else { "are" }),
+            let same = named(Relation::Same);
+            let others = if same.is_empty() {
+                String::new()
+            } else {
+                format!("; {} {} the same", list(&same), if same.len() == 1 { "is" } else { "are" })
             };
             let decided = match deciding.as_slice() {
                 [] if most.is_empty() => return None,
@@ -196,7 +198,7 @@ impl Comparison {
         letter: &str,
         outcome: Outcome,
         groups: &[GroupAnswer],
-        of: &Count,
+        of: &FigureCounts,
     ) -> Option<String> {
         let index = self.index.as_ref()?;
         if matches!(outcome, Outcome::Faster | Outcome::Slower) {
@@ -226,10 +228,10 @@ impl Comparison {
     }
 
     /// What is left out and why: a figure that misleads is named, of all others only the reasons.
-    fn left_out(&self, letter: &str, groups: &[GroupAnswer], of: &Count) -> Option<String> {
+    fn left_out(&self, letter: &str, groups: &[GroupAnswer], of: &FigureCounts) -> Option<String> {
         let rows = groups.iter().flat_map(|group| &group.rows);
         let misleads = rows.filter_map(|row| match &row.said {
-            Said::Left(factor, _) if factor == PLACEMENT => Some((row, row.raw_ratio()?)),
+            RowOutcome::Left(factor, _) if factor == PLACEMENT => Some((row, row.raw_ratio()?)),
             _ => None,
         });
         let worst = misleads.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()));
@@ -245,14 +247,15 @@ impl Comparison {
             1 => "1 main figure is left out".to_string(),
             many => format!("{many} main figures are left out"),
         };
-        Some(match many == of.refused {
-            true => format!("{figures}: {reason}."),
-            false => format!("{figures}, {many} of them because {reason}."),
+        Some(if many == of.refused {
+            format!("{figures}: {reason}.")
+        } else {
+            format!("{figures}, {many} of them because {reason}.")
         })
     }
 
     /// The sentences where nothing can be said of the whole.
-    fn nothing_said(&self, letter: &str, of: &Count) -> Vec<String> {
+    fn nothing_said(&self, letter: &str, of: &FigureCounts) -> Vec<String> {
         if self.is_apart() {
             return self.said_apart(letter);
         }
@@ -260,9 +263,9 @@ impl Comparison {
         let reason = self.main_reason(letter);
         said.push(match (&reason, of.both) {
             (_, 0) => format!("No conclusion: A and {letter} have no figure in common that can be compared."),
-            (Some((many, reason)), both) => {
+            (Some((count, reason)), both) => {
                 format!(
-                    "No conclusion: {reason}, so {many} of the {both} main figures that both have do not count."
+                    "No conclusion: {reason}, so {count} of the {both} main figures that both have do not count."
                 )
             }
             (None, both) if self.imported => format!("No conclusion: {}.", self.imported_words(letter, both)),
@@ -276,10 +279,9 @@ impl Comparison {
             }
         });
         if let Some(index) = self.index.as_ref().filter(|_| reason.is_some()) {
-            let what =
-                if of.counted == 1 { "1 figure".to_string() } else { format!("{} figures", of.counted) };
+            let what = counted(of.counted, "figure");
             said.push(match self.concluded(index).0 {
-                Word::Inconclusive => {
+                Relation::Inconclusive => {
                     format!("What remains, {what}, is too uncertain: {}.", ratio_words(index))
                 }
                 _ => format!("What remains, {what}, is too little: {}.", ratio_words(index)),
@@ -352,13 +354,13 @@ impl Comparison {
     }
 }
 
-/// Nothing is said of the whole by less than one in so many of the figures that both have.
-const FEWEST: usize = 4;
+/// A conclusion needs at least one in this many of the figures that both have.
+const COUNTED_ONE_IN: usize = 4;
 
 /// The factor of figures whose tasks were elsewhere.
 const PLACEMENT: &str = "placement";
 
-struct Count {
+struct FigureCounts {
     both: usize,
     counted: usize,
     refused: usize,
@@ -406,25 +408,17 @@ pub fn ratio_words(pooled: &Pooled) -> String {
 
 /// `7 % slower`.
 fn by(ratio: f64) -> String {
-    match ratio >= 1.0 {
-        true => format!("{} faster", share(ratio - 1.0)),
-        false => format!("{} slower", share(1.0 - ratio)),
-    }
-}
-
-/// A share in whole per cent, with one digit more below ten.
-fn share(share: f64) -> String {
-    match share * 100.0 {
-        value if !value.is_finite() || value >= 900.0 => format!("a factor of {:.0}", 1.0 + share),
-        value if value >= 9.95 => format!("{value:.0} %"),
-        value => format!("{value:.1} %").replace(".0 %", " %"),
+    if ratio >= 1.0 {
+        format!("{} faster", share(ratio - 1.0))
+    } else {
+        format!("{} slower", share(1.0 - ratio))
     }
 }
 
 /// The two rows that differ most, with what their values changed by: `memory latency +26 %`.
 fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
     let mut rows: Vec<(&Row, f64)> = rows.filter_map(|row| Some((row, row.ratio?.ln().abs()))).collect();
-    // Key figures are known to everybody.
+    // Readers know the key figures.
     let order = |(row, apart): &(&Row, f64)| (row.figure.is_none(), -apart);
     rows.sort_by(|one, other| {
         let (one, other) = (order(one), order(other));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::FEWEST_VALUES;
-use super::{Arm, Comparison, Member};
+use super::words::MIN_VALUES;
+use super::{Comparison, ComparisonSide, Member};
 use diagnose::words::{counted, listed};
 
 /// What can be compared at all, where the two results don't show it themselves.
@@ -11,13 +11,13 @@ const COMPARABLE: &str = "Compare results of one tool with the same settings. Of
                           can be compared.";
 
 /// How many values a figure of an imported result has at most; 0 of a run.
-pub fn imported_values(arm: &Arm) -> usize {
+pub fn imported_values(arm: &ComparisonSide) -> usize {
     let most = || arm.valued().map(|member| member.medians.len()).max();
     if arm.imported { most().unwrap_or(0) } else { 0 }
 }
 
 /// The figures without a counterpart: how many, and what they are called, each name once.
-pub fn alone(arm: &Arm, matched: &BTreeSet<&str>) -> (usize, Vec<String>) {
+pub fn alone(arm: &ComparisonSide, matched: &BTreeSet<&str>) -> (usize, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
     let (mut many, mut known) = (0, BTreeSet::new());
     for member in arm.valued().filter(|member| !matched.contains(member.key.as_str())) {
@@ -37,7 +37,7 @@ const NAMED: usize = 3;
 
 /// What both measured, in the settings that differ least: `iperf3 sent, with streams 1 in A and 8
 /// in B`.
-pub fn nearest(a: &Arm, b: &Arm) -> Option<String> {
+pub fn nearest(a: &ComparisonSide, b: &ComparisonSide) -> Option<String> {
     let kind = |member: &Member| (member.case.bench.to_string(), member.metric.name.to_string());
     let mut of_b: BTreeMap<(String, String), Vec<&Member>> = BTreeMap::new();
     for member in b.valued() {
@@ -97,7 +97,7 @@ impl Comparison {
             let names: Vec<&str> = self.names_alone[side].iter().map(String::as_str).collect();
             match self.alone[side] {
                 0 => "no figure that has a value".to_string(),
-                1 => format!("1 figure ({})", listed(&names)),
+
                 many => format!("{} ({})", counted(many, "figure"), listed(&names)),
             }
         };
@@ -118,17 +118,18 @@ impl Comparison {
             0 => None,
             many => Some(format!("{letter} has {many}")),
         };
-        let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= FEWEST_VALUES);
+        let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= MIN_VALUES);
         if are_enough && !self.are_single() {
             return format!("none of the {both} main figures counts: their values scatter too widely");
         }
         let said: Vec<String> = [has(0, "A"), has(1, other)].into_iter().flatten().collect();
-        match self.are_single() {
-            true => format!("imported figures have no interval: none of the {both} main ones counts"),
-            false => format!(
-                "an interval needs {FEWEST_VALUES} values of each, and {}: none of the {both} main figures counts",
+        if self.are_single() {
+            format!("imported figures have no interval: none of the {both} main ones counts")
+        } else {
+            format!(
+                "an interval needs {MIN_VALUES} values of each, and {}: none of the {both} main figures counts",
                 said.join(", ")
-            ),
+            )
         }
     }
 
@@ -141,11 +142,11 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{arm, member};
-    use super::super::{MOST_ROWS, Options, compare};
+    use super::super::{MAX_ROWS, Options, compare};
     use super::*;
     use model::Better;
 
-    fn imported(name: &str, keys: &[&str], values: usize) -> Arm {
+    fn imported(name: &str, keys: &[&str], values: usize) -> ComparisonSide {
         let members = keys.iter().map(|key| {
             let values: Vec<f64> = (0..values).map(|at| 100.0 + at as f64).collect();
             let mut one = member(key, "1/s", Better::Higher, &values);
@@ -156,8 +157,8 @@ mod tests {
         arm(name, true, members.collect())
     }
 
-    fn said(a: &Arm, b: &Arm) -> Vec<String> {
-        compare(a, b, &Options::default()).answer("B", MOST_ROWS).sentences
+    fn said(a: &ComparisonSide, b: &ComparisonSide) -> Vec<String> {
+        compare(a, b, &Options::default()).answer("B", MAX_ROWS).sentences
     }
 
     #[test]
@@ -166,7 +167,7 @@ mod tests {
         let found =
             compare(&imported("a", &keys, 1), &imported("b", &["y.one@free#rate"], 1), &Options::default());
         assert!(found.is_apart() && found.nearest.is_none() && found.alone == [4, 1], "{found:?}");
-        let said = found.answer("B", MOST_ROWS).sentences;
+        let said = found.answer("B", MAX_ROWS).sentences;
         assert_eq!(said[0], "No conclusion: nothing in A is also in B.");
         let expected = "A has 4 figures (figure x.one@free, figure x.two@free, figure x.three@free and 1 more); B has 1 figure \
                     (figure y.one@free).";

@@ -19,7 +19,7 @@ use stats::order::median;
 
 /// A result: of one run, or of several runs of one host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arm {
+pub struct ComparisonSide {
     pub host: String,
     /// Where it was read from.
     pub file: String,
@@ -29,7 +29,7 @@ pub struct Arm {
     /// Runs that it consists of.
     pub runs: usize,
     /// Of each of its runs what is equal for one and the same, however it was saved, with the file
-    /// it was read from; empty where nothing tells.
+    /// it was read from; empty if unknown.
     pub identities: BTreeMap<String, String>,
     /// When its runs began: UTC, RFC 3339.
     pub started: Vec<String>,
@@ -37,12 +37,12 @@ pub struct Arm {
     pub flaws: Vec<String>,
     /// The clock that timed it, where that is known.
     pub clock_source: Option<String>,
-    /// Whether it tells which of its metrics are headlines.
+    /// Whether it marks its main figures.
     pub knows_headlines: bool,
     /// What is known of the circumstances: label and value. A value that ends in `…` was cut off.
     pub environment: Vec<(String, String)>,
     pub members: Vec<Member>,
-    /// Its CPUs and caches, believed and measured, where it is a run.
+    /// Its CPUs and caches, reported and measured, if it is a run.
     pub views: Option<Views>,
     /// What all last-level caches of the machine hold together; `None` where that is not known.
     pub llc_bytes: Option<u64>,
@@ -68,7 +68,7 @@ pub struct Member {
     /// The series' number; not finite where there is none.
     pub median: f64,
     /// Its interval and what it counts, for a result that keeps no single values.
-    pub told: Option<([f64; 2], usize)>,
+    pub given_interval: Option<([f64; 2], usize)>,
     pub verdict: Verdict,
     /// Rules by which something outside disturbed it.
     pub disturbed: Vec<String>,
@@ -100,9 +100,9 @@ const OUTSIDE: [RuleId; 6] = [
     ids::rule::SWAPPING,
 ];
 
-impl Arm {
+impl ComparisonSide {
     /// A run.
-    pub fn measured(diagnosis: &Diagnosis, file: &str) -> Arm {
+    pub fn measured(diagnosis: &Diagnosis, file: &str) -> ComparisonSide {
         let header = &diagnosis.run.header;
         let titles: BTreeMap<&str, &Title> =
             header.catalogue.iter().map(|title| (title.id.as_ref(), title)).collect();
@@ -113,7 +113,7 @@ impl Arm {
             Some(title) => title.title.to_string(),
             None => judged.series.case.bench.to_string(),
         };
-        let mut arm = Arm {
+        let mut arm = ComparisonSide {
             host: header.host.clone(),
             file: file.to_string(),
             imported: false,
@@ -136,17 +136,17 @@ impl Arm {
     }
 
     /// A foreign result.
-    pub fn imported(imported: &Imported, file: &str) -> Arm {
+    pub fn imported(imported: &Imported, file: &str) -> ComparisonSide {
         let told = |(label, value): &(String, String)| match label.as_str() {
             "mhz" => (CLOCK.to_string(), format!("{value} MHz")),
             _ => (label.clone(), value.clone()),
         };
         let figures = imported.figures.iter();
         let title = |one: &Figure| foreign_name(&one.wording, &one.judged.series.metric.name);
-        // When it ran tells one result from another, and nothing of the machine.
+        // Dates identify a result and do not describe the machine.
         let dates = ["ran", "tested"];
         let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
-        Arm {
+        ComparisonSide {
             host: imported.host.clone(),
             file: file.to_string(),
             imported: true,
@@ -210,7 +210,7 @@ impl Arm {
     }
 
     /// Names benchmarks by their entries in a catalogue, for a result that brought none.
-    pub fn titled(mut self, catalogue: &[Title]) -> Arm {
+    pub fn titled(mut self, catalogue: &[Title]) -> ComparisonSide {
         for member in &mut self.members {
             if let Some(title) = catalogue.iter().find(|title| title.id == member.case.bench) {
                 let metric = title.metrics.iter().find(|metric| metric.name == member.metric.name);
@@ -225,7 +225,7 @@ impl Arm {
 
     /// How many runs both hold. Invented runs all begin at one time on hosts of one name: they are
     /// the same only with the same numbers on the same machine.
-    pub fn shared_runs(&self, other: &Arm) -> usize {
+    pub fn shared_runs(&self, other: &ComparisonSide) -> usize {
         let equal_numbers = |one: &Member| {
             let same = |own: &&Member| own.key == one.key && own.metric.name == one.metric.name;
             let Some(own) = other.members.iter().find(same) else { return true };
@@ -245,7 +245,7 @@ impl Arm {
 
     /// Several runs of one host as one arm: what each counted of a series stands side by side. An
     /// error says which two cannot belong together.
-    pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
+    pub fn of_runs(runs: Vec<ComparisonSide>, file: &str) -> Result<ComparisonSide, String> {
         let mut runs = runs.into_iter();
         let mut whole = runs.next().ok_or("there is no run")?;
         for run in runs {
@@ -262,7 +262,7 @@ impl Arm {
         Ok(whole)
     }
 
-    fn take(&mut self, run: Arm) {
+    fn take(&mut self, run: ComparisonSide) {
         self.runs += run.runs;
         self.identities.extend(run.identities);
         self.started.extend(run.started);
@@ -353,7 +353,7 @@ impl Member {
     }
 }
 
-/// What tells one run from all others, with its file.
+/// What identifies a run, with its file.
 pub(super) fn identity(host: &str, started: &str, file: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(format!("{host} {started}"), file.to_string())])
 }
@@ -384,7 +384,7 @@ fn member(judged: &Judged, title: String, note: &str) -> Member {
         clocks,
         at_clock: analysis.at_clock.as_ref().map(|found| AtOneClock::new(found.ghz, found.medians.clone())),
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
-        told: None,
+        given_interval: None,
         verdict: analysis.verdict.clone(),
         disturbed: Vec::new(),
         rejected_by: None,

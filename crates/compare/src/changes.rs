@@ -1,7 +1,7 @@
 //! Figures whose measuring changed between versions of Assay: results of two versions are compared,
 //! and each such figure is named first.
 
-use super::Arm;
+use super::ComparisonSide;
 use super::environment::OR;
 use model::pattern::Pattern;
 
@@ -40,11 +40,11 @@ impl Change {
 }
 
 /// What is to be said of two results that two versions measured.
-pub(super) fn told(arms: [&Arm; 2]) -> Vec<String> {
+pub(super) fn warnings(arms: [&ComparisonSide; 2]) -> Vec<String> {
     said(CHANGES, arms)
 }
 
-fn said(changes: &[Change], [a, b]: [&Arm; 2]) -> Vec<String> {
+fn said(changes: &[Change], [a, b]: [&ComparisonSide; 2]) -> Vec<String> {
     let (Some(of_a), Some(of_b)) = (version(a), version(b)) else { return Vec::new() };
     let between = |change: &&Change| change.is_between(&of_a.numbers, &of_b.numbers);
     let both = |change: &&Change| {
@@ -70,9 +70,9 @@ struct Version<'a> {
     numbers: Vec<u32>,
 }
 
-/// The version that measured a result; `None` where nothing tells, or several did.
-fn version(arm: &Arm) -> Option<Version<'_>> {
-    let text = arm.told("assay").filter(|text| !text.contains(OR))?;
+/// The version that measured a result; `None` if it is unknown or there are several.
+fn version(arm: &ComparisonSide) -> Option<Version<'_>> {
+    let text = arm.setting("assay").filter(|text| !text.contains(OR))?;
     Some(Version { text, numbers: numbers(text) })
 }
 
@@ -99,18 +99,18 @@ mod tests {
             arm
         };
         let key = "syscall.getpid@one-cpu#latency";
-        let told = |a: &Arm, b: &Arm| said(&changes, [a, b]);
-        let words = told(&of("0.9.1", key), &of("0.10.0", key));
+        let warned = |a: &ComparisonSide, b: &ComparisonSide| said(&changes, [a, b]);
+        let words = warned(&of("0.9.1", key), &of("0.10.0", key));
         assert_eq!(
             words,
             ["Test is measured differently since Assay 0.10.0: windows are four times as long \
               (A 0.9.1, B 0.10.0)"]
         );
-        assert_eq!(told(&of("0.12.0", key), &of("0.2.0", key)).len(), 1);
+        assert_eq!(warned(&of("0.12.0", key), &of("0.2.0", key)).len(), 1);
         for [a, b] in [["0.9.1", "0.9.2"], ["0.10.0", "0.11.0"], ["0.10.0 | 0.9.0", "0.9.0"]] {
-            assert!(told(&of(a, key), &of(b, key)).is_empty(), "{a} {b}");
+            assert!(warned(&of(a, key), &of(b, key)).is_empty(), "{a} {b}");
         }
-        assert!(told(&of("0.9.1", key), &of("0.10.0", "syscall.read@one-cpu#latency")).is_empty());
+        assert!(warned(&of("0.9.1", key), &of("0.10.0", "syscall.read@one-cpu#latency")).is_empty());
         let same = |one: &str, other: &str, key: &str| alike(&changes, [one, other].map(numbers), key);
         assert!(!same("0.9.1", "0.10.0", key) && same("0.9.1", "0.9.2", key) && same("", "0.10.0", key));
         assert!(same("0.9.1", "0.10.0", "syscall.read@one-cpu#latency"));

@@ -1,7 +1,7 @@
 //! Core clocks: what they explain between two runs of one machine, and results brought to one.
 
 use super::environment::{CLOCK, OR};
-use super::{Arm, Member};
+use super::{ComparisonSide, Member};
 use stats::clock::{GATE_SERIES, moves};
 use stats::contrast::Clocks;
 use stats::core_bound::{is_core_bound_by_name, rescaled};
@@ -14,17 +14,18 @@ const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 /// Share of a shift to another clock by which a difference may be off.
 const SLACK: f64 = 0.10;
 
-impl Arm {
-    pub(super) fn told(&self, label: &str) -> Option<&str> {
+impl ComparisonSide {
+    pub(super) fn setting(&self, label: &str) -> Option<&str> {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 
-    /// The core clock, GHz: what the benchmark of it gave, or the foreign file tells, or what was
+    /// The core clock, GHz: from its benchmark, from the foreign file, or as it was
     /// seen beside all windows.
     pub fn clock_ghz(&self) -> Option<f64> {
         let number = |text: &str| text.split(' ').next()?.parse::<f64>().ok();
-        let mhz =
-            self.told(CLOCK).and_then(|text| median(&text.split(OR).filter_map(number).collect::<Vec<_>>()));
+        let mhz = self
+            .setting(CLOCK)
+            .and_then(|text| median(&text.split(OR).filter_map(number).collect::<Vec<_>>()));
         let beside = || median(&self.members.iter().filter_map(Member::clock_ghz).collect::<Vec<f64>>());
         mhz.map(|mhz| mhz / 1e3).or_else(beside).filter(|ghz| *ghz > 0.0)
     }
@@ -73,7 +74,7 @@ impl Member {
 
 /// How two results are brought to one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Common {
+pub enum ClockScaling {
     /// They are not: two machines, whose clocks are theirs, or settings that explain another clock.
     AsTheyRan,
     /// Two runs of one machine: what both runs brought to a clock, to A's.
@@ -88,52 +89,57 @@ pub enum Common {
 
 /// By which clocks two members are compared: the values of both at one, and whether there is one;
 /// and what is not known of the clocks, by which their difference may be off.
-pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Option<[Vec<f64>; 2]>, Clocks) {
+pub fn brought(
+    common: ClockScaling,
+    arms: [&ComparisonSide; 2],
+    a: &Member,
+    b: &Member,
+) -> (Option<[Vec<f64>; 2]>, Clocks) {
     let apart = a.mean_clock().zip(b.mean_clock()).map_or(0.0, |(a, b)| b - a);
     match (common, &a.at_clock, &b.at_clock) {
-        (Common::Asked(ghz), _, _) => {
+        (ClockScaling::Asked(ghz), _, _) => {
             let both = a.at(ghz, arms[0].clock_ghz()).zip(b.at(ghz, arms[1].clock_ghz()));
             let slack = if both.is_some() { SLACK * apart.abs() } else { 0.0 };
             (both.map(|(a, b)| [a, b]), Clocks { slack, ..Clocks::default() })
         }
-        (Common::OneMachine, Some(of_a), Some(of_b)) => {
+        (ClockScaling::OneMachine, Some(of_a), Some(of_b)) => {
             let both = [of_a.medians.clone(), of_b.at(&b.metric, of_a.ghz)];
             (Some(both), Clocks { slack: SLACK * apart.abs(), ..Clocks::default() })
         }
         // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what
         // was measured, by that times the ratio of the clocks, or by anything between; a rate by
         // the inverse.
-        (Common::OneMachine | Common::Closed { .. }, _, _) => {
+        (ClockScaling::OneMachine | ClockScaling::Closed { .. }, _, _) => {
             let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
                 Some(doubled) if doubled > 1.0 => -apart,
                 _ => apart,
             };
             (None, Clocks { slack: 0.0, below: (-shift).max(0.0), above: shift.max(0.0) })
         }
-        (Common::AsTheyRan, _, _) => (None, Clocks::default()),
+        (ClockScaling::AsTheyRan, _, _) => (None, Clocks::default()),
     }
 }
 
 /// Whether two results are ones of the same machine, and no setting explains another clock: then
 /// the machine was in another state, and whatever moved the clock moved the numbers too.
-fn one_machine(a: &Arm, b: &Arm) -> bool {
-    let same = |label: &&str| a.told(label).is_some() && a.told(label) == b.told(label);
-    let differs = |label: &&str| a.told(label) != b.told(label);
+fn one_machine(a: &ComparisonSide, b: &ComparisonSide) -> bool {
+    let same = |label: &&str| a.setting(label).is_some() && a.setting(label) == b.setting(label);
+    let differs = |label: &&str| a.setting(label) != b.setting(label);
     a.host == b.host && SAME_MACHINE.iter().all(same) && !SETTINGS.iter().any(differs)
 }
 
 /// How two results are brought to one clock. `pairs` are those that both have.
 pub fn common<'m>(
-    a: &Arm,
-    b: &Arm,
+    a: &ComparisonSide,
+    b: &ComparisonSide,
     asked: bool,
     pairs: impl Iterator<Item = (&'m Member, &'m Member)>,
-) -> Common {
+) -> ClockScaling {
     if let Some(ghz) = a.clock_ghz().filter(|_| asked) {
-        return Common::Asked(ghz);
+        return ClockScaling::Asked(ghz);
     }
     if !one_machine(a, b) {
-        return Common::AsTheyRan;
+        return ClockScaling::AsTheyRan;
     }
     let core: Vec<(&Member, &Member)> =
         pairs.filter(|(a, b)| a.at_clock.is_some() && b.at_clock.is_some()).collect();
@@ -141,14 +147,14 @@ pub fn common<'m>(
     let moved = core.iter().filter(|(a, b)| a.clock_moved() && b.clock_moved()).count();
     let apart: Vec<[f64; 2]> = core.iter().filter_map(|(a, b)| differences(a, b)).collect();
     if moved >= GATE_SERIES || apart.len() < GATE_SERIES {
-        return Common::OneMachine;
+        return ClockScaling::OneMachine;
     }
     let middle = |which: usize| median(&apart.iter().map(|both| both[which]).collect::<Vec<f64>>());
     match middle(0).zip(middle(1)) {
         Some((as_they_ran, at_one_clock)) if at_one_clock > as_they_ran => {
-            Common::Closed { as_they_ran, at_one_clock }
+            ClockScaling::Closed { as_they_ran, at_one_clock }
         }
-        _ => Common::OneMachine,
+        _ => ClockScaling::OneMachine,
     }
 }
 

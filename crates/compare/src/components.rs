@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::words::margin_words;
-use super::{Compared, LEAST_DIFFERENCE, Member, Word};
+use super::{Compared, MIN_DIFFERENCE, Member, Relation};
 use diagnose::key_figures::Group;
 use model::Grade;
 use stats::contrast::would_show;
@@ -61,7 +61,7 @@ pub fn component_of(bench: &str, unit: &str) -> String {
 }
 
 /// One benchmark's part.
-struct OfBench {
+struct BenchRatio {
     component: String,
     name: String,
     ratio: f64,
@@ -79,13 +79,13 @@ pub fn counts(one: &Compared) -> bool {
 /// The components in alphabetic order, and the index over all.
 pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
     let benches = benches(metrics);
-    let mut parts: BTreeMap<&str, Vec<&OfBench>> = BTreeMap::new();
+    let mut parts: BTreeMap<&str, Vec<&BenchRatio>> = BTreeMap::new();
     for bench in &benches {
         parts.entry(bench.component.as_str()).or_default().push(bench);
     }
-    let component = |(name, benches): (&&str, &Vec<&OfBench>)| {
+    let component = |(name, benches): (&&str, &Vec<&BenchRatio>)| {
         let pooled = pool(benches, &vec![1.0; benches.len()])?;
-        let edges = [1.0 / (1.0 + LEAST_DIFFERENCE), 1.0 + LEAST_DIFFERENCE];
+        let edges = [1.0 / (1.0 + MIN_DIFFERENCE), 1.0 + MIN_DIFFERENCE];
         let outside = |[low, high]: [f64; 2]| high <= edges[0] || low >= edges[1];
         let moves = outside(pooled.ci95);
         Some(Component { name: name.to_string(), pooled, moves })
@@ -99,11 +99,12 @@ pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
 /// One ratio of the benchmarks of a group of figures, each counting once.
 pub fn pooled_group(metrics: &[Compared], group: Group) -> Option<Pooled> {
     let benches = benches(metrics);
-    let own: Vec<&OfBench> = benches.iter().filter(|bench| Group::of_bench(&bench.name) == group).collect();
+    let own: Vec<&BenchRatio> =
+        benches.iter().filter(|bench| Group::of_bench(&bench.name) == group).collect();
     pool(&own, &vec![1.0; own.len()])
 }
 
-fn benches(metrics: &[Compared]) -> Vec<OfBench> {
+fn benches(metrics: &[Compared]) -> Vec<BenchRatio> {
     let mut by_bench: BTreeMap<(&str, &str), Vec<&Compared>> = BTreeMap::new();
     for one in metrics.iter().filter(|one| counts(one)) {
         by_bench.entry((one.component.as_str(), one.bench.as_str())).or_default().push(one);
@@ -113,19 +114,19 @@ fn benches(metrics: &[Compared]) -> Vec<OfBench> {
 
 impl Pooled {
     /// What its interval says, with the words around it. `margins` rise.
-    pub fn conclude(&self, margins: &[f64]) -> (Word, String) {
+    pub fn conclude(&self, margins: &[f64]) -> (Relation, String) {
         let [low, high] = self.ci95;
-        let edge = 1.0 + LEAST_DIFFERENCE;
+        let edge = 1.0 + MIN_DIFFERENCE;
         if low >= edge {
-            return (Word::Faster, Word::Faster.word().to_string());
+            return (Relation::Faster, Relation::Faster.word().to_string());
         }
         if high <= 1.0 / edge {
-            return (Word::Slower, Word::Slower.word().to_string());
+            return (Relation::Slower, Relation::Slower.word().to_string());
         }
         let within = |margin: &&f64| low > 1.0 / (1.0 + **margin) && high < 1.0 + **margin;
         match margins.iter().find(within) {
-            Some(margin) => (Word::Same, format!("same within {}", margin_words(*margin))),
-            None => (Word::Inconclusive, Word::Inconclusive.word().to_string()),
+            Some(margin) => (Relation::Same, format!("same within {}", margin_words(*margin))),
+            None => (Relation::Inconclusive, Relation::Inconclusive.word().to_string()),
         }
     }
 
@@ -136,7 +137,7 @@ impl Pooled {
     }
 }
 
-fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<OfBench> {
+fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<BenchRatio> {
     let turned: Vec<(f64, Option<Interval>)> = metrics.iter().filter_map(|one| one.turned()).collect();
     let ratios: Vec<f64> = turned.iter().map(|(ratio, _)| *ratio).collect();
     let n = ratios.len() as f64;
@@ -151,11 +152,11 @@ fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<O
     let own = halves.iter().map(|half| half[0].powi(2)).sum::<f64>().sqrt() / n;
     let halves = [own, halves.iter().map(|half| half[1]).sum::<f64>() / n];
     let ratio = geometric_mean(&ratios)?;
-    Some(OfBench { component: component.into(), name: bench.into(), ratio, halves, metrics: ratios.len() })
+    Some(BenchRatio { component: component.into(), name: bench.into(), ratio, halves, metrics: ratios.len() })
 }
 
-fn pool(benches: &[&OfBench], weights: &[f64]) -> Option<Pooled> {
-    let test = |(bench, weight): (&&OfBench, &f64)| Test {
+fn pool(benches: &[&BenchRatio], weights: &[f64]) -> Option<Pooled> {
+    let test = |(bench, weight): (&&BenchRatio, &f64)| Test {
         name: bench.name.clone(),
         ratio: bench.ratio,
         interval: None,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::matching::{Match, unit_scale};
-use super::{Arm, Member};
+use super::{ComparisonSide, Member};
 use diagnose::words;
 use model::vocabulary::{memory, network};
 
@@ -123,7 +123,7 @@ impl<'a> Counterpart<'a> {
         let count = |name: &str| Self::count(member, name);
         let tasks = count("threads")?;
         let bytes = match row.bench {
-            // Arrays of doubles: triad works on three, copy on two. The key tells other sizes.
+            // Arrays of doubles: triad works on three, copy on two. The key has other sizes.
             "memory.stream" => count("elements")?.checked_mul(if *op == "triad" { 24 } else { 16 })?,
             "sysbench.memory" if params.named("scope")?.to_string() == "local" => {
                 count("block")?.checked_mul(tasks)?
@@ -160,7 +160,7 @@ impl<'a> Counterpart<'a> {
         self.does_as(other) && (&own.bench, &own.placement.name) == (&theirs.bench, &theirs.placement.name)
     }
 
-    /// How far apart the sizes are, a logarithm; where one is not told, the largest is nearest.
+    /// How far apart the sizes are, a logarithm; if one is unknown, the largest is nearest.
     fn apart(&self, other: &Counterpart) -> f64 {
         let [own, theirs] = [self, other].map(|one| one.bytes.map(|bytes| (bytes as f64).ln()));
         match (own, theirs) {
@@ -198,7 +198,7 @@ impl<'a> Counterpart<'a> {
 /// Blocks of all tasks together are this many times the last-level caches, or a cache is measured.
 const BEYOND: u64 = 4;
 
-fn counterparts(arm: &Arm) -> Vec<Counterpart<'_>> {
+fn counterparts(arm: &ComparisonSide) -> Vec<Counterpart<'_>> {
     let all: Vec<Counterpart> = arm.valued().filter_map(Counterpart::of).collect();
     let stays = |at: &usize| !all.iter().any(|other| all[*at].gives_way_to(other));
     let stay: BTreeSet<usize> = (0..all.len()).filter(stays).collect();
@@ -243,8 +243,8 @@ fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
 /// Pairs that different tools measured, in A's order, and why some are none. Those of `taken`, A's
 /// keys, have a match or a reason against one already.
 pub fn pairs<'a>(
-    a: &'a Arm,
-    b: &'a Arm,
+    a: &'a ComparisonSide,
+    b: &'a ComparisonSide,
     taken: &BTreeSet<String>,
 ) -> Vec<Result<Match<'a>, (Match<'a>, String)>> {
     if !a.imported && !b.imported {

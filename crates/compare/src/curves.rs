@@ -2,7 +2,7 @@
 //! rising load, and of stream processing at rising rates.
 
 use super::Member;
-use super::arm::Arm;
+use super::arm::ComparisonSide;
 use model::VerdictKind;
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
@@ -11,7 +11,7 @@ use stats::smt::{Crossing, Curve, Pass, Point, crossing};
 
 /// Two curves of the same work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Overlaid {
+pub struct OverlaidCurves {
     pub title: String,
     /// Of the work.
     pub unit: String,
@@ -48,7 +48,7 @@ const PAIRS: [&str; 7] =
 
 /// Every curve that both have: of the same placement, and of two CPUs each even where these are
 /// threads of one core on one machine and two cores on the other.
-pub fn overlaid(a: &Arm, b: &Arm) -> Vec<Overlaid> {
+pub fn overlaid(a: &ComparisonSide, b: &ComparisonSide) -> Vec<OverlaidCurves> {
     let (own, theirs) = (lines(a), lines(b));
     let mut all = Vec::new();
     for line in &own {
@@ -79,7 +79,7 @@ struct Line {
 }
 
 /// The lines of a result, in the order in which it has them.
-fn lines(arm: &Arm) -> Vec<Line> {
+fn lines(arm: &ComparisonSide) -> Vec<Line> {
     let mut lines: Vec<(String, Line)> = Vec::new();
     for member in arm.valued() {
         let Some(kind) = KINDS.iter().find(|kind| member.case.bench.starts_with(kind.bench)) else {
@@ -126,24 +126,24 @@ fn lines(arm: &Arm) -> Vec<Line> {
 
 /// A level: process by process where both have as many, else by the medians.
 fn point(cpu: &Member, work: &Member, whole: f64) -> Option<Point> {
-    if cpu.told.is_none()
-        && work.told.is_none()
+    if cpu.given_interval.is_none()
+        && work.given_interval.is_none()
         && cpu.medians.len() == work.medians.len()
         && !cpu.medians.is_empty()
     {
         let pairs = cpu.medians.iter().zip(&work.medians);
         return Point::of(pairs.map(|(cpu, work)| Pass { share: cpu / whole, performance: *work }).collect());
     }
-    let interval = work.told.map(|([low, high], _)| stats::order::Interval { low, high });
+    let interval = work.given_interval.map(|([low, high], _)| stats::order::Interval { low, high });
     Point::known(cpu.median / whole, work.median, interval)
 }
 
 /// The clock of each level: as the study measured it beside the level, else that of the whole run.
-fn clocks(line: &Line, arm: &Arm) -> Option<Vec<f64>> {
+fn clocks(line: &Line, arm: &ComparisonSide) -> Option<Vec<f64>> {
     line.points.iter().map(|(_, clock)| clock.or_else(|| arm.clock_ghz())).collect()
 }
 
-fn overlay(a: &Line, b: &Line, arms: [&Arm; 2]) -> Option<Overlaid> {
+fn overlay(a: &Line, b: &Line, arms: [&ComparisonSide; 2]) -> Option<OverlaidCurves> {
     let lines = [a, b];
     let known = [0, 1].map(|side| clocks(lines[side], arms[side]));
     let measured_ghz = known.each_ref().map(|clocks| median(clocks.as_ref()?));
@@ -157,7 +157,7 @@ fn overlay(a: &Line, b: &Line, arms: [&Arm; 2]) -> Option<Overlaid> {
         Curve::of(lines[side].points.iter().zip(clocks).filter_map(point).collect())
     };
     let curves = [scaled(0)?, scaled(1)?];
-    Some(Overlaid {
+    Some(OverlaidCurves {
         title: a.title.clone(),
         unit: b.unit.clone(),
         placements: [a.placement.clone(), b.placement.clone()],
@@ -169,7 +169,7 @@ fn overlay(a: &Line, b: &Line, arms: [&Arm; 2]) -> Option<Overlaid> {
     })
 }
 
-impl Overlaid {
+impl OverlaidCurves {
     /// Where they cross, in words; `b` is the second's letter.
     pub fn words(&self, b: &str) -> String {
         crossing_words(self.crossing.as_ref(), b)
@@ -248,8 +248,8 @@ mod tests {
     use diagnose::diagnose;
     use testkit::capacity::made;
 
-    fn arm(s: f64, smt: bool, file: &str) -> Arm {
-        Arm::measured(&diagnose(made(s, smt)), file)
+    fn arm(s: f64, smt: bool, file: &str) -> ComparisonSide {
+        ComparisonSide::measured(&diagnose(made(s, smt)), file)
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn both_are_scaled_to_one_clock_and_the_clocks_are_said() {
         let (smt, cores) = (arm(1.25, true, "smt"), arm(2.0, false, "cores"));
-        let clocked = |arm: &Arm, ghz: f64| -> Vec<Line> {
+        let clocked = |arm: &ComparisonSide, ghz: f64| -> Vec<Line> {
             let mut own = lines(arm);
             own.iter_mut().flat_map(|line| &mut line.points).for_each(|(_, clock)| *clock = Some(ghz));
             own
@@ -347,7 +347,7 @@ mod tests {
                     }
                 }
             }
-            Arm::measured(&diagnose(run), file)
+            ComparisonSide::measured(&diagnose(run), file)
         };
         let (flinks, studies) = (
             overlaid(&flink(1.25, true, "smt"), &flink(2.0, false, "cores")),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Arm, Difference};
+use super::{ComparisonSide, Difference};
 use diagnose::{Diagnosis, words};
 use machine::{Machine, nexmark};
 use model::vocabulary::cpu as ids;
 use model::{Conditions, figure};
 use stats::order::median;
 
-/// The label of the core's clock: measured by a run, told by a foreign file.
+/// The label of the core clock: measured by a run, or reported by a foreign file.
 pub(super) const CLOCK: &str = "core_clock";
 
 /// Clocks further apart than this share are different.
@@ -73,9 +73,9 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     all
 }
 
-/// What differs, and what only one of the two tells.
-pub fn differences(a: &Arm, b: &Arm) -> (Vec<Difference>, Vec<String>) {
-    let find = |arm: &Arm, label: &str| {
+/// What differs, and what only one of the two reports.
+pub fn differences(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<Difference>, Vec<String>) {
+    let find = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
     };
     let labels = a.environment.iter().map(|(label, _)| label);
@@ -102,7 +102,7 @@ pub fn differences(a: &Arm, b: &Arm) -> (Vec<Difference>, Vec<String>) {
 /// Between what the runs of one arm tell, where that differs.
 pub(super) const OR: &str = " | ";
 
-/// Whether each value that one of the two tells has its like among those of the other.
+/// Whether each value of one side has an equal among those of the other.
 fn alike(label: &str, a: &str, b: &str) -> bool {
     let among = |one: &str, all: &str| all.split(OR).any(|other| value_alike(label, one, other));
     a.split(OR).all(|one| among(one, b)) && b.split(OR).all(|one| among(one, a))

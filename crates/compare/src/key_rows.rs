@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::components::counts;
-use super::{Compared, Comparison, Refused, Word};
+use super::{Compared, Comparison, Refused, Relation};
 use diagnose::key_figures::{Group, KEY_FIGURES, KeyFigure, of_key};
 use diagnose::words::share_unit;
 use model::pattern::KeyParts;
@@ -29,14 +29,14 @@ pub struct Row {
     pub ci95: Option<[f64; 2]>,
     /// Nothing but its interval is known of it.
     pub wide: bool,
-    pub said: Said,
+    pub said: RowOutcome,
 }
 
 /// What is said of a figure.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum RowOutcome {
     /// The word, and the words around it: `slower by 8–12 %`.
-    Counted(Word, String),
+    Counted(Relation, String),
     /// The factor that forbids it, and the reason.
     Left(String, String),
 }
@@ -52,15 +52,15 @@ impl Compared {
 }
 
 impl Row {
-    pub fn word(&self) -> Option<Word> {
+    pub fn word(&self) -> Option<Relation> {
         match &self.said {
-            Said::Counted(word, _) => Some(*word),
-            Said::Left(..) => None,
+            RowOutcome::Counted(word, _) => Some(*word),
+            RowOutcome::Left(..) => None,
         }
     }
 
     pub fn is_different(&self) -> bool {
-        self.word().is_some_and(Word::is_different)
+        self.word().is_some_and(Relation::is_different)
     }
 
     /// B ÷ A of the values as they stand, turned: of a row that is not counted, too.
@@ -84,7 +84,7 @@ impl Row {
             ratio: Some(ratio),
             ci95,
             wide: one.grade == Grade::C,
-            said: Said::Counted(one.word, one.words.clone()),
+            said: RowOutcome::Counted(one.word, one.words.clone()),
         }
     }
 
@@ -102,7 +102,7 @@ impl Row {
             ratio: None,
             ci95: None,
             wide: false,
-            said: Said::Left(one.factor.clone(), one.reason.clone()),
+            said: RowOutcome::Left(one.factor.clone(), one.reason.clone()),
         }
     }
 }

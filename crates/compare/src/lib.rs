@@ -41,15 +41,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use about::{About, day_range, moment, names, processor};
-pub use answer::{Answer, GroupAnswer, MOST_ROWS, Outcome, ranking, ratio_words};
-pub use arm::{Arm, AtOneClock, Member};
+pub use answer::{Answer, GroupAnswer, MAX_ROWS, Outcome, ranking, ratio_words};
+pub use arm::{AtOneClock, ComparisonSide, Member};
 pub use components::{Component, Pooled, component_of};
-pub use curves::Overlaid;
-pub use key_rows::{Row, Said, between_hosts};
+pub use curves::OverlaidCurves;
+pub use key_rows::{Row, RowOutcome, between_hosts};
 pub use matching::unit_scale;
-pub use words::Word;
+pub use words::Relation;
 
-use clock::Common;
+use clock::ClockScaling;
 use diagnose::views::Views;
 use matching::Match;
 use model::vocabulary::selftest::PLANTED;
@@ -62,7 +62,7 @@ use stats::order::{Interval, median};
 pub const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// What differs by less is not called different, however sure that is.
-pub const LEAST_DIFFERENCE: f64 = 0.02;
+pub const MIN_DIFFERENCE: f64 = 0.02;
 
 /// Shares within which metrics are called the same, the first that holds.
 const MARGINS: [f64; 3] = [0.02, 0.05, 0.10];
@@ -70,7 +70,7 @@ const MARGINS: [f64; 3] = [0.02, 0.05, 0.10];
 /// The largest of them, unless another was asked for.
 pub const MARGIN: f64 = MARGINS[2];
 
-/// So many flaws of an arm's files are told one by one; a folder may have hundreds.
+/// Flaws of a side's files that are listed; a folder may have hundreds.
 const SHOWN_FLAWS: usize = 4;
 
 /// How to compare.
@@ -82,9 +82,9 @@ pub struct Options {
     pub common_clock: bool,
     /// Another result of what A is: its ratio to A is the noise floor of each metric, and the
     /// margin is twice that.
-    pub again: Option<Arm>,
+    pub again: Option<ComparisonSide>,
     /// Earlier runs of what A is: how far they lie apart says how far equal runs do.
-    pub history: Option<Arm>,
+    pub history: Option<ComparisonSide>,
 }
 
 impl Default for Options {
@@ -94,7 +94,7 @@ impl Default for Options {
 }
 
 /// What two results come to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Host and file of each.
     pub names: [[String; 2]; 2],
@@ -104,11 +104,11 @@ pub struct Comparison {
     pub about: [About; 2],
     /// Why that the two are equal says nothing, where they are one and the same.
     pub twins: Option<String>,
-    /// CPUs and caches of each, believed and measured.
+    /// CPUs and caches of each, reported and measured.
     pub views: [Option<Views>; 2],
     /// What differs between the environments.
     pub environment: Vec<Difference>,
-    /// What only one of the two tells of its environment.
+    /// Settings that only one of the two reports.
     pub untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
@@ -123,7 +123,7 @@ pub struct Comparison {
     pub metrics: Vec<Compared>,
     pub refused: Vec<Refused>,
     /// Curves of work over CPU% that both have.
-    pub curves: Vec<Overlaid>,
+    pub curves: Vec<OverlaidCurves>,
     /// Series with a value that the other result does not have, in A and in B.
     pub alone: [usize; 2],
     /// What those are called, each once.
@@ -134,7 +134,7 @@ pub struct Comparison {
     pub imported_values: [usize; 2],
     /// The largest share within which metrics are called the same.
     pub margin: f64,
-    /// An arm was imported: nobody watched while it was measured.
+    /// A side was imported: Assay did not watch the measurement.
     pub imported: bool,
 }
 
@@ -181,14 +181,14 @@ pub struct Compared {
     /// The largest share within which it may be called the same.
     pub margin: f64,
     #[serde(rename = "verdict")]
-    pub word: Word,
+    pub word: Relation,
     /// The verdict with what belongs to it: `same within 5 %`, `faster by 8–12 %`, `cannot tell:
     /// at most 14 % apart`.
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.
     pub would_show: Option<f64>,
-    /// So many more runs of each would tell whether the two are the same within the margin; only
-    /// where that is not told.
+    /// Further runs of each that decide whether the two are the same within the margin; only
+    /// if that is undecided.
     pub more_runs: Option<usize>,
     /// What is to be known when reading it: verdicts of the two, differences of meaning.
     pub note: String,
@@ -214,7 +214,7 @@ pub struct Refused {
     pub a: String,
     /// The value in B with its unit.
     pub b: String,
-    /// Both values in B's unit, where A's can be told in it.
+    /// Both values in B's unit, if A's converts to it.
     #[serde(skip)]
     pub values: [f64; 2],
     #[serde(skip)]
@@ -229,7 +229,7 @@ pub struct Refused {
 }
 
 /// What one pair comes to before many are looked at together.
-struct Found<'a> {
+struct PairResult<'a> {
     pair: Match<'a>,
     /// Medians, in one unit and, where that is so, at one clock.
     values: [f64; 2],
@@ -245,7 +245,7 @@ struct Found<'a> {
 }
 
 /// Compares B with A.
-pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
+pub fn compare(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Comparison {
     let (environment, untold) = environment::differences(a, b);
     let mut comparison = Comparison {
         names: [a, b].map(|arm| [arm.host.clone(), arm.file.clone()]),
@@ -256,19 +256,11 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
         environment,
         untold,
         warnings: warnings(a, b, options),
-        findings: Vec::new(),
-        common_clock_ghz: None,
-        components: Vec::new(),
-        index: None,
-        metrics: Vec::new(),
-        refused: Vec::new(),
         curves: curves::overlaid(a, b),
-        alone: [0, 0],
-        names_alone: Default::default(),
-        nearest: None,
         imported_values: [a, b].map(apart::imported_values),
         margin: options.margin,
         imported: a.imported || b.imported,
+        ..Comparison::default()
     };
     let matches = matching::matches(a, b, &mut comparison.refused);
     let refused = comparison.refused.iter().map(|one| [one.key.as_str(), one.key_b.as_str()]);
@@ -283,7 +275,7 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     (comparison.alone, comparison.names_alone) = ([many_a, many_b], [names_a, names_b]);
     let pairs = matches.iter().filter(|pair| pair.headline).map(|pair| (pair.a, pair.b));
     let common = clock::common(a, b, options.common_clock, pairs);
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<PairResult> = Vec::new();
     for pair in matches {
         match found([a, b], pair, common, options) {
             Ok(found) => all.push(found),
@@ -308,17 +300,17 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
 }
 
 /// The clock at which metrics were compared, GHz, where some were.
-fn clock_of(common: Common, all: &[Found]) -> Option<f64> {
+fn clock_of(common: ClockScaling, all: &[PairResult]) -> Option<f64> {
     let scaled = all.iter().find(|found| found.scaled)?;
     match common {
-        Common::Asked(ghz) => Some(ghz),
+        ClockScaling::Asked(ghz) => Some(ghz),
         _ => scaled.pair.a.at_clock.as_ref().map(|at_clock| at_clock.ghz),
     }
 }
 
 /// Why that the two are equal says nothing: they are the same runs, or hold the same numbers.
-fn twins(a: &Arm, b: &Arm) -> Option<String> {
-    let numbers = |arm: &Arm| -> Vec<(String, Vec<u64>)> {
+fn twins(a: &ComparisonSide, b: &ComparisonSide) -> Option<String> {
+    let numbers = |arm: &ComparisonSide| -> Vec<(String, Vec<u64>)> {
         let bits = |member: &Member| member.medians.iter().map(|value| value.to_bits()).collect();
         arm.valued().map(|member| (member.key.clone(), bits(member))).collect()
     };
@@ -332,7 +324,7 @@ fn twins(a: &Arm, b: &Arm) -> Option<String> {
 }
 
 /// What is to be said before any number.
-fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
+fn warnings(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Vec<String> {
     let mut warnings: Vec<String> = twins(a, b).into_iter().collect();
     let shared = a.shared_runs(b);
     if warnings.is_empty() && shared > 0 {
@@ -342,7 +334,7 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
     if a.pretended && b.pretended {
         warnings.push("the samples of A and B were invented (--pretend)".to_string());
     }
-    warnings.extend(changes::told([a, b]));
+    warnings.extend(changes::warnings([a, b]));
     for (name, arm) in [("A", Some(a)), ("B", Some(b)), ("A2", options.again.as_ref())] {
         let planted = arm.and_then(|arm| arm.environment.iter().find(|(label, _)| label == PLANTED));
         warnings
@@ -363,24 +355,23 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
 }
 
 fn found<'a>(
-    arms: [&Arm; 2],
+    arms: [&ComparisonSide; 2],
     pair: Match<'a>,
-    common: Common,
+    common: ClockScaling,
     options: &Options,
-) -> Result<Found<'a>, Match<'a>> {
+) -> Result<PairResult<'a>, Match<'a>> {
     let (both, clocks) = clock::brought(common, arms, pair.a, pair.b);
     let scaled = both.is_some();
     let medians = both.unwrap_or_else(|| [pair.a.medians.clone(), pair.b.medians.clone()]);
-    let own = |member: &Member, medians: &[f64]| match scaled {
-        true => median(medians).unwrap_or(f64::NAN),
-        false => member.median,
+    let own = |member: &Member, medians: &[f64]| {
+        if scaled { median(medians).unwrap_or(f64::NAN) } else { member.median }
     };
     let values = [own(pair.a, &medians[0]) * pair.scale, own(pair.b, &medians[1])];
     let ratio = values[1] / values[0];
     if !(ratio.is_finite() && ratio > 0.0 && values[0] > 0.0) {
         return Err(pair);
     }
-    let side = |member: &Member, medians: &[f64]| match member.told {
+    let side = |member: &Member, medians: &[f64]| match member.given_interval {
         Some(([low, high], n)) => Side::told(member.median, Interval { low, high }, n, member.runs()),
         None => Side::of(medians, member.runs()),
     };
@@ -397,10 +388,10 @@ fn found<'a>(
         contrast(&a, &b, level, clocks)
     });
     let floor = floor(pair.a, options).map_or(0.0, |floor| 2.0 * floor);
-    let (least, largest) = (floor.max(LEAST_DIFFERENCE), floor.max(options.margin));
+    let (least, largest) = (floor.max(MIN_DIFFERENCE), floor.max(options.margin));
     let mut margins: Vec<f64> = MARGINS.into_iter().filter(|margin| *margin < largest).collect();
     margins.push(largest);
-    Ok(Found { pair, values, scaled, contrast, clocks, least, margins })
+    Ok(PairResult { pair, values, scaled, contrast, clocks, least, margins })
 }
 
 /// How far the other result of what A is is from A in this metric, a share.
@@ -410,14 +401,14 @@ fn floor(a: &Member, options: &Options) -> Option<f64> {
     apart.is_finite().then_some(apart)
 }
 
-fn compared(found: &Found, p: f64, imported: bool) -> Compared {
+fn compared(found: &PairResult, p: f64, imported: bool) -> Compared {
     let (a, b) = (found.pair.a, found.pair.b);
     // A figure of another tool is listed under A's name, so that several tools share A's line.
     let line = if found.pair.across { a } else { b };
     let (word, words) = words::conclude(found, p, imported);
     let interval = found.contrast.map(|contrast| contrast.interval);
     let edge = found.margins.last().map_or(0.0, |margin| margin.ln_1p());
-    let more_runs = found.contrast.filter(|_| word == Word::Inconclusive).and_then(|contrast| {
+    let more_runs = found.contrast.filter(|_| word == Relation::Inconclusive).and_then(|contrast| {
         let [of_a, of_b] = found.pair.runs();
         contrast::more_runs(contrast.sameness.half_width(), edge, of_a.min(of_b))
     });

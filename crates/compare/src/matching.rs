@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::occupancy::{Occupancy, difference as moved, occupancies};
 use super::unixbench::placed;
-use super::{Arm, Member, Refused, counterparts};
+use super::{ComparisonSide, Member, Refused, counterparts};
 use import::lmbench::size_untold;
 use model::{Better, Case, Form, Pages, Params, VerdictKind, figure};
 
@@ -70,7 +70,11 @@ fn curve(member: &Member) -> String {
 }
 
 /// The pairs, in A's order. What is on both sides and must not be compared is added to `refused`.
-pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Match<'a>> {
+pub fn matches<'a>(
+    a: &'a ComparisonSide,
+    b: &'a ComparisonSide,
+    refused: &mut Vec<Refused>,
+) -> Vec<Match<'a>> {
     let pairing = Pairing::of(a, b);
     let mut matches = Vec::new();
     let mut without_size: BTreeSet<&str> = BTreeSet::new();
@@ -97,7 +101,12 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
 }
 
 /// Figures of different tools that are of the same thing.
-fn add_counterparts<'a>(a: &'a Arm, b: &'a Arm, matches: &mut Vec<Match<'a>>, refused: &mut Vec<Refused>) {
+fn add_counterparts<'a>(
+    a: &'a ComparisonSide,
+    b: &'a ComparisonSide,
+    matches: &mut Vec<Match<'a>>,
+    refused: &mut Vec<Refused>,
+) {
     let told = refused.iter().filter(|one| one.factor != "placement").map(|one| one.key.clone());
     let taken: BTreeSet<String> = matches.iter().map(|pair| pair.a.key.clone()).chain(told).collect();
     for pair in counterparts::pairs(a, b, &taken) {
@@ -127,8 +136,8 @@ enum Counterpart<'a> {
 
 /// Two results, with what finds B's counterpart of a series of A.
 struct Pairing<'a> {
-    a: &'a Arm,
-    b: &'a Arm,
+    a: &'a ComparisonSide,
+    b: &'a ComparisonSide,
     subjects: BTreeMap<String, Vec<&'a Member>>,
     curves: BTreeMap<String, &'a Member>,
     /// Curves of B without a size.
@@ -138,7 +147,7 @@ struct Pairing<'a> {
 }
 
 impl<'a> Pairing<'a> {
-    fn of(a: &'a Arm, b: &'a Arm) -> Pairing<'a> {
+    fn of(a: &'a ComparisonSide, b: &'a ComparisonSide) -> Pairing<'a> {
         let mut subjects: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
         let mut curves = BTreeMap::new();
         for member in b.valued() {
@@ -242,8 +251,8 @@ fn unplaced(member: &Member) -> String {
 }
 
 /// The pinned figures that both have and that may be used, by what they are of.
-fn pinned<'a>(a: &'a Arm, b: &'a Arm) -> BTreeMap<String, Vec<&'a str>> {
-    fn of(arm: &Arm) -> impl Iterator<Item = &Member> {
+fn pinned<'a>(a: &'a ComparisonSide, b: &'a ComparisonSide) -> BTreeMap<String, Vec<&'a str>> {
+    fn of(arm: &ComparisonSide) -> impl Iterator<Item = &Member> {
         arm.valued().filter(|one| one.case.placement.name != "free" && one.verdict.usable())
     }
     let known: BTreeSet<&str> = of(b).map(|one| one.key.as_str()).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Arm;
+use super::ComparisonSide;
 use super::arm::Member;
 use model::Value;
 use model::vocabulary::ipc as ids;
@@ -13,7 +13,7 @@ use stats::nested::mean_and_half_width;
 #[derive(Clone, Copy, Default)]
 pub struct Share {
     /// Mean over its processes, 0 to 1: a process mostly stays where it began, so that their median
-    /// tells of half of them.
+    /// describes half of them.
     pub mean: f64,
     /// Half of its 95 % interval; 0 where single values are not kept.
     pub half: f64,
@@ -39,7 +39,7 @@ const SAME_PLACEMENT: f64 = 0.10;
 const SURE: f64 = 2.0;
 
 /// By the key of the case.
-pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
+pub fn occupancies(arm: &ComparisonSide) -> BTreeMap<String, Occupancy> {
     let mut all: BTreeMap<String, Occupancy> = BTreeMap::new();
     let shares = arm.members.iter().filter(|member| member.tells_occupancy() && member.median.is_finite());
     for member in shares {
@@ -51,7 +51,7 @@ pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
 }
 
 /// Why two scores of a free case are those of different placements; `None` where they are not, or
-/// nobody tells.
+/// it is unknown.
 pub fn difference(a: &Occupancy, b: &Occupancy) -> Option<String> {
     let share = |occupancy: &Occupancy, class: &str| occupancy.get(class).copied().unwrap_or_default();
     let apart = |class: &str| (share(a, class).mean - share(b, class).mean).abs();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Arm, Compared};
+use super::{Compared, ComparisonSide};
 use import::keyed;
 use model::vocabulary::unixbench::metric::SCORE;
 use model::vocabulary::unixbench::param::COPIES;
@@ -11,7 +11,7 @@ use model::{Fact, Finding, Value};
 use stats::index::geometric_mean;
 use stats::unixbench::{ALONE, CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
 
-/// The rules, as `assay explain` tells them.
+/// Ids of the rules.
 pub const ODD: &str = "odd-row";
 pub const GUEST: &str = "guest-beats-host";
 
@@ -25,8 +25,8 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it appears",
-        "Both tables must share six rows or more at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput \
-         (the same calls by one task), or less than 1/1.5 of it, and lies farther from the median row. Process Creation and Shell \
+        "Both tables must share six rows or more at one number of copies. Context switching: its ratio is at least 1.5 times that of Pipe Throughput \
+                 (the same calls by one task), or its inverse. It also lies farther from the median row. Process Creation and Shell \
          Scripts: 1.5 times and five robust standard deviations from the median of the others. Intervals must exclude a smaller \
          distance. Half of a round trip without its calls is one hand-over.",
     ),
@@ -56,7 +56,7 @@ pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
 /// Where UnixBench leaves its tasks: wherever the scheduler puts them.
 const FREE: &str = "free";
 
-/// A guest's figure above its host's class is told from this ratio on.
+/// Ratio above its host's class from which a guest's figure makes a finding.
 pub(super) const BEATS: f64 = 1.2;
 
 /// Rows that a finding names one by one.
@@ -80,7 +80,7 @@ pub fn tables(metrics: &[Compared]) -> BTreeMap<i64, Vec<(RowRatio, &Compared)>>
 }
 
 /// What two results' rows say against each other.
-pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
+pub(super) fn findings(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (copies, rows) in &tables(metrics) {
         let ratios: Vec<RowRatio> = rows.iter().map(|(row, _)| *row).collect();
@@ -172,12 +172,12 @@ pub fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
     Some([index(|one| one.a)?, index(|one| one.b)?]).filter(|_| whole)
 }
 
-/// Whether a result is of a guest; `None` where nothing tells.
-pub(super) fn is_guest(told: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
-    match told("hypervisor").as_deref() {
+/// Whether a result is of a guest; `None` if unknown.
+pub(super) fn is_guest(setting: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
+    match setting("hypervisor").as_deref() {
         Some("none") => Some(false),
         Some(_) => Some(true),
-        None => told("cpu_model").filter(|model| made_up(model)).map(|_| true),
+        None => setting("cpu_model").filter(|model| made_up(model)).map(|_| true),
     }
 }
 
@@ -192,7 +192,7 @@ fn is_masked(word: &str) -> bool {
     word.contains("xx") && word.contains(|c: char| c.is_ascii_digit())
 }
 
-/// What of a processor's name tells its class: words that have digits, and the version, without
+/// The class in a processor's name: words that have digits, and the version, without
 /// marks and clock.
 fn class(model: &str) -> Vec<String> {
     let plain = model.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
@@ -218,29 +218,30 @@ pub(super) fn one_class(one: &str, other: &str) -> bool {
 }
 
 /// A guest that beats a machine of its processor's class.
-fn guest(a: &Arm, b: &Arm, metrics: &[Compared]) -> Option<Finding> {
-    let told = |arm: &Arm, label: &str| {
+fn guest(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Option<Finding> {
+    let setting = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
     };
-    let guests = [a, b].map(|arm| is_guest(&|label: &str| told(arm, label)));
+    let guests = [a, b].map(|arm| is_guest(&|label: &str| setting(arm, label)));
     let guest_is_b = match guests {
         [Some(true), Some(true)] => return None,
         [Some(true), _] => false,
         [_, Some(true)] => true,
         _ => return None,
     };
-    let models = [told(a, "cpu_model")?, told(b, "cpu_model")?];
+    let models = [setting(a, "cpu_model")?, setting(b, "cpu_model")?];
     let rows = metrics.iter().filter(|one| one.headline).filter_map(|one| {
         let (ratio, interval) = one.turned()?;
-        let (ratio, least) = match guest_is_b {
-            true => (ratio, interval.map_or(ratio, |own| own.low)),
-            false => (1.0 / ratio, interval.map_or(1.0 / ratio, |own| 1.0 / own.high)),
+        let (ratio, least) = if guest_is_b {
+            (ratio, interval.map_or(ratio, |own| own.low))
+        } else {
+            (1.0 / ratio, interval.map_or(1.0 / ratio, |own| 1.0 / own.high))
         };
         (least > BEATS).then_some((one, ratio))
     });
     let rows: Vec<(&Compared, f64)> = rows.collect();
     let (guest, host) = if guest_is_b { (b, a) } else { (a, b) };
-    let kernel = told(guest, "kernel");
+    let kernel = setting(guest, "kernel");
     beats(
         (&guest.host, kernel.as_deref()),
         &host.host,

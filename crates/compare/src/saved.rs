@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use super::arm::{flaws, identity};
-use super::{Arm, AtOneClock, Member};
+use super::{AtOneClock, ComparisonSide, Member};
 use import::keyed;
 use model::{Better, Finding, Form, Grade, Metric, SCHEMA, Summary, SummarySeries, Verdict, VerdictKind};
 use stats::order::{Interval, median};
@@ -60,9 +60,9 @@ struct Series {
     at_clock: Option<AtOneClock>,
 }
 
-impl Arm {
+impl ComparisonSide {
     /// A run's results as JSON. An error says why they are none.
-    pub fn saved(json: serde_json::Value, file: &str) -> anyhow::Result<Arm> {
+    pub fn saved(json: serde_json::Value, file: &str) -> anyhow::Result<ComparisonSide> {
         let schema = json.get("schema").and_then(serde_json::Value::as_u64);
         let schema =
             schema.context("it is JSON, but not the output of `assay run --json`: it has no schema")?;
@@ -76,7 +76,7 @@ impl Arm {
     }
 
     /// A run by its summary, which has values and their intervals.
-    pub fn summarised(summary: Summary, file: &str) -> Arm {
+    pub fn summarised(summary: Summary, file: &str) -> ComparisonSide {
         let series = |one: SummarySeries| Series {
             key: one.key,
             unit: one.unit,
@@ -109,7 +109,7 @@ impl Arm {
 }
 
 impl Saved {
-    fn arm(self, file: &str) -> Arm {
+    fn arm(self, file: &str) -> ComparisonSide {
         let saved = self;
         let mut environment = saved.make_up;
         for (label, value) in [("profile", &saved.profile), ("assay", &saved.assay)] {
@@ -119,7 +119,7 @@ impl Saved {
         }
         let knows_headlines = saved.series.iter().all(|series| series.headline.is_some());
         let members: Vec<Member> = saved.series.into_iter().filter_map(member).collect();
-        let mut arm = Arm {
+        let mut arm = ComparisonSide {
             identities: identity(&saved.host, &saved.started, file),
             started: vec![saved.started.clone()],
             flaws: flaws(file, saved.complete, &saved.damage),
@@ -175,7 +175,7 @@ fn member(series: Series) -> Option<Member> {
         case: keyed.case,
         point: keyed.point,
         clocks,
-        told: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
+        given_interval: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
         medians,
         median: series.median.unwrap_or(f64::NAN),
         verdict: Verdict { grade, ..Verdict::new(series.verdict, series.reason) },

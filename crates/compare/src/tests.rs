@@ -22,7 +22,7 @@ pub fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) ->
         at_clock: None,
         medians: medians.to_vec(),
         clocks: vec![f64::NAN; medians.len()],
-        told: None,
+        given_interval: None,
         disturbed: Vec::new(),
         rejected_by: None,
         median: stats::order::median(medians).unwrap_or(f64::NAN),
@@ -31,8 +31,8 @@ pub fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) ->
     }
 }
 
-pub fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
-    Arm {
+pub fn arm(host: &str, imported: bool, members: Vec<Member>) -> ComparisonSide {
+    ComparisonSide {
         host: host.into(),
         file: format!("{host}.file"),
         imported,
@@ -55,7 +55,7 @@ pub fn around(level: f64) -> Vec<f64> {
     (0..8).map(|at| level * (1.0 + 0.0005 * f64::from(at))).collect()
 }
 
-fn words(comparison: &Comparison) -> Vec<(Word, String)> {
+fn words(comparison: &Comparison) -> Vec<(Relation, String)> {
     comparison.metrics.iter().map(|one| (one.word, format!("{:.2}", one.ratio))).collect()
 }
 
@@ -75,15 +75,19 @@ fn faster_slower_and_the_same() {
         )
     };
     let slower = compare(&arm("old", 1.0), &arm("new", 1.5), &Options::default());
-    let expected =
-        [(Word::Same, "1.00"), (Word::Slower, "1.50"), (Word::Faster, "1.50"), (Word::Higher, "1.50")];
+    let expected = [
+        (Relation::Same, "1.00"),
+        (Relation::Slower, "1.50"),
+        (Relation::Faster, "1.50"),
+        (Relation::Higher, "1.50"),
+    ];
     assert_eq!(words(&slower), expected.map(|(word, ratio)| (word, ratio.to_string())));
     let [low, high] = slower.metrics[1].ci95.expect("eight processes");
     assert!(low < 1.5 && 1.5 < high && high - low < 0.1);
     assert_eq!(slower.metrics[0].words, "same within 5 %");
     assert!(slower.refused.is_empty() && slower.alone == [0, 0]);
     let back = compare(&arm("new", 1.5), &arm("old", 1.0), &Options::default());
-    assert_eq!(back.metrics[1].word, Word::Faster);
+    assert_eq!(back.metrics[1].word, Relation::Faster);
     // One that the other lacks is counted.
     let mut more = arm("new", 1.0);
     more.members.push(member("b.more@one-cpu#latency", "ns", Better::Lower, &[1.0]));
@@ -97,13 +101,13 @@ fn few_processes_and_imported_values_conclude_nothing() {
     };
     let found =
         compare(&few("old", false, &[1.0, 1.0]), &few("new", false, &[9.0, 9.0]), &Options::default());
-    assert_eq!((found.metrics[0].word, found.metrics[0].ci95), (Word::Inconclusive, None));
+    assert_eq!((found.metrics[0].word, found.metrics[0].ci95), (Relation::Inconclusive, None));
     assert!(found.metrics[0].words.contains("too few"), "{}", found.metrics[0].words);
     // In another unit: 0.5 us are 500 ns.
     let mut new = few("new", false, &around(250.0));
     new.members[0].metric.unit = "ns".into();
     let found = compare(&few("old", true, &[0.5]), &new, &Options::default());
-    assert_eq!((found.metrics[0].word, found.metrics[0].a), (Word::Unverified, 500.0));
+    assert_eq!((found.metrics[0].word, found.metrics[0].a), (Relation::Unverified, 500.0));
     assert!((found.metrics[0].ratio - 0.500875).abs() < 1e-9, "{}", found.metrics[0].ratio);
 }
 
@@ -291,7 +295,8 @@ fn advice_names_pinned_figures_of_the_same_only() {
         ];
         arm(host, false, members)
     };
-    let advice = |a: &Arm, b: &Arm| compare(a, b, &Options::default()).refused[0].reason.clone();
+    let advice =
+        |a: &ComparisonSide, b: &ComparisonSide| compare(a, b, &Options::default()).refused[0].reason.clone();
     let (old, mut new) = (of("old", 0.98), of("new", 0.03));
     let words = advice(&old, &new);
     assert!(
@@ -305,25 +310,26 @@ fn advice_names_pinned_figures_of_the_same_only() {
 }
 
 /// Runs of one host, the second of which gave nothing for the second metric.
-fn three_runs() -> Vec<Arm> {
+fn three_runs() -> Vec<ComparisonSide> {
     let of = |at: usize| {
         let one = |key: &str, values: &[f64]| member(key, "ns", Better::Lower, values);
         let few = if at == 1 { Vec::new() } else { around(5.0) };
         let members = vec![one("a.always@one-cpu#latency", &around(5.0)), one("a.few@one-cpu#latency", &few)];
         let file = format!("r{at}");
-        Arm { identities: arm::identity("one", &file, &file), file, ..arm("one", false, members) }
+        ComparisonSide { identities: arm::identity("one", &file, &file), file, ..arm("one", false, members) }
     };
     (0..3).map(of).collect()
 }
 
 #[test]
 fn a_metric_counts_the_runs_that_gave_it() {
-    let whole = Arm::of_runs(three_runs(), "all").expect("three runs");
+    let whole = ComparisonSide::of_runs(three_runs(), "all").expect("three runs");
     let runs: Vec<usize> = whole.members.iter().map(|member| member.runs()).collect();
     assert_eq!((whole.runs, runs), (3, vec![3, 2]));
     // What whole runs differ by averages out over those only.
-    let other = Arm { file: "b".into(), ..three_runs().remove(0) };
-    let found = compare(&whole, &Arm { identities: Default::default(), ..other }, &Options::default());
+    let other = ComparisonSide { file: "b".into(), ..three_runs().remove(0) };
+    let found =
+        compare(&whole, &ComparisonSide { identities: Default::default(), ..other }, &Options::default());
     assert!(
         found.metrics[1].shared_half > found.metrics[0].shared_half,
         "{} {}",
@@ -335,15 +341,15 @@ fn a_metric_counts_the_runs_that_gave_it() {
 #[test]
 fn a_run_counts_once() {
     let mut twice = three_runs();
-    twice[2] = Arm { file: "copy-of-r1".into(), ..twice[1].clone() };
-    assert_eq!(Arm::of_runs(twice, "all"), Err("copy-of-r1 is the same run as r1".to_string()));
+    twice[2] = ComparisonSide { file: "copy-of-r1".into(), ..twice[1].clone() };
+    assert_eq!(ComparisonSide::of_runs(twice, "all"), Err("copy-of-r1 is the same run as r1".to_string()));
     // On both sides it is no error, but said.
-    let whole = Arm::of_runs(three_runs(), "all").expect("three runs");
-    let said = |b: &Arm| compare(&whole, b, &Options::default()).warnings.join("; ");
+    let whole = ComparisonSide::of_runs(three_runs(), "all").expect("three runs");
+    let said = |b: &ComparisonSide| compare(&whole, b, &Options::default()).warnings.join("; ");
     assert!(said(&three_runs()[2]).starts_with("1 run is in A and in B"), "{}", said(&three_runs()[2]));
     assert!(said(&whole).starts_with("A and B are the same runs"), "{}", said(&whole));
-    let run = || Arm { pretended: true, ..three_runs()[0].clone() };
-    let on = |cpu: &str| Arm { environment: vec![("cpu".into(), cpu.into())], ..run() };
+    let run = || ComparisonSide { pretended: true, ..three_runs()[0].clone() };
+    let on = |cpu: &str| ComparisonSide { environment: vec![("cpu".into(), cpu.into())], ..run() };
     assert_eq!([on("a").shared_runs(&on("a")), on("a").shared_runs(&on("b"))], [1, 0]);
 }
 
@@ -353,9 +359,9 @@ fn what_runs_of_one_arm_tell_is_looked_at_in_all_its_parts() {
         let run = |value: &&str| {
             let environment =
                 ["steal", "core_clock", "kernel"].map(|label| (label.into(), value.to_string()));
-            Arm { environment: environment.to_vec(), ..arm("one", false, Vec::new()) }
+            ComparisonSide { environment: environment.to_vec(), ..arm("one", false, Vec::new()) }
         };
-        Arm::of_runs(values.iter().map(run).collect(), "all").expect("runs")
+        ComparisonSide::of_runs(values.iter().map(run).collect(), "all").expect("runs")
     };
     let differs = |a: &[&str], b: &[&str]| -> Vec<String> {
         let (different, _) = environment::differences(&told(a), &told(b));
@@ -372,8 +378,9 @@ fn what_runs_of_one_arm_tell_is_looked_at_in_all_its_parts() {
 fn torn_and_damaged_files_are_said() {
     assert_eq!(arm::flaws("r", true, &[]), Vec::<String>::new());
     let (torn, whole) =
-        (Arm { flaws: arm::flaws("r", false, &[]), ..arm("x", false, Vec::new()) }, Vec::new());
-    let damaged = Arm { flaws: vec!["one".to_string(); SHOWN_FLAWS + 2], ..arm("x", false, whole) };
+        (ComparisonSide { flaws: arm::flaws("r", false, &[]), ..arm("x", false, Vec::new()) }, Vec::new());
+    let damaged =
+        ComparisonSide { flaws: vec!["one".to_string(); SHOWN_FLAWS + 2], ..arm("x", false, whole) };
     let warnings = compare(&torn, &damaged, &Options::default()).warnings;
     assert!(warnings[0].starts_with("A: the run in r is incomplete"), "{warnings:?}");
     assert_eq!((warnings.len(), warnings[1].as_str()), (SHOWN_FLAWS + 2, "B: one"));
@@ -401,20 +408,20 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
         arm
     };
     let (fast, slow) = (at("one", 3.0, "x"), at("one", 2.0, "x"));
-    let all = |b: &Arm, options: &Options| -> Vec<(Word, bool)> {
+    let all = |b: &ComparisonSide, options: &Options| -> Vec<(Relation, bool)> {
         compare(&fast, b, options).metrics.iter().map(|one| (one.word, one.scaled)).collect()
     };
     // One machine in another state: nothing of that is a difference, and nothing is the same for
     // sure.
     let found = compare(&fast, &slow, &Options::default());
-    assert!(found.metrics.iter().all(|one| one.word == Word::Inconclusive), "{:?}", words(&found));
+    assert!(found.metrics.iter().all(|one| one.word == Relation::Inconclusive), "{:?}", words(&found));
     assert!(
         found.metrics[0].words.ends_with(" apart: the core clock differed (3.00 and 2.00 GHz)"),
         "{}",
         found.metrics[0].words
     );
     // What its run brought to a clock is compared at A's.
-    let brought = |mut arm: Arm, ghz: f64| {
+    let brought = |mut arm: ComparisonSide, ghz: f64| {
         let medians = arm.members[0].medians.clone();
         arm.members[0].at_clock = Some(AtOneClock::new(ghz, medians));
         arm
@@ -423,18 +430,18 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
     let first = &found.metrics[0];
     assert_eq!(
         (first.word, first.scaled, found.common_clock_ghz),
-        (Word::Same, true, Some(3.0)),
+        (Relation::Same, true, Some(3.0)),
         "{first:?}"
     );
     assert!(found.metrics[1..].iter().all(|one| !one.scaled));
     // A setting explains it, or another machine has another clock: then it is a property of what is
     // compared.
     for other in [at("one", 2.0, "y"), at("two", 2.0, "x")] {
-        let expected = [Word::Slower, Word::Same, Word::Slower, Word::Same];
+        let expected = [Relation::Slower, Relation::Same, Relation::Slower, Relation::Same];
         let expected = expected.map(|word| (word, false));
         assert_eq!(all(&other, &Options::default()), expected);
         let common = Options { common_clock: true, ..Options::default() };
-        let expected = [(Word::Same, true), (Word::Same, false)].repeat(2);
+        let expected = [(Relation::Same, true), (Relation::Same, false)].repeat(2);
         assert_eq!(all(&other, &common), expected);
         assert_eq!(compare(&fast, &other, &common).common_clock_ghz, Some(3.0));
     }
@@ -446,10 +453,13 @@ fn a_second_result_of_a_widens_the_margin() {
         arm(host, false, vec![member("a.time@one-cpu#latency", "ns", Better::Lower, &around(level))])
     };
     let (a, b) = (of("old", 5.0), of("new", 5.5));
-    assert_eq!(words(&compare(&a, &b, &Options::default()))[0].0, Word::Slower);
+    assert_eq!(words(&compare(&a, &b, &Options::default()))[0].0, Relation::Slower);
     let again = Options { again: Some(of("old", 5.4)), ..Options::default() };
     let found = compare(&a, &b, &again);
-    assert_eq!((found.metrics[0].word, found.metrics[0].words.as_str()), (Word::Same, "same within 16 %"));
+    assert_eq!(
+        (found.metrics[0].word, found.metrics[0].words.as_str()),
+        (Relation::Same, "same within 16 %")
+    );
 }
 
 #[test]
@@ -465,39 +475,4 @@ fn a_disturbed_difference_is_none_of_the_machine() {
     hog.members[0].verdict = Verdict::new(VerdictKind::Rejected, "half of it");
     let found = compare(&of(5.0), &hog, &Options::default());
     assert!(found.metrics.is_empty() && found.refused[0].factor == "background-load" && found.refuses());
-}
-
-#[test]
-fn a_part_counts_a_benchmark_once_and_an_index_a_part_once() {
-    let of = |host: &str, factor: f64| {
-        let mut members = vec![
-            member("cpu.x@one-cpu#time", "ns", Better::Lower, &around(2.0 / factor)),
-            member("disk.x@one-cpu#rate", "1/s", Better::Higher, &around(5.0)),
-        ];
-        for bytes in 0..20 {
-            let key = format!("memory.latency@one-cpu/bytes={bytes}#latency");
-            members.push(member(&key, "ns", Better::Lower, &around(5.0)));
-        }
-        arm(host, false, members)
-    };
-    let found = compare(&of("old", 1.0), &of("new", 8.0), &Options::default());
-    let parts: Vec<(&str, String, bool)> = found
-        .components
-        .iter()
-        .map(|one| (one.name.as_str(), format!("{:.3}", one.pooled.ratio), one.moves))
-        .collect();
-    let same = || "1.000".to_string();
-    assert_eq!(
-        parts,
-        [("cpu", "8.000".to_string(), true), ("disk", same(), false), ("memory latency", same(), false)]
-    );
-    let index = found.index.expect("an index");
-    assert!((index.ratio - 2.0).abs() < 1e-9 && index.metrics == 22 && index.benchmarks == 3, "{index:?}");
-    let [low, high] = index.leave_one_out.expect("three benchmarks");
-    assert!((low - 1.0).abs() < 1e-9 && (high - 8.0f64.sqrt()).abs() < 1e-9);
-    // What all metrics of a run share does not average out over them.
-    let memory = &found.components[2].pooled;
-    let own = found.metrics[2].ci95.expect("eight processes");
-    let [low, high] = memory.ci95;
-    assert!((high / low).ln() > 0.7 * (own[1] / own[0]).ln());
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::changes::measured_alike;
 use super::environment::{CLOCK, value_alike};
-use super::peers::Result as Recorded;
+use super::peers::HostResult;
 use super::peers::fleet::better_of;
 use model::Better;
 use stats::multiple::benjamini_hochberg;
@@ -21,16 +21,16 @@ use stats::order::median;
 use stats::shifts::{self, MIN_VALUES, departure, shifts};
 
 /// Runs of one series that are looked at, the newest: a year of daily ones.
-pub const MOST_RUNS: usize = 400;
+pub const MAX_RUNS: usize = 400;
 
 /// A smaller shift is none, however sure it is.
-pub const LEAST_SHIFT: f64 = 0.02;
+pub const MIN_SHIFT: f64 = 0.02;
 
 /// Share of false ones that is accepted among all steps.
 pub const FALSE_STEPS: f64 = 0.01;
 
-/// So many runs of one series show a step.
-pub const LEAST_RUNS: usize = MIN_VALUES;
+/// Runs of one series that a step needs.
+pub const MIN_RUNS: usize = MIN_VALUES;
 
 /// Drives the permutations that propose steps.
 const SEED: u64 = 1;
@@ -40,7 +40,7 @@ const SEED: u64 = 1;
 pub struct Trend {
     pub host: String,
     /// The runs of the series, the oldest first.
-    pub runs: Vec<Recorded>,
+    pub runs: Vec<HostResult>,
     /// Older ones of the series, which are not looked at.
     pub older: usize,
     /// Other runs of the host, by what makes them another series: `profile full`.
@@ -149,7 +149,7 @@ pub struct Hosts(pub Vec<String>);
 /// The trend of a host; of the only one where none is named. `profile` chooses the series where the
 /// newest run's is not meant.
 pub fn trend(
-    all: Vec<Recorded>,
+    all: Vec<HostResult>,
     host: Option<&str>,
     profile: Option<&str>,
 ) -> std::result::Result<Trend, Hosts> {
@@ -159,7 +159,7 @@ pub fn trend(
         (None, Some(only)) if hosts.len() == 1 => only.to_string(),
         _ => return Err(Hosts(hosts.into_iter().map(str::to_string).collect())),
     };
-    let mut runs: Vec<Recorded> = all.into_iter().filter(|run| run.host == host).collect();
+    let mut runs: Vec<HostResult> = all.into_iter().filter(|run| run.host == host).collect();
     runs.sort_by(|a, b| (&a.started, &a.file).cmp(&(&b.started, &b.file)));
     let mut trend = Trend { host, ..Trend::default() };
     let given = runs.len();
@@ -178,7 +178,7 @@ pub fn trend(
             None => trend.runs.push(run),
         }
     }
-    trend.older = trend.runs.len().saturating_sub(MOST_RUNS);
+    trend.older = trend.runs.len().saturating_sub(MAX_RUNS);
     trend.runs.drain(..trend.older);
     trend.figures = figures(&trend.runs);
     judge(&mut trend.figures);
@@ -186,7 +186,7 @@ pub fn trend(
 }
 
 /// What makes a run part of another series than the newest, if anything does.
-fn another_series(run: &Recorded, newest: &Recorded) -> Option<String> {
+fn another_series(run: &HostResult, newest: &HostResult) -> Option<String> {
     if run.pretended != newest.pretended {
         return Some(if run.pretended { "invented samples" } else { "measured samples" }.to_string());
     }
@@ -204,12 +204,12 @@ fn another_series(run: &Recorded, newest: &Recorded) -> Option<String> {
     })
 }
 
-pub fn fact<'a>(run: &'a Recorded, label: &str) -> Option<&'a str> {
+pub fn fact<'a>(run: &'a HostResult, label: &str) -> Option<&'a str> {
     run.make_up.iter().find(|(own, _)| own == label).map(|(_, value)| value.as_str())
 }
 
 /// The figures of all runs, by their keys.
-fn figures(runs: &[Recorded]) -> Vec<Figure> {
+fn figures(runs: &[HostResult]) -> Vec<Figure> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all: Vec<Figure> = Vec::new();
     // The newest run says in what order and in what unit.
@@ -285,7 +285,7 @@ fn judge(figures: &mut [Figure]) {
 impl Figure {
     /// Whether it has runs enough to show a step.
     pub fn is_judged(&self) -> bool {
-        self.points.len() >= LEAST_RUNS
+        self.points.len() >= MIN_RUNS
     }
 
     /// The least shift that is a step: its usual interval hides smaller ones.
@@ -295,7 +295,7 @@ impl Figure {
             Some((high - low).abs() / 2.0 / point.value)
         };
         let halves: Vec<f64> = self.points.iter().filter_map(half).collect();
-        median(&halves).unwrap_or(0.0).max(LEAST_SHIFT)
+        median(&halves).unwrap_or(0.0).max(MIN_SHIFT)
     }
 
     fn worse(&self, before: f64, after: f64) -> Option<bool> {
@@ -368,13 +368,13 @@ impl Trend {
     }
 }
 
-/// Labels in the order in which changes are told; those of no place here follow.
+/// Labels in the order in which changes are shown; others follow.
 const FIRST: [&str; 6] = ["assay", "kernel", "microcode", "bios", "governor", "mitigation_"];
 
 /// What a run measured of itself is no cause.
 const MEASURED: [&str; 4] = [CLOCK, "background", "steal", "profile"];
 
-fn changed(before: &Recorded, after: &Recorded) -> Vec<Changed> {
+fn changed(before: &HostResult, after: &HostResult) -> Vec<Changed> {
     let mut all: Vec<(usize, Changed)> = Vec::new();
     let mut add = |rank: usize, label: &str, of: [&str; 2]| {
         let [before, after] = of.map(str::to_string);

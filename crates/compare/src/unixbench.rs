@@ -56,7 +56,7 @@ fn member(scores: &Scores, form: Form, place: &str) -> Option<Member> {
         clocks: vec![f64::NAN; passes.len()],
         medians: passes,
         median: score.value,
-        told: None,
+        given_interval: None,
         verdict: Verdict::trusted(),
         disturbed: Vec::new(),
         rejected_by: None,

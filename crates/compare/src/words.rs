@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::clock::Common;
+use super::clock::ClockScaling;
 use super::matching::Match;
-use super::{FALSE_DISCOVERIES, Found, LEAST_DIFFERENCE};
+use super::{FALSE_DISCOVERIES, MIN_DIFFERENCE, PairResult};
 use model::{Better, Grade, VerdictKind, percent};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,8 @@ use stats::order::median;
 /// The verdict of a comparison, of B against A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+#[schemars(rename = "Word")]
+pub enum Relation {
     Faster,
     Slower,
     /// Of a metric that has no better side.
@@ -23,57 +24,57 @@ pub enum Word {
     /// The same within the margin.
     Same,
     Inconclusive,
-    /// An imported figure without spread: there is a ratio, and nothing tells how sure it is.
+    /// An imported figure without spread: there is a ratio without an interval.
     Unverified,
 }
 
-impl Word {
-    pub const ALL: [Word; 7] = [
-        Word::Faster,
-        Word::Slower,
-        Word::Higher,
-        Word::Lower,
-        Word::Same,
-        Word::Inconclusive,
-        Word::Unverified,
+impl Relation {
+    pub const ALL: [Relation; 7] = [
+        Relation::Faster,
+        Relation::Slower,
+        Relation::Higher,
+        Relation::Lower,
+        Relation::Same,
+        Relation::Inconclusive,
+        Relation::Unverified,
     ];
 
     pub const fn word(self) -> &'static str {
         match self {
-            Word::Faster => "faster",
-            Word::Slower => "slower",
-            Word::Higher => "higher",
-            Word::Lower => "lower",
-            Word::Same => "same",
-            Word::Inconclusive => "cannot tell",
-            Word::Unverified => "unverified",
+            Relation::Faster => "faster",
+            Relation::Slower => "slower",
+            Relation::Higher => "higher",
+            Relation::Lower => "lower",
+            Relation::Same => "same",
+            Relation::Inconclusive => "cannot tell",
+            Relation::Unverified => "unverified",
         }
     }
 
     /// Whether it says that the two differ.
     pub const fn is_different(self) -> bool {
-        matches!(self, Word::Faster | Word::Slower | Word::Higher | Word::Lower)
+        matches!(self, Relation::Faster | Relation::Slower | Relation::Higher | Relation::Lower)
     }
 }
 
 /// With fewer values on either side there is no interval.
-pub const FEWEST_VALUES: usize = 5;
+pub const MIN_VALUES: usize = 5;
 
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
-pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
+pub fn conclude(found: &PairResult, p: f64, imported: bool) -> (Relation, String) {
     if found.pair.across {
-        return (Word::Unverified, "unverified: another tool measured it in another way".to_string());
+        return (Relation::Unverified, "unverified: another tool measured it in another way".to_string());
     }
     let Some(contrast) = &found.contrast else {
         return match imported {
             true if found.pair.a.medians.len().min(found.pair.b.medians.len()) > 1 => {
-                (Word::Unverified, format!("unverified: fewer than {FEWEST_VALUES} values on a side"))
+                (Relation::Unverified, format!("unverified: fewer than {MIN_VALUES} values on a side"))
             }
-            true => (Word::Unverified, "unverified: imported without a spread".to_string()),
-            false => (Word::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
+            true => (Relation::Unverified, "unverified: imported without a spread".to_string()),
+            false => (Relation::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
         };
     };
-    let cannot_tell = |why: String| (Word::Inconclusive, format!("cannot tell: {why}"));
+    let cannot_tell = |why: String| (Relation::Inconclusive, format!("cannot tell: {why}"));
     let apart = contrast.interval.low > 0.0 || contrast.interval.high < 0.0;
     if p <= FALSE_DISCOVERIES && apart && contrast.difference.abs() >= found.least.ln_1p() {
         let against = [disturbed(&found.pair), unknown(&found.pair)];
@@ -84,17 +85,17 @@ pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
         return (word, format!("{} by {}", word.word(), by(contrast)));
     }
     match contrast.same_within(&found.margins) {
-        Some(margin) => (Word::Same, format!("same within {}", margin_words(margin))),
+        Some(margin) => (Relation::Same, format!("same within {}", margin_words(margin))),
         None => cannot_tell(format!("at most {} apart{}", share(contrast.at_most()), clock_words(found))),
     }
 }
 
 /// Where the two ran at other clocks and were not brought to one: that the whole difference may be
 /// the clock's.
-fn clock_words(found: &Found) -> String {
+fn clock_words(found: &PairResult) -> String {
     let apart = found.clocks.below.max(found.clocks.above);
     match (found.pair.a.clock_ghz(), found.pair.b.clock_ghz()) {
-        (Some(a), Some(b)) if apart >= LEAST_DIFFERENCE.ln_1p() => {
+        (Some(a), Some(b)) if apart >= MIN_DIFFERENCE.ln_1p() => {
             format!(": the core clock differed ({a:.2} and {b:.2} GHz)")
         }
         _ => String::new(),
@@ -106,16 +107,15 @@ pub fn margin_words(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
-/// From so much on a factor says more than a percentage.
+/// From this share on a factor says more than a percentage.
 const FACTOR: f64 = 9.0;
 
-/// A share as people compare it: whole per cent, and one more digit below ten; a factor where it is
-/// many times.
-fn share(share: f64) -> String {
+/// A share in whole per cent, with one more digit below ten; a factor where it is many times.
+pub fn share(share: f64) -> String {
     match share * 100.0 {
-        _ if share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
-        value if value >= 10.0 => format!("{value:.0} %"),
-        value => format!("{value:.1} %"),
+        value if !value.is_finite() || share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
+        value if value >= 9.95 => format!("{value:.0} %"),
+        value => format!("{value:.1} %").replace(".0 %", " %"),
     }
 }
 
@@ -139,12 +139,12 @@ fn too_few(pair: &Match) -> String {
     format!("{passes} too few for an interval")
 }
 
-fn different(better: Better, larger: bool) -> Word {
+fn different(better: Better, larger: bool) -> Relation {
     match (better, larger) {
-        (Better::Higher, true) | (Better::Lower, false) => Word::Faster,
-        (Better::Higher, false) | (Better::Lower, true) => Word::Slower,
-        (Better::Neither, true) => Word::Higher,
-        (Better::Neither, false) => Word::Lower,
+        (Better::Higher, true) | (Better::Lower, false) => Relation::Faster,
+        (Better::Higher, false) | (Better::Lower, true) => Relation::Slower,
+        (Better::Neither, true) => Relation::Higher,
+        (Better::Neither, false) => Relation::Lower,
     }
 }
 
@@ -168,7 +168,7 @@ fn unknown(pair: &Match) -> String {
 }
 
 /// What differs between figures of different tools, each once.
-pub fn of_tools(all: &[Found]) -> Vec<String> {
+pub fn of_tools(all: &[PairResult]) -> Vec<String> {
     /// More are said beside the figures only.
     const SAID: usize = 3;
     let notes = all.iter().filter(|found| found.pair.across).filter_map(|found| found.pair.note.clone());
@@ -178,16 +178,16 @@ pub fn of_tools(all: &[Found]) -> Vec<String> {
 
 /// What is to be said of the clocks of the two, once: that time does not go with them, or that all
 /// that is bound by the core moved at once.
-pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
+pub fn of_clocks(common: ClockScaling, all: &[PairResult]) -> Vec<String> {
     let mut said = Vec::new();
-    if let Common::Closed { as_they_ran, at_one_clock } = common {
+    if let ClockScaling::Closed { as_they_ran, at_one_clock } = common {
         said.push(format!(
             "times were not scaled to one clock: core-bound figures differ by {} as measured and by {} at one clock (medians)",
             percent(as_they_ran.exp_m1()),
             percent(at_one_clock.exp_m1())
         ));
     }
-    let turned = |found: &Found| {
+    let turned = |found: &PairResult| {
         let difference = found.contrast?.difference;
         match found.pair.b.metric.better {
             Better::Higher => Some(difference),
@@ -200,9 +200,9 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let better = core.iter().filter(|turned| **turned > 0.0).count();
     let most = better.max(core.len() - better);
     let middle = median(&core).unwrap_or(0.0);
-    if core.len() >= FEWEST_CORE
+    if core.len() >= MIN_CORE_BOUND
         && most as f64 > ONE_WAY * core.len() as f64
-        && middle.abs() > LEAST_DIFFERENCE
+        && middle.abs() > MIN_DIFFERENCE
     {
         let way = if middle > 0.0 { "faster" } else { "slower" };
         said.push(format!(
@@ -216,7 +216,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
 
 /// From so many core-bound metrics on, this share of which moved one way, one warning says so for
 /// all.
-const FEWEST_CORE: usize = 8;
+const MIN_CORE_BOUND: usize = 8;
 const ONE_WAY: f64 = 0.6;
 
 /// Verdicts of the two and what differs in meaning.

@@ -8,7 +8,7 @@
 use fastrand::Rng;
 
 use crate::proof::Rate;
-use compare::peers::fleet::{Fleet, Result, Series};
+use compare::peers::fleet::{Fleet, HostResult, Series};
 use compare::peers::judge;
 use model::Better;
 use stats::noise::normal;
@@ -113,7 +113,7 @@ pub fn large(hosts: usize, seed: u64) -> Large {
     seen
 }
 
-fn host(number: usize, fault: Fault, rng: &mut Rng) -> Result {
+fn host(number: usize, fault: Fault, rng: &mut Rng) -> HostResult {
     let level = LEVEL * normal(rng);
     let mut series = Vec::with_capacity(PARTS.len() * BENCHMARKS);
     for part in PARTS {
@@ -134,7 +134,7 @@ fn host(number: usize, fault: Fault, rng: &mut Rng) -> Result {
             });
         }
     }
-    Result { host: format!("h{number}"), file: format!("h{number}"), series, ..Result::default() }
+    HostResult { host: format!("h{number}"), file: format!("h{number}"), series, ..HostResult::default() }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use fastrand::Rng;
 
 use crate::proof::Rate;
-use compare::peers::fleet::{Result, Series};
+use compare::peers::fleet::{HostResult, Series};
 use compare::trend::{Trend, trend};
 use model::Better;
 use stats::noise::normal;
@@ -108,14 +108,14 @@ fn history(runs: usize, between: Between, planted: Option<Planted>, rng: &mut Rn
                 ci95: Some([median * (1.0 - HALF), median * (1.0 + HALF)]),
             }
         });
-        Result {
+        HostResult {
             host: "h".into(),
             started: format!("{at:04}"),
             series: series.collect(),
-            ..Result::default()
+            ..HostResult::default()
         }
     };
-    let all: Vec<Result> = (0..runs).map(&mut run).collect();
+    let all: Vec<HostResult> = (0..runs).map(&mut run).collect();
     trend(all, None, None).unwrap_or_default()
 }
 

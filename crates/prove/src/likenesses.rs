@@ -111,7 +111,7 @@ fn short(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use compare::peers::{Fleet, Result, judge};
+    use compare::peers::{Fleet, HostResult, judge};
 
     /// Slow hosts are found, their rack is named, and healthy ones hardly ever.
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let mut fleet = Fleet::default();
         for number in 0..1000 {
             let line = made.host(number);
-            fleet.add(Result::from((*line.summary, line.file.unwrap_or_default())));
+            fleet.add(HostResult::from((*line.summary, line.file.unwrap_or_default())));
         }
         let peers = judge(fleet);
         let behind = |place: usize| peers.standings[place].is_behind();

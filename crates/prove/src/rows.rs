@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use compare::{Arm, Comparison, Options, compare, rows};
+use compare::{Comparison, ComparisonSide, Options, compare, rows};
 use model::run_file;
 use prove::proof::Rate;
 
@@ -50,29 +50,29 @@ fn measure(out: &Path) -> Result<(), String> {
     }
 }
 
-fn arms(folder: &Path) -> Result<Vec<Arm>, String> {
+fn arms(folder: &Path) -> Result<Vec<ComparisonSide>, String> {
     let read = |file: &std::path::PathBuf| {
         let shown = file.display().to_string();
         let run = run_file::read(file).map_err(|error| format!("{shown}: {error:#}"))?;
-        Ok(Arm::measured(&diagnose::diagnose(run), &shown))
+        Ok(ComparisonSide::measured(&diagnose::diagnose(run), &shown))
     };
     run_files(folder).iter().map(read).collect()
 }
 
 /// As UnixBench's report tells it: a number for each row, and nothing of its spread.
-fn as_report(arm: &Arm) -> Arm {
+fn as_report(arm: &ComparisonSide) -> ComparisonSide {
     let mut arm = arm.clone();
     arm.imported = true;
     for member in &mut arm.members {
         (member.medians, member.clocks) = (vec![member.median], vec![f64::NAN]);
-        (member.counts, member.at_clock, member.told) = (vec![1], None, None);
+        (member.counts, member.at_clock, member.given_interval) = (vec![1], None, None);
     }
     arm
 }
 
 /// With context switching pinned to one CPU, whatever the scheduler would have done; `None` where
 /// that was not measured.
-fn pinned(arm: &Arm) -> Option<Arm> {
+fn pinned(arm: &ComparisonSide) -> Option<ComparisonSide> {
     let mut arm = arm.clone();
     let score = |key: &str, begin: &str| key.starts_with(begin) && key.ends_with("#score");
     let there = arm.members.iter().find(|member| score(&member.key, PINNED))?.clone();
@@ -89,12 +89,12 @@ fn named(comparison: &Comparison) -> [bool; 2] {
     [true, false].map(|wanted| keys.iter().any(|key| key.starts_with(FREE) == wanted))
 }
 
-fn text(arms: &[Arm]) -> String {
-    let reports: Vec<Arm> = arms.iter().map(as_report).collect();
+fn text(arms: &[ComparisonSide]) -> String {
+    let reports: Vec<ComparisonSide> = arms.iter().map(as_report).collect();
     let mut lines = Vec::new();
     for (kind, arms) in [("reports, a number each", &reports), ("runs, with intervals", &arms.to_vec())] {
         let (mut clean, mut planted) = ([Rate::default(); 2], [Rate::default(); 2]);
-        let count = |into: &mut [Rate; 2], a: &Arm, b: &Arm| {
+        let count = |into: &mut [Rate; 2], a: &ComparisonSide, b: &ComparisonSide| {
             let found = named(&compare(a, b, &Options::default()));
             into.iter_mut().zip(found).for_each(|(rate, found)| rate.count(found));
         };
@@ -114,7 +114,7 @@ fn text(arms: &[Arm]) -> String {
         }
     }
     let score = |begin: &str| {
-        let of = |arm: &Arm| {
+        let of = |arm: &ComparisonSide| {
             let member = arm
                 .members
                 .iter()

@@ -39,7 +39,7 @@ impl Report {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum CheckMark {
     Good,
     Care,
     Bad,
@@ -50,7 +50,7 @@ pub enum Mark {
 /// One condition: `✓ idle 98.9 %`, `! SMT siblings hidden`.
 #[derive(Clone, Debug)]
 pub struct Check {
-    pub mark: Mark,
+    pub mark: CheckMark,
     pub text: String,
 }
 
@@ -121,7 +121,7 @@ pub struct Tiles {
     /// What the columns are: `CPU`.
     pub of: String,
     pub columns: Vec<String>,
-    /// Label, and the number of the group of each column; `None` where it is not told.
+    /// Label, and the number of the group of each column; `None` where it is unknown.
     pub rows: Vec<(String, Vec<Option<usize>>)>,
 }
 
@@ -230,7 +230,7 @@ pub enum ChartKind {
         columns: Side,
         /// A row of cells for each label of `rows`; `None` where nothing was measured.
         values: Vec<Vec<Option<f64>>>,
-        /// Row and column of cells whose value is not to be believed.
+        /// Row and column of cells whose value is rejected.
         rejected: Vec<[usize; 2]>,
     },
     /// A benchmark over the settings of one or two knobs.
@@ -281,7 +281,7 @@ pub struct ForestRow {
 pub enum ForestSide {
     Faster,
     Slower,
-    /// The same, or not to be told.
+    /// The same, or undecided.
     Neither,
     LeftOut,
 }
@@ -304,7 +304,7 @@ pub struct Map {
     pub around: Option<f64>,
     pub better: Better,
     pub regions: Vec<MapRegion>,
-    /// The best first, then all that cannot be told apart from it.
+    /// The best first, then all that are as good within the noise.
     pub best: Vec<[usize; 2]>,
     /// Where the machine's own setting lies, `x` first, in cells: between two of them it has a
     /// fraction. `None` where it is off the grid.

@@ -7,7 +7,8 @@ use crate::sections::screen::day;
 use crate::text::numbers::{bare, three};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
-use check::{Demand, LOOKS, Outcome, Standing, Verdict};
+use check::{Demand, DemandStatus, LOOKS, Outcome, Verdict};
+use diagnose::words::counted;
 
 mod exported;
 mod fleet;
@@ -45,8 +46,8 @@ const NAMED: usize = 3;
 pub fn brief(outcome: &Outcome, style: Style) -> String {
     let first = outcome.sentences.first().map(String::as_str).unwrap_or_default();
     let deciding = match outcome.verdict {
-        Verdict::Reject => Some(Standing::Missed),
-        Verdict::CannotTell => Some(Standing::Undecided),
+        Verdict::Reject => Some(DemandStatus::Missed),
+        Verdict::CannotTell => Some(DemandStatus::Undecided),
         Verdict::Accept | Verdict::NotUsable => None,
     };
     let named = outcome.demands.iter().filter(|demand| Some(demand.standing) == deciding);
@@ -96,10 +97,7 @@ fn about(outcome: &Outcome, style: Style) -> Vec<String> {
         Some(day) => format!("{} run of {day}", outcome.profile),
         None => format!("{} run", outcome.profile),
     };
-    let demands = match outcome.demands.len() {
-        1 => "1 demand".to_string(),
-        count => format!("{count} demands"),
-    };
+    let demands = counted(outcome.demands.len(), "demand");
     let mut parts = vec![HostPart::needed(outcome.host.clone())];
     parts.extend(outcome.about.iter().map(|part| HostPart::spare(part.clone())));
     if !outcome.demands.is_empty() {
@@ -149,7 +147,7 @@ fn table(outcome: &Outcome, how: Shown, rows: usize, style: Style) -> Vec<String
     // What is met gives way first.
     let mut spare = outcome.demands.len().saturating_sub(if how == Shown::All { usize::MAX } else { rows });
     let mut hidden = 0;
-    let is_spare = |demand: &Demand| matches!(demand.standing, Standing::Met | Standing::NotAsked);
+    let is_spare = |demand: &Demand| matches!(demand.standing, DemandStatus::Met | DemandStatus::NotAsked);
     let mut kept: Vec<&Demand> = outcome.demands.iter().collect();
     while spare > 0 {
         let Some(at) = kept.iter().rposition(|demand| is_spare(demand)) else { break };
@@ -201,11 +199,11 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
         (cell(&demand.asked, columns.asked), cell(&measured(demand, how), columns.measured));
     let looks = format!("{} of {LOOKS} runs", demand.missed_in.unwrap_or_default());
     let (sign, word, tone) = match demand.standing {
-        Standing::Met => ("✓", "met", Tone::Good),
-        Standing::Missed => ("✗", "missed", Tone::Bad),
-        Standing::Undecided if style.width >= 80 && waits(demand) => ("?", looks.as_str(), Tone::Care),
-        Standing::Undecided => ("?", "undecided", Tone::Care),
-        Standing::NotAsked => ("–", "optional", Tone::Dim),
+        DemandStatus::Met => ("✓", "met", Tone::Good),
+        DemandStatus::Missed => ("✗", "missed", Tone::Bad),
+        DemandStatus::Undecided if style.width >= 80 && waits(demand) => ("?", looks.as_str(), Tone::Care),
+        DemandStatus::Undecided => ("?", "undecided", Tone::Care),
+        DemandStatus::NotAsked => ("–", "optional", Tone::Dim),
     };
     let by = match demand.by {
         Some(by) if style.width >= 80 && !waits(demand) => format!(" by {:.0} %", 100.0 * by),
@@ -277,13 +275,13 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
 
 /// Whether it was missed, and too few runs confirm that.
 fn waits(demand: &Demand) -> bool {
-    demand.standing == Standing::Undecided && demand.missed_in.is_some()
+    demand.standing == DemandStatus::Undecided && demand.missed_in.is_some()
 }
 
 /// The one command that decides what is open, with what it needs.
 fn deciding(outcome: &Outcome) -> Option<String> {
     let open: Vec<&Demand> =
-        outcome.demands.iter().filter(|demand| demand.standing == Standing::Undecided).collect();
+        outcome.demands.iter().filter(|demand| demand.standing == DemandStatus::Undecided).collect();
     if let Some(waiting) = open.iter().find(|demand| waits(demand)) {
         return Some(format!("Not before then: {}, then run this check again.", waiting.confirm));
     }
@@ -301,14 +299,16 @@ fn deciding(outcome: &Outcome) -> Option<String> {
         (false, _) => ("decide", "the open ones"),
     };
     // A figure that is read off several benchmarks takes them all.
-    let only = match commands.iter().all(|command| command.starts_with(" --only ")) {
-        true => format!(" --only {}", benches.join(",")),
-        false => String::new(),
+    let only = if commands.iter().all(|command| command.starts_with(" --only ")) {
+        format!(" --only {}", benches.join(","))
+    } else {
+        String::new()
     };
     let host = if needs(" --to HOST") { " --to HOST" } else { "" };
-    let (stop, idle) = match needs(" --wait-idle") {
-        true => ("stop other work (background-load), then ", " --wait-idle"),
-        false => ("", ""),
+    let (stop, idle) = if needs(" --wait-idle") {
+        ("stop other work (background-load), then ", " --wait-idle")
+    } else {
+        ("", "")
     };
     (!commands.is_empty())
         .then(|| format!("To {to} {which}: {stop}assay run{only}{host} --profile full{idle}"))

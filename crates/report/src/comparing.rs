@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::block::{
-    Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table, column, right,
+    Block, CONCLUSION, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column,
+    right,
 };
 use super::comparison::{outputs, ratio_words};
 use super::json;
 use super::screen::Tone;
-use compare::{Answer, Compared, Comparison, LEAST_DIFFERENCE, MOST_ROWS, Outcome, Pooled, Refused, Word};
+use compare::{Answer, Compared, Comparison, MAX_ROWS, MIN_DIFFERENCE, Outcome, Pooled, Refused, Relation};
 use model::{Finding, Grade, percent};
 
 mod forest;
@@ -48,7 +49,7 @@ pub fn report(comparisons: &[Comparison]) -> anyhow::Result<Report> {
     let each = || comparisons.iter().zip(&letters);
     // More rows than a terminal has; the sentences are its.
     let answer = |(one, letter): (&Comparison, &String)| Answer {
-        sentences: one.answer(letter, MOST_ROWS).sentences,
+        sentences: one.answer(letter, MAX_ROWS).sentences,
         ..one.answer(letter, PLOTTED)
     };
     let answers: Vec<Answer> = each().map(answer).collect();
@@ -155,18 +156,20 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
     let mut checks: Vec<Check> = one
         .warnings
         .iter()
-        .map(|text| Check { mark: Mark::Bad, text: text.replace("A and B", &format!("A and {letter}")) })
+        .map(|text| Check { mark: CheckMark::Bad, text: text.replace("A and B", &format!("A and {letter}")) })
         .collect();
     if one.refuses() {
-        checks.push(Check { mark: Mark::Bad, text: format!("{letter}: {}", refused_words(one)) });
+        checks.push(Check { mark: CheckMark::Bad, text: format!("{letter}: {}", refused_words(one)) });
     }
-    checks.extend(one.findings.iter().map(|found| Check { mark: Mark::Care, text: found.headline.clone() }));
+    checks.extend(
+        one.findings.iter().map(|found| Check { mark: CheckMark::Care, text: found.headline.clone() }),
+    );
     if !one.environment.is_empty() {
         let text = match one.environment.len() {
             1 => "the environments differ in one thing".to_string(),
             many => format!("the environments differ in {many} things"),
         };
-        checks.push(Check { mark: Mark::Care, text });
+        checks.push(Check { mark: CheckMark::Care, text });
     }
     if let Some(ghz) = one.common_clock_ghz {
         let scaled = one.metrics.iter().filter(|one| one.scaled).count();
@@ -175,11 +178,11 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
              measured",
             one.metrics.len()
         );
-        checks.push(Check { mark: Mark::Note, text });
+        checks.push(Check { mark: CheckMark::Note, text });
     }
     if let Some(index) = one.index.as_ref().filter(|index| !deciding(index).is_empty()) {
         let text = format!("the conclusion on {letter} rests on {} alone", index.decided_by.join(", or on "));
-        checks.push(Check { mark: Mark::Care, text });
+        checks.push(Check { mark: CheckMark::Care, text });
     }
     checks
 }
@@ -204,15 +207,13 @@ fn environment(comparisons: &[Comparison], letters: &[String]) -> Section {
         row.push(Cell::Text(hosts::acts_on(label).unwrap_or("no known effect").to_string()));
         row
     };
-    let mut blocks = vec![match labels.is_empty() {
-        true => Block::Prose("The environments differ in nothing that both report.".into()),
-        false => {
-            let columns = [column("setting"), column("A")]
-                .into_iter()
-                .chain(letters.iter().map(|letter| column(letter)));
-            let columns = columns.chain([column("can act on")]);
-            table(columns.collect(), labels.iter().map(row).collect())
-        }
+    let mut blocks = vec![if labels.is_empty() {
+        Block::Prose("The environments differ in nothing that both report.".into())
+    } else {
+        let columns =
+            [column("setting"), column("A")].into_iter().chain(letters.iter().map(|letter| column(letter)));
+        let columns = columns.chain([column("can act on")]);
+        table(columns.collect(), labels.iter().map(row).collect())
     }];
     for (one, letter) in comparisons.iter().zip(letters).filter(|(one, _)| !one.untold.is_empty()) {
         let known: Vec<String> = one.untold.iter().map(|label| hosts::label(label)).collect();
@@ -269,7 +270,7 @@ fn pooled_words(one: &Comparison, pooled: &Pooled) -> String {
 /// changes sides.
 fn deciding(pooled: &Pooled) -> &[String] {
     let [low, high] = pooled.ci95;
-    let concludes = low >= 1.0 + LEAST_DIFFERENCE || high <= 1.0 / (1.0 + LEAST_DIFFERENCE);
+    let concludes = low >= 1.0 + MIN_DIFFERENCE || high <= 1.0 / (1.0 + MIN_DIFFERENCE);
     if concludes { &pooled.decided_by } else { &[] }
 }
 
@@ -277,7 +278,7 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
     let row = |metric: &Compared| {
         let [a, b] = metric.figures();
         let mut words = metric.words.clone();
-        if metric.word == Word::Inconclusive
+        if metric.word == Relation::Inconclusive
             && let Some(share) = metric.would_show
         {
             words.push_str(&format!("; a difference of {} would show", percent(share)));

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use compare::{
-    Answer, Compared, Comparison, Component, Difference, GroupAnswer, MOST_ROWS, Overlaid, Pooled, Refused,
-    Row, Said, Word,
+    Answer, Compared, Comparison, Component, Difference, GroupAnswer, MAX_ROWS, OverlaidCurves, Pooled,
+    Refused, Relation, Row, RowOutcome,
 };
 use model::{Finding, SCHEMA};
 use stats::smt::Curve;
@@ -18,14 +18,15 @@ pub struct Output {
     pub assay: String,
     pub a: Side,
     #[serde(flatten)]
-    pub of_b: OfOne,
+    pub of_b: ComparedPair,
     /// The other results, each compared with A.
-    pub further: Vec<OfOne>,
+    pub further: Vec<ComparedPair>,
 }
 
 /// One result compared with A.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfOne {
+#[schemars(rename = "OfOne")]
+pub struct ComparedPair {
     pub b: Side,
     pub verdict: OutputAnswer,
     /// The rows of the first screen, in its order.
@@ -33,7 +34,7 @@ pub struct OfOne {
     /// The largest share within which metrics are called the same.
     pub margin: f64,
     pub environment_differences: Vec<Difference>,
-    /// What only one of the two tells of its environment.
+    /// Settings that only one of the two reports.
     pub environment_untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
@@ -73,7 +74,7 @@ pub struct OutputGroup {
     pub group: String,
     pub ratio: Option<f64>,
     pub ci95: Option<[f64; 2]>,
-    pub verdict: Option<Word>,
+    pub verdict: Option<Relation>,
 }
 
 /// A figure of the first screen.
@@ -92,7 +93,7 @@ pub struct OutputRow {
     pub ratio: Option<f64>,
     pub ci95: Option<[f64; 2]>,
     /// Null where it is not counted.
-    pub verdict: Option<Word>,
+    pub verdict: Option<Relation>,
     /// Why it is not counted; else empty.
     pub left_out: String,
 }
@@ -128,7 +129,7 @@ pub struct Curves {
     pub clock_words: String,
 }
 
-fn curves(one: &Overlaid) -> Curves {
+fn curves(one: &OverlaidCurves) -> Curves {
     let points =
         |curve: &Curve| curve.points().iter().map(|point| [point.share, point.performance]).collect();
     let crossing = || one.crossing.iter().flat_map(|found| &found.at);
@@ -169,9 +170,9 @@ fn side(comparison: &Comparison, which: usize) -> Side {
     Side { host: host.clone(), file: file.clone(), runs: comparison.runs[which] }
 }
 
-fn of_one(comparison: &Comparison) -> OfOne {
-    let answer = comparison.answer("B", MOST_ROWS);
-    OfOne {
+fn of_one(comparison: &Comparison) -> ComparedPair {
+    let answer = comparison.answer("B", MAX_ROWS);
+    ComparedPair {
         b: side(comparison, 1),
         key_figures: answer.groups.iter().flat_map(|group| group.rows.iter().map(row)).collect(),
         verdict: said(answer),
@@ -221,8 +222,8 @@ fn row(row: &Row) -> OutputRow {
         ci95: row.ci95,
         verdict: row.word(),
         left_out: match &row.said {
-            Said::Counted(..) => String::new(),
-            Said::Left(factor, reason) => format!("{factor}: {reason}"),
+            RowOutcome::Counted(..) => String::new(),
+            RowOutcome::Left(factor, reason) => format!("{factor}: {reason}"),
         },
     }
 }

@@ -26,22 +26,13 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn std::io::Write) -> anyhow::Res
             series.metric.unit.as_ref(),
         ]
         .map(harmless);
+        let verdict = verdict_word(judged);
         for (process, values) in series.values().iter().enumerate() {
             for (window, value) in values.iter().enumerate() {
-                writer
-                    .write_record([
-                        host.as_str(),
-                        test.as_str(),
-                        placement.as_str(),
-                        param.as_str(),
-                        metric.as_str(),
-                        process.to_string().as_str(),
-                        window.to_string().as_str(),
-                        value.to_string().as_str(),
-                        unit.as_str(),
-                        verdict_word(judged).as_str(),
-                    ])
-                    .context("cannot write CSV")?;
+                let sample = [process.to_string(), window.to_string(), value.to_string()];
+                let series = [&host, &test, &placement, &param, &metric].into_iter();
+                let row = series.chain(&sample).chain([&unit, &verdict]);
+                writer.write_record(row).context("cannot write CSV")?;
             }
         }
     }

@@ -29,7 +29,7 @@ pub struct OutputHost {
     pub pairs: Vec<OutputPair>,
     /// Pauses that all CPUs had at once; null where there were none.
     pub stops: Option<OutputStops>,
-    /// What others took of cache and memory while nothing of ours ran; null where nobody watched.
+    /// Cache and memory that others used while Assay was idle; null if not watched.
     pub at_rest: Option<at_rest::OutputAtRest>,
     /// Pauses of 4 ms for less than this share of the time would not have been seen, 0..1.
     pub least_seen: f64,
@@ -39,7 +39,7 @@ pub struct OutputHost {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HostRow {
     pub what: &'static str,
-    pub grade: Grade,
+    pub grade: RowGrade,
     /// The grade in a word or two.
     pub word: String,
     pub reading: String,
@@ -47,7 +47,8 @@ pub struct HostRow {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Grade {
+#[schemars(rename = "Grade")]
+pub enum RowGrade {
     Good,
     Poor,
     CannotTell,
@@ -159,12 +160,16 @@ pub fn unseen(pauses: &Pauses) -> f64 {
 }
 
 impl HostRow {
-    fn new(what: &'static str, grade: Grade, word: &str, reading: impl Into<String>) -> HostRow {
+    fn new(what: &'static str, grade: RowGrade, word: &str, reading: impl Into<String>) -> HostRow {
         HostRow { what, grade, word: word.to_string(), reading: reading.into() }
     }
 
     fn not_measured(what: &'static str, reading: impl Into<String>) -> HostRow {
-        HostRow::new(what, Grade::NotMeasured, "not measured", reading)
+        HostRow::new(what, RowGrade::NotMeasured, "not measured", reading)
+    }
+
+    fn cannot_tell(what: &'static str, reading: impl Into<String>) -> HostRow {
+        HostRow::new(what, RowGrade::CannotTell, "cannot tell", reading)
     }
 
     /// A row of a benchmark without a figure: what that needs, what measures it, or that it was
@@ -180,10 +185,10 @@ impl HostRow {
 
     pub fn shown(&self) -> RowReading {
         let (sign, tone) = match self.grade {
-            Grade::Good => ('●', Tone::Good),
-            Grade::Poor => ('▼', Tone::Care),
-            Grade::CannotTell => ('?', Tone::Dim),
-            Grade::NotMeasured | Grade::Fact => ('–', Tone::Dim),
+            RowGrade::Good => ('●', Tone::Good),
+            RowGrade::Poor => ('▼', Tone::Care),
+            RowGrade::CannotTell => ('?', Tone::Dim),
+            RowGrade::NotMeasured | RowGrade::Fact => ('–', Tone::Dim),
         };
         RowReading { sign, word: self.word.clone(), tone, wide: false, extra: String::new() }
     }
@@ -230,8 +235,8 @@ fn unless_disturbed(diagnosis: &Diagnosis, row: HostRow, benches: &[BenchId]) ->
         let is_one = benches.iter().any(|bench| series.case.bench == *bench) && series.metric.headline;
         is_one && analysis.estimate.is_some() && !analysis.verdict.usable()
     };
-    if row.grade != Grade::NotMeasured && diagnosis.series.iter().any(disturbed) {
-        return HostRow { grade: Grade::CannotTell, word: "disturbed".into(), ..row };
+    if row.grade != RowGrade::NotMeasured && diagnosis.series.iter().any(disturbed) {
+        return HostRow { grade: RowGrade::CannotTell, word: "disturbed".into(), ..row };
     }
     row
 }
@@ -263,11 +268,11 @@ fn cpus(pauses: &Pauses) -> HostRow {
         _ => None,
     });
     match (pauses.withheld().len(), doubt) {
-        (0, None) => row(Grade::Good, "whole", share_words(worst)),
-        (0, Some((cpu, doubt))) => row(Grade::CannotTell, "cannot tell", doubt_words(cpu, doubt)),
+        (0, None) => row(RowGrade::Good, "whole", share_words(worst)),
+        (0, Some((cpu, doubt))) => HostRow::cannot_tell("CPUs", doubt_words(cpu, doubt)),
         // Metal has no host: firmware, or an interrupt that takes long.
-        _ if pauses.guest != Some(true) => row(Grade::Poor, "interrupted", share_words(worst)),
-        _ => row(Grade::Poor, "preempted", share_words(worst)),
+        _ if pauses.guest != Some(true) => row(RowGrade::Poor, "interrupted", share_words(worst)),
+        _ => row(RowGrade::Poor, "preempted", share_words(worst)),
     }
 }
 
@@ -289,12 +294,12 @@ fn stops(pauses: &Pauses) -> HostRow {
     let pairs = |answer| pauses.pairs_that(answer);
     let first = |answer| pairs(answer).first().map(|pair| pair.cpus);
     if pauses.found.cpus.len() < 2 {
-        return HostRow::new("stops", Grade::Fact, "one CPU", "no other CPU to compare with");
+        return HostRow::new("stops", RowGrade::Fact, "one CPU", "no other CPU to compare with");
     }
     if let Some([one, other]) = first(PairAnswer::TakeTurns) {
         let more = pairs(PairAnswer::TakeTurns).len();
         return row(
-            Grade::Poor,
+            RowGrade::Poor,
             "alternately",
             format!("CPUs {one} and {other} share a CPU ({})", counted(more, "pair")),
         );
@@ -308,12 +313,12 @@ fn stops(pauses: &Pauses) -> HostRow {
             )
         });
         let words = all.unwrap_or_else(|| format!("CPUs {one} and {other} stop and resume together"));
-        return row(Grade::Poor, "together", words);
+        return row(RowGrade::Poor, "together", words);
     }
     if pairs(PairAnswer::Apart).is_empty() {
-        return row(Grade::CannotTell, "cannot tell", "too few pauses to compare".to_string());
+        return HostRow::cannot_tell("stops", "too few pauses to compare".to_string());
     }
-    row(Grade::Fact, "independent", "no two CPUs stop alternately or together".to_string())
+    row(RowGrade::Fact, "independent", "no two CPUs stop alternately or together".to_string())
 }
 
 fn siblings(diagnosis: &Diagnosis) -> HostRow {
@@ -324,20 +329,21 @@ fn siblings(diagnosis: &Diagnosis) -> HostRow {
     let most = found.siblings.iter().max_by(|one, other| one.1.total_cmp(other.1));
     match (most, found.open.is_empty()) {
         (Some(((one, other), times)), _) => {
-            row(Grade::Fact, "siblings", format!("CPUs {one} and {other}: {times:.2} × slower together"))
+            row(RowGrade::Fact, "siblings", format!("CPUs {one} and {other}: {times:.2} × slower together"))
         }
         (None, true) if !found.apart.is_empty() => {
             let slowest = found.apart.values().copied().fold(1.0, f64::max);
-            row(Grade::Good, "whole cores", format!("together at most {slowest:.2} × slower"))
+            row(RowGrade::Good, "whole cores", format!("together at most {slowest:.2} × slower"))
         }
-        _ => row(Grade::CannotTell, "cannot tell", "too few passes, or all slow".to_string()),
+        _ => HostRow::cannot_tell("siblings", "too few passes, or all slow".to_string()),
     }
 }
 
 fn tasks(pauses: &Pauses) -> HostRow {
     let most = pauses.found.cpus.iter().max_by(|one, other| one.by_tasks.total_cmp(&other.by_tasks));
     let Some(most) = most else { return HostRow::not_measured("other tasks", "no CPU was watched") };
-    let (grade, word) = if most.by_tasks > 0.01 { (Grade::Poor, "busy") } else { (Grade::Good, "quiet") };
+    let (grade, word) =
+        if most.by_tasks > 0.01 { (RowGrade::Poor, "busy") } else { (RowGrade::Good, "quiet") };
     let steal = match pauses.found.cpus.iter().filter_map(|cpu| cpu.stolen).reduce(f64::max) {
         _ if pauses.guest == Some(false) => String::new(),
         Some(stolen) => format!("; steal {}", percent(stolen)),
@@ -365,8 +371,8 @@ fn value(
 const CLOCK_ROW: &str = host::metric::CLOCK.as_str();
 /// CPUs whose clocks differ by more than this do not have one: short chains err by a percent.
 const CLOCKS_ALIKE: f64 = 0.03;
-/// So many CPUs are told one by one.
-const CLOCKS_TOLD: usize = 4;
+/// CPUs that are named one by one.
+const MAX_NAMED_CLOCKS: usize = 4;
 
 /// The clock of a CPU while all are busy.
 struct CpuClock {
@@ -393,7 +399,7 @@ fn clock(diagnosis: &Diagnosis) -> HostRow {
     let all = clocks(diagnosis);
     match value(diagnosis, cpu::CLOCK, cpu::metric::CLOCK, |_| true) {
         _ if !all.is_empty() => of_clocks(&all),
-        Some((ghz, unit)) => HostRow::new(CLOCK_ROW, Grade::Fact, "one core", figure(ghz, &unit)),
+        Some((ghz, unit)) => HostRow::new(CLOCK_ROW, RowGrade::Fact, "one core", figure(ghz, &unit)),
         None => HostRow::missing(CLOCK_ROW, diagnosis, cpu::CLOCK),
     }
 }
@@ -407,24 +413,25 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
     let apart = most.ghz / least.ghz - 1.0;
     let typical = median(&all.iter().map(|clock| clock.ghz).collect::<Vec<f64>>()).unwrap_or(most.ghz);
     if all.len() == 1 {
-        return row(Grade::Fact, "one CPU", figure(typical, "GHz"));
+        return row(RowGrade::Fact, "one CPU", figure(typical, "GHz"));
     }
     if apart <= CLOCKS_ALIKE {
         let (ghz, cpus) = (figure(typical, "GHz"), counted(all.len(), "CPU"));
-        return row(Grade::Good, "alike", format!("{ghz} on {cpus}, {} apart", percent(apart)));
+        return row(RowGrade::Good, "alike", format!("{ghz} on {cpus}, {} apart", percent(apart)));
     }
     let named = |clock: &CpuClock| format!("CPU {} {}", clock.cpu, figure(clock.ghz, ""));
-    let reading = match all.len() <= CLOCKS_TOLD {
-        true => format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", ")),
-        false => format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, "")),
+    let reading = if all.len() <= MAX_NAMED_CLOCKS {
+        format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", "))
+    } else {
+        format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, ""))
     };
     match (least.interval, most.interval) {
-        (Some(low), Some(high)) if low.high < high.low => row(Grade::Poor, "unequal", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
+        (Some(low), Some(high)) if low.high < high.low => row(RowGrade::Poor, "unequal", reading),
+        _ => HostRow::cannot_tell(CLOCK_ROW, reading),
     }
 }
 
-/// Reading the time by the kernel takes at least so many times as long.
+/// A system call reads the clock at least this many times slower than the vDSO.
 const BY_KERNEL: f64 = 1.5;
 
 fn clocksource(diagnosis: &Diagnosis) -> HostRow {
@@ -436,18 +443,20 @@ fn clocksource(diagnosis: &Diagnosis) -> HostRow {
     };
     let read = |wanted| value(diagnosis, kernel::SYSCALL_CLOCK_GETTIME, kernel::metric::LATENCY, way(wanted));
     let (Some((vdso, unit)), Some((by_kernel, _))) = (read("vdso"), read("kernel")) else {
-        return HostRow::new("clocksource", Grade::Fact, &name, "as the kernel reports");
+        return HostRow::new("clocksource", RowGrade::Fact, &name, "as the kernel reports");
     };
     let reading = format!("{name}, {}; system call {}", figure(vdso, &unit), figure(by_kernel, &unit));
-    match by_kernel >= BY_KERNEL * vdso {
-        true => HostRow::new("clocksource", Grade::Good, "direct", reading),
-        false => HostRow::new("clocksource", Grade::Poor, "system call", reading),
-    }
+    let (grade, word) = if by_kernel >= BY_KERNEL * vdso {
+        (RowGrade::Good, "direct")
+    } else {
+        (RowGrade::Poor, "system call")
+    };
+    HostRow::new("clocksource", grade, word, reading)
 }
 
 fn node(diagnosis: &Diagnosis) -> HostRow {
     let nodes = diagnosis.machine.nodes.len().max(1);
-    HostRow::new("node", Grade::Fact, &counted(nodes, "node"), "as the host reports")
+    HostRow::new("node", RowGrade::Fact, &counted(nodes, "node"), "as the host reports")
 }
 
 fn timers(diagnosis: &Diagnosis) -> HostRow {
@@ -458,14 +467,13 @@ fn timers(diagnosis: &Diagnosis) -> HostRow {
         return HostRow::missing("timers", diagnosis, kernel::TIMER_TIMERFD);
     };
     let reading = format!("late by {}, p99 {}", figure(median, &unit), figure(tail, &unit));
-    match tail <= LATE_MOST {
-        true => HostRow::new("timers", Grade::Good, "in time", reading),
-        false => HostRow::new("timers", Grade::Poor, "late", reading),
-    }
+    let (grade, word) =
+        if tail <= MAX_LATE_US { (RowGrade::Good, "in time") } else { (RowGrade::Poor, "late") };
+    HostRow::new("timers", grade, word, reading)
 }
 
 /// Timers of idle CPUs are no later than this for 99 of 100 on a host with time, us.
-const LATE_MOST: f64 = 200.0;
+const MAX_LATE_US: f64 = 200.0;
 
 #[cfg(test)]
 mod tests {
@@ -482,11 +490,11 @@ mod tests {
             let row = of_clocks(&ghz.iter().enumerate().map(clock).collect::<Vec<CpuClock>>());
             (row.grade, row.reading)
         };
-        assert_eq!(told(&[3.0, 3.03], 0.01), (Grade::Good, "3.01 GHz on 2 CPUs, 1.0 % apart".to_string()));
-        assert_eq!(told(&[3.0, 2.4], 0.01), (Grade::Poor, "CPU 0 3.00, CPU 1 2.40 GHz".to_string()));
-        assert_eq!(told(&[3.0, 2.4], 0.4).0, Grade::CannotTell);
+        assert_eq!(told(&[3.0, 3.03], 0.01), (RowGrade::Good, "3.01 GHz on 2 CPUs, 1.0 % apart".to_string()));
+        assert_eq!(told(&[3.0, 2.4], 0.01), (RowGrade::Poor, "CPU 0 3.00, CPU 1 2.40 GHz".to_string()));
+        assert_eq!(told(&[3.0, 2.4], 0.4).0, RowGrade::CannotTell);
         let many = told(&[3.0, 3.0, 2.1, 3.0, 3.2, 3.0], 0.01);
         assert_eq!(many.1, "CPU 2 2.10 to CPU 4 3.20 GHz, median 3.00");
-        assert_eq!(told(&[3.0], 0.01).0, Grade::Fact);
+        assert_eq!(told(&[3.0], 0.01).0, RowGrade::Fact);
     }
 }

@@ -81,7 +81,7 @@ pub struct OutputResult {
     /// --help` lists the tools.
     pub format: String,
     pub host: String,
-    /// What the file tells of the machine: label and value.
+    /// What the file reports about the host: label and value.
     pub make_up: Vec<(String, String)>,
     pub remarks: Vec<String>,
 }
@@ -153,7 +153,7 @@ pub fn report(file: &str, one: &Imported) -> Report {
     for figure in &one.figures {
         sizes.entry(&figure.wording).or_default().push(bytes(figure).unwrap_or(0.0) as u64);
     }
-    // Of those that are called alike and are told apart by their sizes.
+    // Of those with one name that differ by their sizes.
     sizes.retain(|_, own| own.len() > 1 && own.iter().collect::<BTreeSet<_>>().len() == own.len());
     let row = |figure: &Figure| {
         let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);

@@ -55,7 +55,7 @@ pub struct Output {
     /// The figures of the first screen.
     pub key_figures: Vec<bottom_line::OutputKeyFigure>,
     pub series: Vec<OutputSeries>,
-    /// Two guarded commands that ran in turn or at once (`assay guard --vs`).
+    /// Two guarded commands that ran alternately or at once (`assay guard --vs`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<OutputVersus>,
     /// The UnixBench index, one for each number of copies; only where the run has something of it.

@@ -22,9 +22,9 @@ const NEAR: f64 = 0.02;
 
 /// What a mark at a cell says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum CellMark {
     Best,
-    /// Cannot be told apart from the best.
+    /// As good as the best within the noise.
     AsGood,
 }
 
@@ -96,16 +96,13 @@ impl Map {
         }
         let text = format!("{value:+.digits$}");
         // What is rounded to nothing has no sign.
-        match text.contains(|c: char| c.is_ascii_digit() && c != '0') {
-            true => text,
-            false => text[1..].to_string(),
-        }
+        if text.contains(|c: char| c.is_ascii_digit() && c != '0') { text } else { text[1..].to_string() }
     }
 
-    pub fn mark(&self, cell: [usize; 2]) -> Option<Mark> {
+    pub fn mark(&self, cell: [usize; 2]) -> Option<CellMark> {
         match self.best.iter().position(|best| *best == cell)? {
-            0 => Some(Mark::Best),
-            _ => Some(Mark::AsGood),
+            0 => Some(CellMark::Best),
+            _ => Some(CellMark::AsGood),
         }
     }
 
@@ -136,9 +133,10 @@ impl Map {
         let place = |side: &MapSide, at: f64| {
             let name =
                 |at: f64| side.labels.get(at as usize).map_or(String::new(), |text| plain(text, LABEL));
-            match at.fract() == 0.0 {
-                true => name(at),
-                false => format!("between {} and {}", name(at.floor()), name(at.ceil())),
+            if at.fract() == 0.0 {
+                name(at)
+            } else {
+                format!("between {} and {}", name(at.floor()), name(at.ceil()))
             }
         };
         let x = place(&self.x, x);
@@ -188,14 +186,15 @@ impl Map {
         let mut said = format!("{}: {value}", self.setting(cell));
         if let Some(region) = self.region(cell).map(|at| &self.regions[at]) {
             let (name, kind) = (plain(&region.name, NAME), plain(&region.kind, KIND));
-            said.push_str(&match kind.is_empty() {
-                true => format!("; region {name}"),
-                false => format!("; region {name} ({kind})"),
+            said.push_str(&if kind.is_empty() {
+                format!("; region {name}")
+            } else {
+                format!("; region {name} ({kind})")
             });
         }
         match self.mark(cell) {
-            Some(Mark::Best) => said.push_str("; the best"),
-            Some(Mark::AsGood) => said.push_str("; as good as the best"),
+            Some(CellMark::Best) => said.push_str("; the best"),
+            Some(CellMark::AsGood) => said.push_str("; as good as the best"),
             None => {}
         }
         if self.own_cell() == Some(cell) {
@@ -222,8 +221,8 @@ impl Map {
         let mut words = vec![self.heading()];
         words.extend(self.region_words().into_iter().map(|(_, words)| words));
         let marks = [
-            (self.has(Mark::Best), format!("{best} best")),
-            (self.has(Mark::AsGood), format!("{as_good} as good as the best")),
+            (self.has(CellMark::Best), format!("{best} best")),
+            (self.has(CellMark::AsGood), format!("{as_good} as good as the best")),
             (self.has_gaps(), format!("{gap} not measured")),
         ];
         words.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words));
@@ -249,7 +248,7 @@ impl Map {
         let cell = |cell: [usize; 2]| {
             let mut text = self.value(cell).map_or("–".to_string(), |value| self.number(value, digits));
             if let Some(mark) = self.mark(cell) {
-                text.push_str(if mark == Mark::Best { " ★" } else { " ·" });
+                text.push_str(if mark == CellMark::Best { " ★" } else { " ·" });
             }
             if self.own_cell() == Some(cell) {
                 text.push_str(" ○");
@@ -268,7 +267,7 @@ impl Map {
     }
 
     /// Whether a mark of this kind is on the map.
-    pub fn has(&self, mark: Mark) -> bool {
+    pub fn has(&self, mark: CellMark) -> bool {
         self.cells().any(|cell| self.mark(cell) == Some(mark))
     }
 

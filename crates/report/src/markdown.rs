@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::block::{Block, Cell, MACHINE, METHOD, Mark, Report, Section, Table};
+use super::block::{Block, Cell, CheckMark, MACHINE, METHOD, Report, Section, Table};
 use super::figure_rows;
 use super::plain::plain;
 use model::{Finding, Severity};
@@ -10,7 +10,7 @@ use model::{Finding, Severity};
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 500;
 
-/// Data of charts are shown up to so many rows.
+/// Rows of a chart's data that are shown.
 const FEW_ROWS: usize = 20;
 
 /// The report as GitHub-flavoured Markdown, short enough for a comment. Long tables are folded; raw
@@ -27,10 +27,10 @@ pub fn render(report: &Report) -> String {
     );
     for check in &report.checks {
         let mark = match check.mark {
-            Mark::Good => "✓",
-            Mark::Care => "!",
-            Mark::Bad => "✗",
-            Mark::Note => "·",
+            CheckMark::Good => "✓",
+            CheckMark::Care => "!",
+            CheckMark::Bad => "✗",
+            CheckMark::Note => "·",
         };
         let _ = writeln!(out, "- {mark} {}", safe(&check.text));
     }
@@ -191,19 +191,17 @@ fn line(text: &str) -> String {
     let digits = shown.chars().take_while(char::is_ascii_digit).count();
     let (number, rest) = shown.split_at(digits);
     let marks = if number.is_empty() { ['-', '+', '='].as_slice() } else { &['.', ')'] };
-    match rest.starts_with(marks) {
-        true => format!("{number}\\{rest}"),
-        false => shown.to_string(),
-    }
+    if rest.starts_with(marks) { format!("{number}\\{rest}") } else { shown.to_string() }
 }
 
 /// As a machine would read it. Within backticks neither a backslash nor an entity means anything:
 /// what needs one goes without them.
 fn code(text: &str) -> String {
     let text = plain(text, LONGEST);
-    match text.trim().is_empty() || text.contains(MARKUP) || text.contains(['`', '|']) {
-        true => format!("<code>{}</code>", safe(&text)),
-        false => format!("`{text}`"),
+    if text.trim().is_empty() || text.contains(MARKUP) || text.contains(['`', '|']) {
+        format!("<code>{}</code>", safe(&text))
+    } else {
+        format!("`{text}`")
     }
 }
 
@@ -304,7 +302,7 @@ mod tests {
                 title: hostile.into(),
                 machine: hostile.into(),
                 subtitle: hostile.into(),
-                checks: vec![Check { mark: Mark::Bad, text: hostile.into() }],
+                checks: vec![Check { mark: CheckMark::Bad, text: hostile.into() }],
                 sections: vec![Section::new(id, title, blocks).about(about)],
                 ..Report::default()
             };

@@ -10,7 +10,7 @@ use stats::memory_map::{Answer, Candidate, Support};
 /// The map of one NUMA node's memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputMap {
-    /// Null where the kernel tells nothing of nodes.
+    /// Null if the kernel reports no nodes.
     pub node: Option<u32>,
     pub answer: OutputAnswer,
     /// The answer as a sentence.
@@ -23,9 +23,9 @@ pub struct OutputMap {
     pub typical_gb_s: f64,
     /// Robust relative standard deviation of the chunks; null where there are too few.
     pub sigma: Option<f64>,
-    /// Spearman's rho between odd and even rounds; null where it cannot be told.
+    /// Spearman's rho between odd and even rounds; null if it is unknown.
     pub repeatability: Option<f64>,
-    /// The ratio of two speeds that was to be seen.
+    /// The smallest ratio of two speeds that the test had to find.
     pub asked_ratio: f64,
     /// Which second speeds would have been seen; empty where there are several, or too little was
     /// measured.

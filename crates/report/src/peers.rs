@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::block::{
-    Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table, column, columns, right,
+    Block, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column, columns, right,
 };
 use super::json;
-use compare::peers::{Difference, Followed, Group, LEAST_HOSTS, Peers, limit};
+use compare::peers::{Difference, Followed, Group, MIN_HOSTS, Peers, Score, limit};
 use diagnose::words::counted;
 use model::{Finding, SCHEMA, percent};
 
@@ -28,7 +28,7 @@ pub struct Output<'p> {
     pub verdict: json::bottom_line::OutputVerdict,
     /// Results that were used, older ones of a host included.
     pub runs: usize,
-    /// Hosts that were held against at least eight others of their make-up, or nearly so.
+    /// Hosts that were compared with at least eight others of their make, or nearly so.
     pub judged: usize,
     /// The largest first.
     pub groups: Vec<OutputGroup>,
@@ -55,9 +55,9 @@ pub struct OutputGroup {
     pub untold: Vec<(String, usize)>,
     /// Whether it has the eight hosts without which nothing can be called an outlier.
     pub judged: bool,
-    /// Limit of robust z among so many; null where it is not judged.
+    /// Limit of robust z for this number of hosts; null if the group is not compared.
     pub limit: Option<f64>,
-    /// The group that a smaller one is held against, and in what the two differ; null where there
+    /// The group that a smaller one is compared with, and in what the two differ; null where there
     /// is none.
     pub near: Option<OutputNear>,
 }
@@ -68,7 +68,7 @@ pub struct OutputNear {
     pub differences: Vec<Difference>,
 }
 
-/// A host beside its peers.
+/// A host and its peers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputHost {
     pub host: String,
@@ -78,14 +78,14 @@ pub struct OutputHost {
     /// Of `--label`.
     pub labels: BTreeMap<String, String>,
     pub group: String,
-    /// The group that it was held against: its own, or the nearest; null where there is none.
+    /// The group that it was compared with: its own, or the nearest; null where there is none.
     pub against: Option<String>,
     /// Other hosts in that group.
     pub peers: usize,
     /// Older results of it.
     pub earlier: usize,
     pub flagged: bool,
-    pub scores: Vec<OutputScore>,
+    pub scores: Vec<Score>,
     /// Benchmarks in which it is far behind, the worst first.
     pub flags: Vec<OutputFlag>,
     /// Ratios of its older results in its worst part, the newest first.
@@ -109,18 +109,6 @@ impl Serialize for OutputHosts<'_> {
     }
 }
 
-/// A part of the machine.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputScore {
-    pub component: String,
-    /// Over the peers' median, turned so that below 1 is worse.
-    pub ratio: f64,
-    pub z: f64,
-    /// Benchmarks behind it.
-    pub metrics: usize,
-    pub flagged: bool,
-}
-
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputFlag {
     pub key: String,
@@ -135,7 +123,7 @@ pub fn output(peers: &Peers) -> Output<'_> {
         name: group.name.clone(),
         hosts: group.hosts.iter().map(|place| fleet.hosts[*place].name.clone()).collect(),
         make_up: group.make_up.clone(),
-        untold: group.untold.clone(),
+        untold: group.unreported.clone(),
         judged: group.is_judged(),
         limit: limit(group.hosts.len()),
         near: group.near.as_ref().map(|near| OutputNear {
@@ -160,13 +148,7 @@ pub fn output(peers: &Peers) -> Output<'_> {
 
 fn host(peers: &Peers, place: usize) -> OutputHost {
     let (host, standing) = (&peers.fleet.hosts[place], &peers.standings[place]);
-    let scores = standing.scores.iter().map(|score| OutputScore {
-        component: score.component.to_string(),
-        ratio: score.ratio,
-        z: score.z,
-        metrics: score.metrics,
-        flagged: score.flagged,
-    });
+
     let flags = standing.flags.iter().map(|flag| OutputFlag {
         key: peers.fleet.metrics[flag.metric].key.clone(),
         ratio: flag.ratio,
@@ -184,7 +166,7 @@ fn host(peers: &Peers, place: usize) -> OutputHost {
         peers: standing.peers,
         earlier: host.earlier.len(),
         flagged: standing.is_behind(),
-        scores: scores.collect(),
+        scores: standing.scores.clone(),
         flags: flags.collect(),
         history: standing.history.iter().map(|one| one.ratio).collect(),
     }
@@ -195,7 +177,7 @@ fn warnings(peers: &Peers) -> Vec<String> {
     let mut all = of_the_fleet(peers);
     all.extend(peers.followed.iter().map(|one| one.words("hosts that are behind")));
     if !peers.groups.is_empty() && peers.judged() == 0 {
-        all.push(format!("no group has {LEAST_HOSTS} hosts: fewer hosts cannot show an outlier"));
+        all.push(format!("no group has {MIN_HOSTS} hosts: fewer hosts cannot show an outlier"));
     }
     all
 }
@@ -238,7 +220,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
 /// The report. `all`: every host, and not only those that were flagged.
 pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let fleet = &peers.fleet;
-    let checks = warnings(peers).into_iter().map(|text| Check { mark: Mark::Care, text }).collect();
+    let checks = warnings(peers).into_iter().map(|text| Check { mark: CheckMark::Care, text }).collect();
     let screen = screen::screen(peers);
     let overview = section("overview", "Who is behind", "", screen.blocks.clone());
     let mut sections = vec![Section { long: true, ..overview }, findings(peers, all), groups(peers, all)];
@@ -329,7 +311,7 @@ fn groups(peers: &Peers, all: bool) -> Section {
             .map(|(label, value)| format!("{} {value}", label.replace('_', " ")))
             .collect();
         let said = match (&group.near, group.is_judged()) {
-            (_, true) => match group.untold.as_slice() {
+            (_, true) => match group.unreported.as_slice() {
                 [] => String::new(),
                 untold => {
                     let untold: Vec<String> =
@@ -342,11 +324,11 @@ fn groups(peers: &Peers, all: bool) -> Section {
                 let labels =
                     if labels.is_empty() { "unreported fields".to_string() } else { labels.join(", ") };
                 format!(
-                    "fewer than {LEAST_HOSTS}: compared with {}, differs in {labels}",
+                    "fewer than {MIN_HOSTS}: compared with {}, differs in {labels}",
                     peers.groups[near.group].name
                 )
             }
-            (None, false) => format!("fewer than {LEAST_HOSTS}: not compared"),
+            (None, false) => format!("fewer than {MIN_HOSTS}: not compared"),
         };
         vec![
             Cell::Text(group.name.clone()),

@@ -14,7 +14,7 @@ use stats::regions::{Cause, Neighbour};
 pub struct OutputRegions {
     /// Key of the case: of `memory.regions`, or of a map.
     pub case: String,
-    /// Null where the kernel tells nothing of nodes.
+    /// Null if the kernel reports no nodes.
     pub node: Option<u32>,
     pub region_bytes: u64,
     /// What they say, a sentence each.
@@ -32,7 +32,7 @@ pub struct OutputRegions {
     /// Huge pages that were looked at.
     pub huge_pages: Option<usize>,
     /// Huge pages whose loads take 1.17 times as long as others' of their region or longer, from
-    /// those that surely do to those that may, 0..1; null where nobody looked.
+    /// those that surely do to those that may, 0..1; null if not tested.
     pub far_share: Option<[f64; 2]>,
     /// How many times as long they take; null where they are so few that it may be chance.
     pub far_times: Option<f64>,

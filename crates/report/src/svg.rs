@@ -130,9 +130,10 @@ fn axes(canvas: &mut Canvas, map: &Map, layout: &Layout) {
     }
     for (column, label) in map.x.labels.iter().enumerate() {
         let (centre, label) = (left + (column as f64 + 0.5) * width, plain(label, super::map::LABEL));
-        match layout.slanted {
-            true => canvas.slanted([centre + 5.0, bottom + 13.0], &label),
-            false => canvas.text([centre, bottom + 17.0], Anchor::Middle, 12.0, MUTED, &label),
+        if layout.slanted {
+            canvas.slanted([centre + 5.0, bottom + 13.0], &label)
+        } else {
+            canvas.text([centre, bottom + 17.0], Anchor::Middle, 12.0, MUTED, &label)
         }
     }
     let text = format!("{} \u{2192}", plain(&map.x.title, TITLE));

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Color};
 
-use super::block::{Block, Check, FINDINGS, Mark, RESULTS, Report, Section};
+use super::block::{Block, Check, CheckMark, FINDINGS, RESULTS, Report, Section};
 use super::plain::{lines, plain};
 pub(crate) use super::screen::Tone;
 pub use super::text_machine::Style;
@@ -97,13 +97,13 @@ fn checks(checks: &[Check], style: Style) -> String {
     let mut column = 0;
     for check in checks {
         let (mark, tone) = match (check.mark, style.unicode) {
-            (Mark::Good, true) => ("✓", Tone::Good),
-            (Mark::Good, false) => ("+", Tone::Good),
-            (Mark::Care, _) => ("!", Tone::Care),
-            (Mark::Bad, true) => ("✗", Tone::Bad),
-            (Mark::Bad, false) => ("x", Tone::Bad),
-            (Mark::Note, true) => ("·", Tone::Dim),
-            (Mark::Note, false) => ("-", Tone::Dim),
+            (CheckMark::Good, true) => ("✓", Tone::Good),
+            (CheckMark::Good, false) => ("+", Tone::Good),
+            (CheckMark::Care, _) => ("!", Tone::Care),
+            (CheckMark::Bad, true) => ("✗", Tone::Bad),
+            (CheckMark::Bad, false) => ("x", Tone::Bad),
+            (CheckMark::Note, true) => ("·", Tone::Dim),
+            (CheckMark::Note, false) => ("-", Tone::Dim),
         };
         let text = plain(&check.text, LONGEST);
         let room = style.width.saturating_sub(MARGIN + 4).max(20);
@@ -142,9 +142,10 @@ fn block(block: &Block, keys: bool, style: Style) -> String {
                 let beside = lines(&value, style.width.saturating_sub(width + 4));
                 let fits = beside.iter().all(|line| width + 4 + line.chars().count() <= style.width);
                 let name = paint(&format!("{label:width$}"), Tone::Dim, style);
-                match fits {
-                    true => format!("  {name}  {}\n", beside.join(&format!("\n{:1$}", "", width + 4))),
-                    false => format!("  {name}\n{}", wrapped(&value, 4, Tone::Plain, style)),
+                if fits {
+                    format!("  {name}  {}\n", beside.join(&format!("\n{:1$}", "", width + 4)))
+                } else {
+                    format!("  {name}\n{}", wrapped(&value, 4, Tone::Plain, style))
                 }
             };
             facts.iter().map(line).collect()
@@ -161,7 +162,7 @@ fn block(block: &Block, keys: bool, style: Style) -> String {
     }
 }
 
-/// Notes of one rule say much the same: a terminal shows so many of them, the page all.
+/// Notes of one rule that a terminal shows; the page shows all.
 const NOTES_OF_A_RULE: usize = 2;
 
 fn findings(list: &[Finding], style: Style) -> String {
@@ -199,7 +200,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     let explain = format!("assay explain {rule}");
     let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
     let between = if one_line { "    " } else { "\n    " };
-    // Commands are not wrapped: whoever copies one wants it whole. Writing to a string cannot fail.
+    // Commands are not wrapped, so that users can copy them. Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "    {} {confirm}{between}{} {explain}",
@@ -242,7 +243,7 @@ mod tests {
     #[test]
     fn checks_stay_inside_the_line_and_commands_stay_whole() {
         let long = "12 of 40 visits were left out: the run was thinned to 90 s, and rare cases came first";
-        let check = |text: &str| Check { mark: Mark::Note, text: text.into() };
+        let check = |text: &str| Check { mark: CheckMark::Note, text: text.into() };
         let command = format!("assay rate --component {} --footprint 256M", "bwaves,".repeat(80));
         let finding = Finding::warning("rate-runs-apart", "runs lie apart")
             .cause("")

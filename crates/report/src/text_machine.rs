@@ -64,17 +64,16 @@ fn headline(machine: &Machine, style: &Style) -> Vec<Line> {
         return facts::wrapped(title, "by its SMBIOS tables alone", style.width, "  ");
     }
     let summary = machine.summary();
-    let count = |number: Option<usize>, one: &str, many: &str| match number {
-        Some(1) => format!("1 {one}"),
-        Some(number) => format!("{number} {many}"),
-        None => format!("? {many}"),
+    let count = |number: Option<usize>, one: &str| match number {
+        Some(number) => diagnose::words::counted(number, one),
+        None => format!("? {one}s"),
     };
     let host = machine.host.as_deref().map_or("unnamed host".to_string(), |host| plain(host, NARROWEST - 4));
     let mut words = vec![
-        count(summary.packages, "package", "packages"),
-        count(summary.numa_nodes, "NUMA node", "NUMA nodes"),
-        count(summary.cores, "core", "cores"),
-        count(summary.cpus, "CPU", "CPUs"),
+        count(summary.packages, "package"),
+        count(summary.numa_nodes, "NUMA node"),
+        count(summary.cores, "core"),
+        count(summary.cpus, "CPU"),
     ];
     words.extend(machine.memory.total_bytes.map(facts::size));
     words.extend(machine.kernel.release.as_deref().map(|release| format!("Linux {}", plain(release, 40))));
@@ -115,11 +114,10 @@ fn memory_only(machine: &Machine, style: &Style) -> Vec<Line> {
 
 fn offline(machine: &Machine, style: &Style) -> Vec<Line> {
     let list = plain(&machine.cpus.offline.to_string(), 300);
-    match list.is_empty() {
-        true => Vec::new(),
-        false => {
-            facts::wrapped(Line::of(Role::Muted, "offline: "), &format!("CPUs {list}"), style.width, "  ")
-        }
+    if list.is_empty() {
+        Vec::new()
+    } else {
+        facts::wrapped(Line::of(Role::Muted, "offline: "), &format!("CPUs {list}"), style.width, "  ")
     }
 }
 

@@ -50,7 +50,7 @@ impl Item {
 
 /// More sets than the largest machine has; a hostile tree may have more, whose smallest are left
 /// out.
-const MOST_SETS: usize = 16_384;
+const MAX_SETS: usize = 16_384;
 
 /// More sets inside each other than any machine has (package, die, node, caches, cluster, core); a
 /// hostile tree may have a chain of thousands, which nobody could draw.
@@ -85,7 +85,7 @@ pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
         items.push(Item::new(parts, cpus));
     }
     items.sort_by_key(|item| (std::cmp::Reverse(item.cpus.len()), item.cpus.first()));
-    items.truncate(MOST_SETS);
+    items.truncate(MAX_SETS);
     let mut root = Item::new(Vec::new(), cpus.online.clone());
     let mut crossing = Vec::new();
     for item in items {

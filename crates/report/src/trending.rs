@@ -23,10 +23,10 @@ use crate::text::findings::{finding, topic_width};
 use crate::text::numbers::bare;
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
-use compare::trend::{Changed, Figure, LEAST_RUNS, Trend, Verdict, fact};
+use compare::trend::{Changed, Figure, MIN_RUNS, Trend, Verdict, fact};
 use compare::{between_hosts, moment};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use diagnose::words::{capital, counted};
+use diagnose::words::{self, capital, counted};
 use model::pattern::KeyParts;
 use model::{Severity, percent, unit_factor};
 
@@ -167,7 +167,7 @@ fn screen(trend: &Trend, names: Names) -> Screen {
 }
 
 fn about(trend: &Trend) -> Vec<HostPart> {
-    let days = |place: Option<&compare::peers::Result>| Some(moment(&place?.started)?[0].clone());
+    let days = |place: Option<&compare::peers::HostResult>| Some(moment(&place?.started)?[0].clone());
     let span = match (days(trend.runs.first()), days(trend.runs.last())) {
         (Some(first), Some(last)) if first != last => format!(", {first} to {last}"),
         (Some(day), _) => format!(" of {day}"),
@@ -222,10 +222,7 @@ fn days<'a>(trend: &'a Trend, names: Names) -> Vec<Day<'a>> {
 
 impl Day<'_> {
     fn worst(&self) -> Severity {
-        match self.steps.iter().any(|(_, step)| step.counts()) {
-            true => Severity::Problem,
-            false => Severity::Note,
-        }
+        if self.steps.iter().any(|(_, step)| step.counts()) { Severity::Problem } else { Severity::Note }
     }
 
     /// `memory latency +12 %, system call +8 % and 3 more`.
@@ -262,16 +259,8 @@ fn lower(label: &str) -> String {
     }
 }
 
-/// `a, b and c`; of more than three how many besides.
 fn listed(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => one.clone(),
-        all if all.len() <= NAMED => {
-            format!("{} and {}", all[..all.len() - 1].join(", "), all[all.len() - 1])
-        }
-        all => format!("{} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
-    }
+    words::listed(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// A change in per cent, with its sign.
@@ -298,9 +287,10 @@ fn cause(changed: &[Changed]) -> String {
                 None => label.replace('_', " "),
             },
         };
-        match short(&one.before) && short(&one.after) {
-            true => format!("{name} from {} to {}", one.before, one.after),
-            false => name,
+        if short(&one.before) && short(&one.after) {
+            format!("{name} from {} to {}", one.before, one.after)
+        } else {
+            name
         }
     };
     format!("Changed there: {}.", listed(&changed.iter().map(words).collect::<Vec<_>>()))
@@ -356,11 +346,7 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
         }
     };
     let rest = trend.judged() - trend.figures.iter().filter(|one| one.standing().is_some()).count();
-    let rest = match rest {
-        1 => "1 other figure is as before.".to_string(),
-        rest => format!("{rest} other figures are as before."),
-    };
-    vec![first, rest]
+    vec![first, format!("As before: {}.", counted(rest, "other figure"))]
 }
 
 fn steady(trend: &Trend) -> String {
@@ -425,12 +411,13 @@ fn too_few(trend: &Trend) -> Vec<String> {
         0 => "there is none".to_string(),
         count => format!("there {} {count}", if count == 1 { "is" } else { "are" }),
     };
-    let missing = LEAST_RUNS.saturating_sub(most);
-    let next = match trend.runs.is_empty() {
-        true => String::new(),
-        false => format!("Still needed: {} of `assay run{}`.", counted(missing, "run"), profile(trend)),
+    let missing = MIN_RUNS.saturating_sub(most);
+    let next = if trend.runs.is_empty() {
+        String::new()
+    } else {
+        format!("Still needed: {} of `assay run{}`.", counted(missing, "run"), profile(trend))
     };
-    vec![format!("A step needs {LEAST_RUNS} runs of one profile and the same CPUs; {here}."), next]
+    vec![format!("A step needs {MIN_RUNS} runs of one profile and the same CPUs; {here}."), next]
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect()
@@ -448,8 +435,7 @@ fn ending(trend: &Trend, how: Shown, exit: u8, style: Style) -> Vec<String> {
     }
     let other = trend.figures.iter().filter(|figure| figure.measured_otherwise > 0).count();
     if other > 0 {
-        let what = if other == 1 { "1 figure is".to_string() } else { format!("{other} figures are") };
-        told.push(format!("{what} measured differently now; older values are left out."));
+        told.push(format!("Measured differently now, older values left out: {}.", counted(other, "figure")));
     }
     let mut all = Vec::new();
     for text in told {

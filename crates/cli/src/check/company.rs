@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::super::peers::fleet_of_all;
-use ::check::{Among, Subject};
-use compare::peers::{self, Fleet, LEAST_HOSTS, Peers, Standing};
+use ::check::{PeerResult, Subject};
+use compare::peers::{self, Fleet, HostStanding, MIN_HOSTS, Peers};
 use model::{Summary, percent};
 
 /// Hosts beside each other.
@@ -38,7 +38,7 @@ impl Company {
     }
 
     /// What a host's peers say of its run.
-    pub fn among(&self, subject: &Subject) -> Among {
+    pub fn among(&self, subject: &Subject) -> PeerResult {
         let Peers { fleet, groups, standings, suspected, .. } = &self.found;
         let places = self.places.get(&subject.host).map_or(&[][..], Vec::as_slice);
         let is_run = |place: &&usize| fleet.hosts[**place].started == subject.started;
@@ -50,7 +50,7 @@ impl Company {
                 return told;
             }
             let left_out = fleet.left_out.iter().find(|(file, _)| *file == subject.file);
-            return Among::Alone(match (left_out, places.first()) {
+            return PeerResult::Alone(match (left_out, places.first()) {
                 (Some((_, why)), _) => why.clone(),
                 (None, Some(newer)) => {
                     format!("only newest runs are compared: {}", fleet.hosts[*newer].file)
@@ -62,22 +62,22 @@ impl Company {
         if standing.peers == 0 {
             let alike = groups.get(standing.group).map_or(1, |group| group.hosts.len());
             let hosts = if alike == 1 { "1 host has".to_string() } else { format!("{alike} hosts have") };
-            return Among::Alone(format!("{hosts} its make; peers need {LEAST_HOSTS} hosts"));
+            return PeerResult::Alone(format!("{hosts} its make; peers need {MIN_HOSTS} hosts"));
         }
         if !standing.is_behind() {
-            return Among::Level(standing.peers);
+            return PeerResult::Level(standing.peers);
         }
         let finding = suspected[*place].finding.as_ref();
         let (headline, cause) = finding.map_or(("", ""), |own| (own.headline.as_str(), own.cause.as_str()));
-        Among::Slower(headline.to_string(), cause.to_string())
+        PeerResult::Slower(headline.to_string(), cause.to_string())
     }
 }
 
 /// What the peers of a host that is behind now say of an earlier run of it.
-fn before(standing: &Standing, subject: &Subject) -> Option<Among> {
+fn before(standing: &HostStanding, subject: &Subject) -> Option<PeerResult> {
     let own = standing.history.iter().find(|own| own.started == subject.started)?;
     Some(match own.is_slow() {
-        true => Among::Slower(format!("it was {} of its peers", percent(own.ratio)), String::new()),
-        false => Among::Level(standing.peers),
+        true => PeerResult::Slower(format!("it was {} of its peers", percent(own.ratio)), String::new()),
+        false => PeerResult::Level(standing.peers),
     })
 }

@@ -10,7 +10,7 @@ use super::super::references::ReferenceArg;
 use super::super::results::{self, Held};
 use super::specs::Measured;
 use ::check::Subject;
-use compare::Arm;
+use compare::ComparisonSide;
 use diagnose::Diagnosis;
 use diagnose::bottom_line::key_readings;
 use model::Summary;
@@ -201,7 +201,7 @@ fn found_in(path: &Path, reference: &ReferenceArg, compares: bool) -> anyhow::Re
             let of = |one: Result<_, _>| {
                 one.map(|(summary, file): (_, String)| Measured {
                     subject: Subject::of_summary(&summary, &file),
-                    arm: compares.then(|| Arm::summarised(summary, &file)),
+                    arm: compares.then(|| ComparisonSide::summarised(summary, &file)),
                 })
             };
             Ok(all.into_iter().map(of).collect())
@@ -222,7 +222,7 @@ pub fn of_run(
     let references = reference.references(diagnosis).map_err(Unreadable)?;
     let readings = key_readings(diagnosis, &references);
     let subject = Subject::of_run(diagnosis, readings, file, |judged| label(diagnosis, judged));
-    Ok(Measured { subject, arm: compares.then(|| Arm::measured(diagnosis, file)) })
+    Ok(Measured { subject, arm: compares.then(|| ComparisonSide::measured(diagnosis, file)) })
 }
 
 /// Why what `--reference` names cannot be used, which is no fault of a run.

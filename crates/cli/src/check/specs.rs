@@ -12,8 +12,10 @@ use anyhow::{Context, bail, ensure};
 use super::super::{naming, results};
 use super::company::Company;
 use crate::output::eprint_line;
-use ::check::{Against, Catalogue, Known, OF_CLASS, Outcome, Ratio, Spec, Subject, of_class};
-use compare::{Arm, compare};
+use ::check::{
+    Catalogue, KnownBenchmark, OF_CLASS, Outcome, Ratio, ReferenceRatios, Spec, Subject, of_class,
+};
+use compare::{ComparisonSide, compare};
 use model::{Summary, run_file};
 
 /// No spec is larger.
@@ -23,14 +25,14 @@ const LARGEST: u64 = 1 << 20;
 pub struct Measured {
     pub subject: Subject,
     /// The same for a comparison, where a spec asks for one.
-    pub arm: Option<Arm>,
+    pub arm: Option<ComparisonSide>,
 }
 
 /// A spec with its reference.
 #[derive(Clone)]
 pub struct Asked {
     pub spec: Spec,
-    reference: Option<Arm>,
+    reference: Option<ComparisonSide>,
     /// Where the runs are that its `[peers]` names.
     beside: Option<PathBuf>,
     /// Set by what is checked.
@@ -117,7 +119,7 @@ impl Asked {
 
 /// What this version can measure.
 fn catalogue() -> Catalogue<'static> {
-    let known = |bench: &'static bench::Benchmark| Known {
+    let known = |bench: &'static bench::Benchmark| KnownBenchmark {
         id: bench.id.as_str(),
         metrics: bench.metrics.iter().map(|own| (own.name.as_ref(), own.unit.as_ref())).collect(),
         params: bench.params.iter().map(|param| param.name.as_str()).collect(),
@@ -137,7 +139,7 @@ pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// The runs that a spec names. A path that does not begin at the root begins at the spec's folder.
-fn reference(name: &str, spec: &Path) -> anyhow::Result<Arm> {
+fn reference(name: &str, spec: &Path) -> anyhow::Result<ComparisonSide> {
     results::load(&named(name, spec)?)
 }
 
@@ -146,7 +148,7 @@ fn named(name: &str, spec: &Path) -> anyhow::Result<PathBuf> {
     Ok(kept.unwrap_or_else(|| spec.parent().unwrap_or(Path::new("")).join(name)))
 }
 
-fn against(reference: &Arm, own: &Arm) -> Against {
+fn against(reference: &ComparisonSide, own: &ComparisonSide) -> ReferenceRatios {
     let found = compare(reference, own, &compare::Options::default());
     let ratio = |one: &compare::Compared| {
         let [theirs, here] = one.figures();
@@ -158,7 +160,7 @@ fn against(reference: &Arm, own: &Arm) -> Against {
             better: one.better,
         }
     };
-    Against {
+    ReferenceRatios {
         ratios: found.metrics.iter().map(ratio).collect(),
         refused: found.refused.iter().map(|one| (one.key_b.clone(), one.reason.clone())).collect(),
         same_run: reference.shared_runs(own) > 0,

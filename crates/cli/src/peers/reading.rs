@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::results::{Held, Opened};
-use compare::peers::{Fleet, Result};
+use compare::peers::{Fleet, HostResult};
 use model::run_file::{self, SummaryLines};
 use sys::thread;
 
@@ -20,7 +20,7 @@ const AHEAD: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a piece holds: results, and the file and why for those that cannot be used.
-type Read = Vec<std::result::Result<Result, (String, String)>>;
+type Read = Vec<std::result::Result<HostResult, (String, String)>>;
 
 /// What one reader takes in hand.
 enum Piece {
@@ -142,17 +142,17 @@ fn read(piece: Piece) -> Read {
         }
         Piece::Unread(shown, error) => vec![unread(&shown, &error)],
         Piece::File(opened, path) => match opened.held() {
-            Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(Result::from)).collect(),
-            Ok(Held::Arms(arms)) => arms.iter().map(|arm| Ok(Result::from(arm))).collect(),
+            Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
+            Ok(Held::Arms(arms)) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
             Err(error) => vec![unread(&path.display().to_string(), &error)],
         },
     }
 }
 
-fn of_line(shown: &str, number: usize, line: &[u8]) -> std::result::Result<Result, (String, String)> {
+fn of_line(shown: &str, number: usize, line: &[u8]) -> std::result::Result<HostResult, (String, String)> {
     match run_file::summary_line(line.trim_ascii()) {
         Ok(line) => {
-            Ok(Result::from((*line.summary, line.file.unwrap_or_else(|| format!("{shown}#{number}")))))
+            Ok(HostResult::from((*line.summary, line.file.unwrap_or_else(|| format!("{shown}#{number}")))))
         }
         Err(error) => unread(&format!("{shown}, line {number}"), &error),
     }

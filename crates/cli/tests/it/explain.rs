@@ -227,7 +227,7 @@ fn labels_of_first_screens_are_explained() {
     for word in words.iter_mut().filter(|word| *word == "RIBED") {
         word.insert_str(0, "DESC");
     }
-    words.extend(compare::Word::ALL.map(|word| word.word().to_string()));
+    words.extend(compare::Relation::ALL.map(|word| word.word().to_string()));
     words.extend(["B ÷ A", "B is", "not counted", "No conclusion"].map(str::to_string));
     // What ends with a full stop is a sentence beside them.
     words.retain(|word| !word.ends_with('.') && word.chars().any(char::is_alphabetic) || word == "±");

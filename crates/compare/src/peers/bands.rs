@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fleet::{Fleet, Result};
+use super::fleet::{Fleet, HostResult};
 use super::groups::groups;
 use super::outliers::usual;
 use stats::order::quantile;
@@ -31,7 +31,7 @@ pub struct Bands {
 }
 
 /// The bands of a host's peers; `None` where the fleet has none of its make.
-pub fn bands(mut fleet: Fleet, own: Result) -> Option<Bands> {
+pub fn bands(mut fleet: Fleet, own: HostResult) -> Option<Bands> {
     let (name, started) = (own.host.clone(), own.started.clone());
     fleet.add(own);
     let place = fleet.hosts.iter().position(|host| host.name == name && host.started == started)?;
@@ -43,18 +43,19 @@ pub fn bands(mut fleet: Fleet, own: Result) -> Option<Bands> {
     for value in others.iter().flat_map(|host| fleet.hosts[*host].values.iter()) {
         columns.entry(value.metric).or_default().push(value.ln);
     }
-    let ends = |metric: u32, values: &[f64]| match limits.is_empty() {
-        true => Some([quantile(values, 0.05)?, quantile(values, 0.95)?]),
-        false => limits.get(&metric).copied(),
+    let ends = |metric: u32, values: &[f64]| {
+        if limits.is_empty() {
+            Some([quantile(values, 0.05)?, quantile(values, 0.95)?])
+        } else {
+            limits.get(&metric).copied()
+        }
     };
     let band = |(metric, values): (u32, Vec<f64>)| {
         let [worse, better] = ends(metric, &values)?;
         let metric = &fleet.metrics[metric as usize];
         // Values are turned so that more is better.
-        let [low, high] = match metric.higher {
-            true => [worse.exp(), better.exp()],
-            false => [(-better).exp(), (-worse).exp()],
-        };
+        let [low, high] =
+            if metric.higher { [worse.exp(), better.exp()] } else { [(-better).exp(), (-worse).exp()] };
         Some(Band { key: metric.key.clone(), unit: metric.unit.clone(), higher: metric.higher, low, high })
     };
     let bands: Vec<Band> = columns.into_iter().filter_map(band).collect();

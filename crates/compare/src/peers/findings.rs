@@ -8,13 +8,13 @@ use super::fleet::{Fleet, Host};
 use super::groups::{Difference, Group, differences};
 use super::guests::guests;
 use super::labels::{self, Followed};
-use super::outliers::{Before, Flag, Score, Standing};
+use super::outliers::{EarlierRatio, Flag, HostStanding, Score};
 use super::{DRIFT, SLOW};
-use diagnose::words::{at_most, capital, shell};
+use diagnose::words::{at_most, capital, counted, shell};
 use model::pattern::KeyParts;
 use model::{Fact, Finding, Severity, percent};
 
-/// Benchmarks, differences and own findings of a host that are told one by one.
+/// Benchmarks, differences and own findings of a host that are listed.
 const SHOWN: usize = 5;
 
 /// A host as slow as this in a whole part is a problem; in a single benchmark, below the second.
@@ -50,7 +50,7 @@ const SUSPECTS: &[(&str, &[&str])] = &[
 pub(super) fn findings(
     fleet: &Fleet,
     groups: &[Group],
-    standings: &[Standing],
+    standings: &[HostStanding],
     followed: &[Followed],
 ) -> (Vec<Finding>, Vec<Suspected>) {
     let mut found: Vec<(Severity, f64, Finding)> = Vec::new();
@@ -125,7 +125,7 @@ fn acts(label: &str, component: &str, keys: &[String]) -> bool {
 
 /// Two healthy hosts of the group to measure beside it: those nearest to the middle would do as
 /// well as any; the first by name are easy to find.
-fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[Standing]) -> Vec<&'a str> {
+fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[HostStanding]) -> Vec<&'a str> {
     let healthy = against.hosts.iter().filter(|place| {
         let standing = &standings[**place];
         standing.flags.is_empty() && standing.worst().is_none()
@@ -149,7 +149,7 @@ struct Behind<'a> {
 impl<'a> Behind<'a> {
     /// A part is worth more than a benchmark of it; a benchmark far below its part is named for
     /// itself.
-    fn of(fleet: &'a Fleet, standing: &'a Standing) -> Option<Behind<'a>> {
+    fn of(fleet: &'a Fleet, standing: &'a HostStanding) -> Option<Behind<'a>> {
         let part = standing.worst();
         let far_below = |flag: &&Flag| part.is_none_or(|part| flag.ratio <= part.ratio - 0.1);
         if let Some(Flag { metric, ratio, z, peers, .. }) = standing.flags.first().filter(far_below) {
@@ -176,7 +176,7 @@ fn severity(is_part: bool, ratio: f64) -> Severity {
 fn slow(
     fleet: &Fleet,
     place: usize,
-    standing: &Standing,
+    standing: &HostStanding,
     groups: &[Group],
     followed: &[Followed],
     company: &dyn Fn() -> String,
@@ -200,9 +200,10 @@ fn slow(
         behind.what
     );
     let company = company();
-    let advice = match company.is_empty() {
-        true => String::new(),
-        false => format!("Measure it alternately with {company}, which show no fault."),
+    let advice = if company.is_empty() {
+        String::new()
+    } else {
+        format!("Measure it alternately with {company}, which show no fault.")
     };
     let finding = Finding::of(SLOW, severity(standing.worst().is_some(), behind.ratio), headline)
         .cause(cause)
@@ -217,7 +218,7 @@ fn slow(
     Some(((behind.ratio, finding), suspected))
 }
 
-fn figures_of(fleet: &Fleet, standing: &Standing, behind: &Behind, group: &str) -> Vec<Fact> {
+fn figures_of(fleet: &Fleet, standing: &HostStanding, behind: &Behind, group: &str) -> Vec<Fact> {
     let whose = format!("group {group}");
     let median = format!("{} of the median of {} hosts", percent(behind.ratio), behind.peers);
     let z = format!("{:.1}, limit −{:.1} for {} hosts", behind.z, standing.limit, behind.peers + 1);
@@ -241,15 +242,21 @@ fn own_findings(host: &Host) -> impl Iterator<Item = Fact> {
     own.map(|one| Fact::new(format!("its own {}", one.rule), &one.headline, &host.file))
 }
 
-fn older_runs(standing: &Standing) -> Option<Fact> {
+fn older_runs(standing: &HostStanding) -> Option<Fact> {
     let before: Vec<String> = standing.history.iter().take(SHOWN).map(|one| percent(one.ratio)).collect();
     let what = if standing.worst().is_some() { "part" } else { "benchmark" };
     let value = format!("{} in the same {what}", before.join(", "));
     (!before.is_empty()).then(|| Fact::new("its older runs", value, "history"))
 }
 
-/// Why, as far as what is known of the host tells.
-fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, standing: &Standing) -> String {
+/// The cause, as far as the host's known facts show it.
+fn cause(
+    host: &Host,
+    group: &Group,
+    against: &Group,
+    suspected: &Suspected,
+    standing: &HostStanding,
+) -> String {
     let Suspected { likely, other, .. } = suspected;
     let mut words = String::new();
     if group.near.is_some() {
@@ -267,8 +274,7 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
         Some(first) => {
             let rest = match likely.len() + other.len() - 1 {
                 0 => String::new(),
-                1 => ", and 1 more difference".to_string(),
-                more => format!(", and {more} more differences"),
+                more => format!(", and {}", counted(more, "more difference")),
             };
             let lead = if likely.is_empty() { "Also differs" } else { "Likely cause" };
             words.push_str(&format!(
@@ -291,7 +297,9 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
     }
     match standing.history.as_slice() {
         [] => {}
-        before if before.iter().all(Before::is_slow) => words.push_str(" Its older runs were slow too."),
+        before if before.iter().all(EarlierRatio::is_slow) => {
+            words.push_str(" Its older runs were slow too.")
+        }
         _ => words.push_str(" Not all of its older runs were slow: something changed."),
     }
     words
@@ -326,7 +334,7 @@ fn in_words(key: &str) -> String {
 }
 
 /// The flagged benchmarks alone, measured again.
-fn confirm(host: &Host, standing: &Standing, fleet: &Fleet, component: &str) -> String {
+fn confirm(host: &Host, standing: &HostStanding, fleet: &Fleet, component: &str) -> String {
     let group = component.split(' ').next().unwrap_or_default();
     if host.imported {
         return format!("assay run --only {}", if group == "speccpu" { "memory,cpu" } else { group });

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::kept::{Shared, Value, Values, Words};
-use crate::{Arm, component_of};
+use super::kept::{LabelSet, Shared, Value, Values};
+use crate::{ComparisonSide, component_of};
 use model::{Better, Severity, Summary, SummaryFinding};
 use stats::estimate::interval_of_median;
 
 /// One result of one host, as it is read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Result {
+pub struct HostResult {
     pub host: String,
     pub file: String,
-    /// UTC, RFC 3339; empty where it is not told.
+    /// UTC, RFC 3339; empty if it is unknown.
     pub started: String,
     pub boot_id: Option<String>,
     pub assay: String,
     /// The profile that measured it; empty where none did.
     pub profile: String,
     pub pretended: bool,
-    /// Nobody watched while it was measured.
+    /// A foreign tool measured it.
     pub imported: bool,
     /// Make-up and settings: label and value.
     pub make_up: Vec<(String, String)>,
@@ -37,7 +37,7 @@ pub struct Result {
 pub struct Series {
     pub key: String,
     pub unit: String,
-    /// `None`: not told, and guessed from the unit.
+    /// `None`: unknown, and guessed from the unit.
     pub better: Option<Better>,
     pub headline: bool,
     pub median: f64,
@@ -65,9 +65,9 @@ pub struct Host {
     pub boot_id: Option<String>,
     pub pretended: bool,
     pub imported: bool,
-    pub make_up: Words,
+    pub make_up: LabelSet,
     /// What its owner calls it by; no part of the make-up.
-    pub labels: Words,
+    pub labels: LabelSet,
     pub findings: Vec<SummaryFinding>,
     pub(super) values: Values,
     /// Older results of the same host, the newest first.
@@ -116,8 +116,8 @@ impl Fleet {
 
     /// Adds a result. Of one host the newest counts, and the others are its history; one run counts
     /// once.
-    pub fn add(&mut self, result: Result) {
-        let Result {
+    pub fn add(&mut self, result: HostResult) {
+        let HostResult {
             host,
             file,
             started,
@@ -134,12 +134,13 @@ impl Fleet {
         } = result;
         let values = self.values(&series);
         if values.is_empty() {
-            // What the host itself says made its values useless: a quota, other work.
-            let told = findings.iter().filter(|finding| finding.severity == Severity::Problem);
-            let told: Vec<&str> = told.map(|finding| finding.headline.as_str()).collect();
-            let why = match told.is_empty() {
-                true => "it has no usable value with a better side".to_string(),
-                false => format!("it has no usable value: {}", told.join(" ")),
+            // A problem made its values useless: a quota, other work.
+            let problems = findings.iter().filter(|finding| finding.severity == Severity::Problem);
+            let problems: Vec<&str> = problems.map(|finding| finding.headline.as_str()).collect();
+            let why = if problems.is_empty() {
+                "it has no usable value with a better side".to_string()
+            } else {
+                format!("it has no usable value: {}", problems.join(" "))
             };
             return self.left_out.push((file, why));
         }
@@ -270,8 +271,8 @@ impl Fleet {
     }
 }
 
-impl From<(Summary, String)> for Result {
-    fn from((summary, file): (Summary, String)) -> Result {
+impl From<(Summary, String)> for HostResult {
+    fn from((summary, file): (Summary, String)) -> HostResult {
         let series = summary.series.into_iter().filter_map(|one| {
             let usable = model::Verdict::new(one.verdict, "").usable();
             Some(Series {
@@ -283,7 +284,7 @@ impl From<(Summary, String)> for Result {
                 ci95: one.ci95,
             })
         });
-        Result {
+        HostResult {
             series: series.collect(),
             host: summary.host,
             file,
@@ -301,9 +302,9 @@ impl From<(Summary, String)> for Result {
     }
 }
 
-impl From<&Arm> for Result {
+impl From<&ComparisonSide> for HostResult {
     /// A saved report or a foreign result.
-    fn from(arm: &Arm) -> Result {
+    fn from(arm: &ComparisonSide) -> HostResult {
         let told = |label: &str| {
             arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
         };
@@ -314,7 +315,7 @@ impl From<&Arm> for Result {
             better: Some(member.metric.better),
             headline: member.metric.headline || !knows,
             median: member.median,
-            ci95: match member.told {
+            ci95: match member.given_interval {
                 Some((interval, _)) => Some(interval),
                 None => {
                     interval_of_median(&member.medians, 0.95).map(|interval| [interval.low, interval.high])
@@ -324,7 +325,7 @@ impl From<&Arm> for Result {
         // An identity is host and time; foreign files need not tell one.
         let started =
             arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
-        Result {
+        HostResult {
             host: arm.host.clone(),
             file: arm.file.clone(),
             started: started.unwrap_or_default().to_string(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::fleet::Host;
 
 /// With fewer hosts nothing can be called an outlier: the spread itself is not known.
-pub const LEAST_HOSTS: usize = 8;
+pub const MIN_HOSTS: usize = 8;
 
 /// The fields of a group, as methods of fleet validation take them: processor, memory population,
 /// system.
@@ -55,16 +55,16 @@ pub struct Group {
     /// What they have in common of the fields that form groups.
     pub make_up: Vec<(String, String)>,
     /// Fields that some of its hosts do not tell, with how many.
-    pub untold: Vec<(String, usize)>,
+    pub unreported: Vec<(String, usize)>,
     /// What most of its hosts tell of anything.
     pub usual: BTreeMap<String, String>,
     /// Of a group with too few hosts: the one that it is held against.
-    pub near: Option<Near>,
+    pub near: Option<NearestGroup>,
 }
 
 /// A larger group of nearly the same make-up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Near {
+pub struct NearestGroup {
     /// Its place among the groups.
     pub group: usize,
     pub differences: Vec<Difference>,
@@ -82,7 +82,7 @@ pub struct Difference {
 impl Group {
     /// Whether its hosts can be held against each other.
     pub fn is_judged(&self) -> bool {
-        self.hosts.len() >= LEAST_HOSTS
+        self.hosts.len() >= MIN_HOSTS
     }
 
     /// What its hosts are, the most important first: processor, CPUs, memory, kernel.
@@ -90,7 +90,7 @@ impl Group {
         crate::about::what(&|label| self.usual.get(label).cloned())
     }
 
-    fn told(&self, label: &str) -> Option<&str> {
+    fn setting(&self, label: &str) -> Option<&str> {
         self.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 }
@@ -118,12 +118,12 @@ pub(super) fn groups(hosts: &[Host]) -> Vec<Group> {
     for (place, group) in groups.iter_mut().enumerate() {
         group.name = model::letters(place);
     }
-    let nears: Vec<Option<Near>> = (0..groups.len()).map(|place| near(&groups, place)).collect();
+    let nears: Vec<Option<NearestGroup>> = (0..groups.len()).map(|place| near(&groups, place)).collect();
     groups.iter_mut().zip(nears).for_each(|(group, near)| group.near = near);
     groups
 }
 
-/// Keys with fields that are not told join the largest group that agrees in all that they tell.
+/// Keys with unknown fields join the largest group that agrees in all known ones.
 fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
     let unknown = |key: &Key| key.iter().filter(|value| value.is_none()).count();
     let mut keys: Vec<Key> = by_key.keys().cloned().collect();
@@ -148,8 +148,9 @@ fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
 /// with the largest part.
 fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
     let gib = |place: &usize| hosts[*place].make_up.get(MEMORY).and_then(|gib| gib.parse::<f64>().ok());
-    let (told, untold): (Vec<usize>, Vec<usize>) = places.into_iter().partition(|place| gib(place).is_some());
-    let mut sizes: Vec<(f64, usize)> = told.iter().filter_map(|place| Some((gib(place)?, *place))).collect();
+    let (known, unknown): (Vec<usize>, Vec<usize>) =
+        places.into_iter().partition(|place| gib(place).is_some());
+    let mut sizes: Vec<(f64, usize)> = known.iter().filter_map(|place| Some((gib(place)?, *place))).collect();
     sizes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut last = f64::NAN;
@@ -161,10 +162,10 @@ fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
         }
         last = size;
     }
-    if !untold.is_empty() {
+    if !unknown.is_empty() {
         match parts.iter_mut().max_by_key(|part| part.len()) {
-            Some(largest) => largest.extend(untold),
-            None => parts.push(untold),
+            Some(largest) => largest.extend(unknown),
+            None => parts.push(unknown),
         }
     }
     parts.iter_mut().for_each(|part| part.sort_unstable());
@@ -181,13 +182,13 @@ fn group(key: &Key, places: Vec<usize>, hosts: &[Host]) -> Group {
     }
     let silent =
         |label: &str| places.iter().filter(|place| hosts[**place].make_up.get(label).is_none()).count();
-    let untold =
+    let unreported =
         make_up.iter().map(|(label, _)| (label.clone(), silent(label))).filter(|(_, count)| *count > 0);
-    let untold = untold.collect();
-    Group { name: String::new(), hosts: places, make_up, untold, usual, near: None }
+    let unreported = unreported.collect();
+    Group { name: String::new(), hosts: places, make_up, unreported, usual, near: None }
 }
 
-/// The value of each label that most hosts which tell it have; of memory sizes the middle one.
+/// The value of each label that most hosts that report it have; of memory sizes the middle one.
 fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (label, value) in places.iter().flat_map(|place| hosts[*place].make_up.iter()) {
@@ -195,9 +196,9 @@ fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
     }
     let mut usual = BTreeMap::new();
     for (label, values) in counts {
-        let told: usize = values.values().sum();
+        let hosts: usize = values.values().sum();
         let most = values.iter().max_by_key(|(_, count)| **count);
-        let is_usual = |count: usize| count as f64 >= MAJORITY * told as f64;
+        let is_usual = |count: usize| count as f64 >= MAJORITY * hosts as f64;
         match most {
             Some((value, count)) if is_usual(*count) => {
                 usual.insert(label.to_string(), value.to_string());
@@ -249,8 +250,8 @@ pub(super) fn differences(host: &Host, usual: &BTreeMap<String, String>) -> Vec<
     found
 }
 
-/// The group that one with too few hosts is held against.
-fn near(groups: &[Group], place: usize) -> Option<Near> {
+/// The group that one with too few hosts is compared with.
+fn near(groups: &[Group], place: usize) -> Option<NearestGroup> {
     let own = &groups[place];
     if own.is_judged() {
         return None;
@@ -258,7 +259,7 @@ fn near(groups: &[Group], place: usize) -> Option<Near> {
     let labels = || FORMING.iter().chain(std::iter::once(&MEMORY));
     let apart = |other: &Group| -> Vec<Difference> {
         let difference = |label: &&str| {
-            let (here, peers) = (own.told(label)?, other.told(label)?);
+            let (here, peers) = (own.setting(label)?, other.setting(label)?);
             (here != peers).then(|| Difference {
                 label: label.to_string(),
                 here: here.to_string(),
@@ -267,10 +268,11 @@ fn near(groups: &[Group], place: usize) -> Option<Near> {
         };
         labels().filter_map(difference).collect()
     };
-    let alike =
-        |other: &&Group| other.is_judged() && NEAR.iter().all(|label| own.told(label) == other.told(label));
+    let alike = |other: &&Group| {
+        other.is_judged() && NEAR.iter().all(|label| own.setting(label) == other.setting(label))
+    };
     let candidates = groups.iter().enumerate().filter(|(_, other)| alike(other));
     let candidates = candidates.map(|(at, other)| (apart(other), std::cmp::Reverse(other.hosts.len()), at));
     let (differences, _, group) = candidates.min_by_key(|(apart, size, at)| (apart.len(), *size, *at))?;
-    Some(Near { group, differences })
+    Some(NearestGroup { group, differences })
 }

@@ -14,10 +14,10 @@ use stats::unixbench::of_bench;
 type Row = (u32, f64);
 
 pub(super) fn guests(fleet: &Fleet) -> Vec<Finding> {
-    let told = |host: &Host, label: &str| host.make_up.get(label).map(str::to_string);
+    let setting = |host: &Host, label: &str| host.make_up.get(label).map(str::to_string);
     let measured = (0..fleet.hosts.len()).filter(|place| !fleet.hosts[*place].pretended);
     let (guests, hosts): (Vec<usize>, Vec<usize>) =
-        measured.partition(|place| is_guest(&|label| told(&fleet.hosts[*place], label)) == Some(true));
+        measured.partition(|place| is_guest(&|label| setting(&fleet.hosts[*place], label)) == Some(true));
     let (guests, hosts) = (by_model(fleet, guests), by_model(fleet, hosts));
     // Of each guest the host that it beats by the most.
     let mut best: BTreeMap<usize, (f64, usize, Vec<Row>)> = BTreeMap::new();
@@ -40,8 +40,8 @@ pub(super) fn guests(fleet: &Fleet) -> Vec<Finding> {
     let found = best.into_iter().filter_map(|(guest, (_, host, rows))| {
         let (guest, host) = (&fleet.hosts[guest], &fleet.hosts[host]);
         let rows: Vec<(String, &str, f64)> = rows.into_iter().map(|row| titled(fleet, row)).collect();
-        let models = [told(guest, "cpu_model")?, told(host, "cpu_model")?];
-        let kernel = told(guest, "kernel");
+        let models = [setting(guest, "cpu_model")?, setting(host, "cpu_model")?];
+        let kernel = setting(guest, "kernel");
         let rows = rows.iter().map(|(title, key, ratio)| (title.as_str(), *key, *ratio));
         beats((&guest.name, kernel.as_deref()), &host.name, &models, rows)
     });
@@ -59,7 +59,7 @@ fn by_model(fleet: &Fleet, places: Vec<usize>) -> BTreeMap<&str, Vec<usize>> {
 }
 
 /// Guests that beat the slowest of the hosts in anything, and hosts that the fastest guest beats:
-/// most beat nobody, and are beaten by nobody.
+/// most pairs need no look.
 fn concerned(fleet: &Fleet, guests: &[usize], hosts: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let ends = |places: &[usize], end: fn(Value) -> f64, choose: fn(f64, f64) -> f64| {
         let mut ends: BTreeMap<u32, f64> = BTreeMap::new();

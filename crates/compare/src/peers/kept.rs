@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A label and its value.
-pub type Word = Arc<(String, String)>;
+pub type LabelValue = Arc<(String, String)>;
 
 /// Labels with their values, by label: a host's make-up, or what its owner calls it by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words(Box<[Word]>);
+pub struct LabelSet(Box<[LabelValue]>);
 
-impl Words {
+impl LabelSet {
     pub fn get(&self, label: &str) -> Option<&str> {
         let place = self.0.binary_search_by(|word| word.0.as_str().cmp(label)).ok()?;
         Some(&self.0[place].1)
@@ -35,7 +35,7 @@ pub(super) struct Value {
 
 /// A value as it is kept: how far its interval reaches needs fewer digits than it does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Kept {
+struct StoredValue {
     ln: f64,
     rise: f32,
     half: f32,
@@ -46,7 +46,7 @@ struct Kept {
 pub(super) struct Values {
     /// Places of the metrics, rising; the same list for all results that have the same ones.
     metrics: Arc<[u32]>,
-    kept: Box<[Kept]>,
+    kept: Box<[StoredValue]>,
 }
 
 impl Values {
@@ -88,14 +88,14 @@ impl Values {
 /// What stands once for all hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shared {
-    words: HashSet<Word>,
+    words: HashSet<LabelValue>,
     metrics: HashSet<Arc<[u32]>>,
 }
 
 impl Shared {
-    /// Of a label that is told twice the later value counts.
-    pub fn words(&mut self, told: impl IntoIterator<Item = (String, String)>) -> Words {
-        let mut found: Vec<Word> = Vec::new();
+    /// The later value of a repeated label counts.
+    pub fn words(&mut self, told: impl IntoIterator<Item = (String, String)>) -> LabelSet {
+        let mut found: Vec<LabelValue> = Vec::new();
         for pair in told {
             let word = match self.words.get(&pair) {
                 Some(known) => Arc::clone(known),
@@ -110,10 +110,10 @@ impl Shared {
                 Err(place) => found.insert(place, word),
             }
         }
-        Words(found.into_boxed_slice())
+        LabelSet(found.into_boxed_slice())
     }
 
-    /// Of a metric that a result has twice the first value counts.
+    /// The first value of a repeated metric counts.
     pub fn values(&mut self, mut all: Vec<Value>) -> Values {
         all.sort_by_key(|value| value.metric);
         all.dedup_by_key(|value| value.metric);
@@ -126,7 +126,7 @@ impl Shared {
                 own
             }
         };
-        let kept = |value: &Value| Kept {
+        let kept = |value: &Value| StoredValue {
             ln: value.ln,
             rise: (value.best - value.ln) as f32,
             half: value.half as f32,

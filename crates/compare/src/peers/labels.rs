@@ -1,5 +1,5 @@
 //! Whether what sets hosts apart follows a label that their owner gave them: all four are in rack
-//! r7, and hardly anybody else is.
+//! r7, and few others are.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +42,10 @@ pub struct Followed {
 impl Followed {
     /// `all 4 hosts that are behind have rack=r7; of 96 others 2`
     pub fn words(&self, who: &str) -> String {
-        let how_many = match self.having == self.apart {
-            true => format!("all {}", self.apart),
-            false => format!("{} of {}", self.having, self.apart),
+        let how_many = if self.having == self.apart {
+            format!("all {}", self.apart)
+        } else {
+            format!("{} of {}", self.having, self.apart)
         };
         let others = if self.beside == 0 { "none".to_string() } else { self.beside.to_string() };
         format!("{how_many} {who} have {}={}; of {} others {others}", self.label, self.value, self.others)

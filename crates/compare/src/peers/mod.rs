@@ -1,5 +1,5 @@
-//! Hosts against hosts of the same make-up: which of a fleet is slower than its peers, in what, and
-//! what about it differs.
+//! Compares hosts of one make: which of a fleet are slower than their peers, in what, and
+//! what about them differs.
 //!
 //! [`Fleet`] gathers results a host at a time and keeps a few numbers of each; `groups.rs` says who
 //! are peers, `outliers.rs` who falls behind them, `findings.rs` puts that into words with what
@@ -18,17 +18,17 @@ mod tests;
 
 pub use bands::{Band, Bands, bands};
 pub use findings::Suspected;
-pub use fleet::{Fleet, Host, Metric, Result, Series};
-pub use groups::{Difference, Group, LEAST_HOSTS, Near};
-pub use kept::Words;
+pub use fleet::{Fleet, Host, HostResult, Metric, Series};
+pub use groups::{Difference, Group, MIN_HOSTS, NearestGroup};
+pub use kept::LabelSet;
 pub use labels::Followed;
-pub use outliers::{Before, Flag, Score, Standing, limit};
+pub use outliers::{EarlierRatio, Flag, HostStanding, Score, limit};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Finding;
 
-/// The rules, as `assay explain` tells them.
+/// Ids of the rules.
 pub const SLOW: &str = "slow-among-peers";
 pub const DRIFT: &str = "config-drift";
 
@@ -41,21 +41,20 @@ pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it appears",
-        "The group has 8 hosts or more. Two conditions hold. The better end of the host's 95 % interval is worse than the \
-         peers' median by more than max(3 %, 3 × the noise of the benchmark). Its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 \
+        "The group has 8 hosts or more. Two conditions hold. The better end of the host's 95 % interval is behind the peers' median by 3 %, \
+                 and by 3 × the benchmark's noise. Its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 \
          (10), 6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000).",
     ),
     (
         "How it is computed",
         "Values are logarithms of ratios to the group's median; the score of a part is the median over its main benchmarks. z is the \
-         distance over 1.4826 MAD of the group, z_N its 1e-4 quantile for N hosts. Single benchmarks must also keep the \
-         false discovery rate over all hosts and benchmarks of the group below 1 % (Benjamini and Hochberg, z scaled to normal by its \
-         limit).",
+         distance over 1.4826 MAD of the group, z_N its 1e-4 quantile for N hosts. For single benchmarks the false discovery rate over the whole group must stay \
+                 below 1 % (Benjamini and Hochberg). For it z is scaled to normal by its limit.",
     ),
     (
         "When it names a label",
-        "Labels (--label rack=r7) form no groups. A label is named if hosts that are behind share it and fewer than half of the others \
-         in their groups have it. Chance must be ruled out: p of Fisher's exact test, one-sided, times the number of labels shared by \
+        "Labels (--label rack=r7) form no groups. A label is named if hosts that are behind share it and most others in their \
+                 groups lack it. Chance must be ruled out: p of Fisher's exact test, one-sided, times the number of labels shared by \
          two hosts or more, is at most 1 %.",
     ),
 ];
@@ -81,7 +80,7 @@ pub struct Peers {
     /// The largest first.
     pub groups: Vec<Group>,
     /// For each host of the fleet.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<HostStanding>,
     /// For each host of the fleet; empty of those that are not behind.
     pub suspected: Vec<Suspected>,
     /// Labels that hosts which are behind share and others mostly do not, the surest first.
@@ -91,7 +90,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Hosts that were held against others.
+    /// Hosts that were compared with others.
     pub fn judged(&self) -> usize {
         self.standings.iter().filter(|standing| standing.peers > 0).count()
     }
@@ -113,7 +112,7 @@ impl Peers {
     }
 }
 
-/// Holds every host of a fleet against its peers.
+/// Compares every host of a fleet with its peers.
 pub fn judge(fleet: Fleet) -> Peers {
     let fleet = fleet.without_doubles();
     let groups = groups::groups(&fleet.hosts);
@@ -124,7 +123,7 @@ pub fn judge(fleet: Fleet) -> Peers {
 }
 
 /// The labels that hosts which are behind follow, among the groups in which any is.
-fn followed(fleet: &Fleet, standings: &[Standing]) -> Vec<Followed> {
+fn followed(fleet: &Fleet, standings: &[HostStanding]) -> Vec<Followed> {
     let is_behind = |place: &usize| standings[*place].is_behind();
     let concerned: BTreeSet<usize> =
         standings.iter().filter(|standing| standing.is_behind()).map(|standing| standing.against).collect();

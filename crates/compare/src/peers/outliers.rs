@@ -5,14 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::fleet::{Earlier, Fleet};
-use super::groups::{Group, LEAST_HOSTS};
+use super::groups::{Group, MIN_HOSTS};
 use super::kept::{Value, Values};
 use stats::multiple::benjamini_hochberg_among;
 use stats::order::{MAD_TO_SIGMA, mad, median};
 use stats::tails::normal_two_sided;
 
-/// A host must be worse by this share at least, and by so many times the noise of the benchmark.
+/// A host must be worse by this share, and by this multiple of the benchmark's noise.
 const MARGIN: f64 = 0.03;
 const NOISES: f64 = 3.0;
 
@@ -28,10 +31,10 @@ const FALSE_DISCOVERIES: f64 = 0.01;
 /// The quantile of the normal distribution that the limits stand for: 1e-4, two-sided.
 const NORMAL_LIMIT: f64 = 3.8906;
 
-/// The limit of robust z among so many hosts: by straight lines between the table's logarithms.
+/// The limit of robust z for a number of hosts, interpolated between the table's logarithms.
 /// `None` below eight.
 pub fn limit(hosts: usize) -> Option<f64> {
-    if hosts < LEAST_HOSTS {
+    if hosts < MIN_HOSTS {
         return None;
     }
     let n = hosts as f64;
@@ -48,8 +51,11 @@ pub fn limit(hosts: usize) -> Option<f64> {
 }
 
 /// Where a host stands in one part of the machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OutputScore")]
 pub struct Score {
+    #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub component: Arc<str>,
     /// Over its peers' median, turned so that below 1 is worse.
     pub ratio: f64,
@@ -57,6 +63,10 @@ pub struct Score {
     /// Benchmarks behind it.
     pub metrics: usize,
     pub flagged: bool,
+}
+
+fn text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// One benchmark in which a host is far behind.
@@ -72,11 +82,11 @@ pub struct Flag {
 
 /// Where a host stands among its peers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
-    /// Its group, and the one that it was held against.
+pub struct HostStanding {
+    /// Its group, and the one that it was compared with.
     pub group: usize,
     pub against: usize,
-    /// Other hosts that it was held against; 0: none.
+    /// Other hosts that it was compared with; 0: none.
     pub peers: usize,
     pub limit: f64,
     /// By part of the machine, in alphabetic order.
@@ -84,25 +94,25 @@ pub struct Standing {
     /// The worst first.
     pub flags: Vec<Flag>,
     /// Its older results in the worst part, or else the worst benchmark, the newest first.
-    pub history: Vec<Before>,
+    pub history: Vec<EarlierRatio>,
 }
 
-/// An older result of a host beside its peers.
+/// An older result of a host, relative to its peers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Before {
+pub struct EarlierRatio {
     pub started: String,
     /// Over its peers' median, turned so that below 1 is worse.
     pub ratio: f64,
 }
 
-impl Before {
+impl EarlierRatio {
     /// Whether it was slow then, too.
     pub fn is_slow(&self) -> bool {
         self.ratio < 0.97
     }
 }
 
-impl Standing {
+impl HostStanding {
     /// Whether it is behind its peers in a part of the machine or in a benchmark.
     pub fn is_behind(&self) -> bool {
         self.worst().is_some() || !self.flags.is_empty()
@@ -126,7 +136,7 @@ struct Level {
 
 impl Level {
     fn of(values: &[f64], halves: &[f64]) -> Option<Level> {
-        if values.len() < LEAST_HOSTS {
+        if values.len() < MIN_HOSTS {
             return None;
         }
         let sigma = MAD_TO_SIGMA * mad(values)?;
@@ -241,8 +251,8 @@ pub(super) fn usual(fleet: &Fleet, group: &Group) -> BTreeMap<u32, [f64; 2]> {
 }
 
 /// Where every host stands.
-pub(super) fn standings(fleet: &Fleet, groups: &[Group]) -> Vec<Standing> {
-    let mut standings = vec![Standing::default(); fleet.hosts.len()];
+pub(super) fn standings(fleet: &Fleet, groups: &[Group]) -> Vec<HostStanding> {
+    let mut standings = vec![HostStanding::default(); fleet.hosts.len()];
     let baselines: Vec<Option<Baseline>> =
         groups.iter().map(|group| group.is_judged().then(|| Baseline::of(fleet, group))).collect();
     for (place, group) in groups.iter().enumerate() {
@@ -277,7 +287,7 @@ fn stand(
     baseline: &Baseline,
     peers: usize,
     hosts: usize,
-    standings: &mut [Standing],
+    standings: &mut [HostStanding],
 ) {
     let own = usize::from(peers < hosts);
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -329,13 +339,13 @@ fn stand(
             (None, own) => Some(values.of(own?)?.ln - baseline.metrics.get(&own?)?.centre),
         };
         let before = |one: &Earlier| {
-            Some(Before { started: one.started.clone(), ratio: distance(&one.values)?.exp() })
+            Some(EarlierRatio { started: one.started.clone(), ratio: distance(&one.values)?.exp() })
         };
         standing.history = fleet.hosts[*place].earlier.iter().filter_map(before).collect();
     }
 }
 
-fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
+fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [HostStanding]) {
     // z of few hosts has long tails: brought to the scale on which its limit is the normal
     // quantile. Benchmarks that are not worse by the margin are never flagged, but were looked at.
     let scaled = |one: &Candidate| one.flag.z * NORMAL_LIMIT / one.limit;

@@ -1,6 +1,6 @@
 //! Fleets made by hand: who are peers, who falls behind, and what is said of them.
 
-use super::fleet::{Result, Series};
+use super::fleet::{HostResult, Series};
 use super::*;
 use fastrand::Rng;
 use model::{Better, Severity, SummaryFinding};
@@ -19,7 +19,7 @@ const BENCHES: [(&str, &str, Better); 9] = [
 ];
 
 /// A host whose values are within 1 % of those of all; `slow` scales those of a part.
-fn host(number: usize, rng: &mut Rng, slow: (&str, f64)) -> Result {
+fn host(number: usize, rng: &mut Rng, slow: (&str, f64)) -> HostResult {
     let noise = Noise::Lognormal { cv: 0.01 };
     let own = (0.005 * normal(rng)).exp();
     let series = BENCHES.iter().map(|(key, unit, better)| {
@@ -35,14 +35,14 @@ fn host(number: usize, rng: &mut Rng, slow: (&str, f64)) -> Result {
             ci95: Some([median * 0.995, median * 1.005]),
         }
     });
-    Result {
+    HostResult {
         host: format!("db{number:03}"),
         file: format!("runs/db{number:03}.assay.jsonl"),
         started: "2026-11-01T00:00:00Z".to_string(),
         boot_id: Some(format!("boot-{number}")),
         make_up: make_up(&[]),
         series: series.collect(),
-        ..Result::default()
+        ..HostResult::default()
     }
 }
 
@@ -67,13 +67,13 @@ fn make_up(changes: &[(&str, &str)]) -> Vec<(String, String)> {
     all
 }
 
-fn fleet(results: impl IntoIterator<Item = Result>) -> Peers {
+fn fleet(results: impl IntoIterator<Item = HostResult>) -> Peers {
     let mut fleet = Fleet::default();
     results.into_iter().for_each(|result| fleet.add(result));
     judge(fleet)
 }
 
-fn healthy(hosts: usize, seed: u64) -> Vec<Result> {
+fn healthy(hosts: usize, seed: u64) -> Vec<HostResult> {
     let mut rng = Rng::with_seed(seed);
     (0..hosts).map(|number| host(number, &mut rng, ("", 1.0))).collect()
 }
@@ -121,15 +121,15 @@ fn the_host_with_the_wrong_slot_stands_out() {
 #[test]
 fn one_machine_under_many_names_counts_once() {
     let mut rng = Rng::with_seed(3);
-    let named = |name: &str, result: &Result| Result {
+    let named = |name: &str, result: &HostResult| HostResult {
         host: name.to_string(),
         file: format!("{name}.assay.jsonl"),
         ..result.clone()
     };
     let one = host(1, &mut rng, ("", 1.0));
-    let copies =
-        (0..9).map(|at| Result { boot_id: Some(format!("boot {at}")), ..named(&format!("copy{at}"), &one) });
-    let boots = (0..9).map(|at| Result {
+    let copies = (0..9)
+        .map(|at| HostResult { boot_id: Some(format!("boot {at}")), ..named(&format!("copy{at}"), &one) });
+    let boots = (0..9).map(|at| HostResult {
         boot_id: Some("one boot".to_string()),
         ..named(&format!("pod{at}"), &host(at, &mut rng, ("", 1.0)))
     });
@@ -314,7 +314,7 @@ fn old_summaries_tell_no_better_side_and_odd_values_are_left_out() {
 
 #[test]
 fn bands_agree_with_who_is_behind() {
-    let band_of = |hosts: &[Result], own: &Result, key: &str| {
+    let band_of = |hosts: &[HostResult], own: &HostResult, key: &str| {
         let mut fleet = Fleet::default();
         hosts.iter().for_each(|result| fleet.add(result.clone()));
         let bands = bands(fleet, own.clone())?;
@@ -340,7 +340,7 @@ fn bands_agree_with_who_is_behind() {
     // Few hosts have percentiles, other makes nothing.
     let few = band_of(&hosts[..4], &own(1.0, &mut rng), read).expect("a band");
     assert_eq!((few.0, few.1), (4, false));
-    let other = Result { make_up: make_up(&[("cpu_model", "EPYC 7452")]), ..own(1.0, &mut rng) };
+    let other = HostResult { make_up: make_up(&[("cpu_model", "EPYC 7452")]), ..own(1.0, &mut rng) };
     assert_eq!(band_of(&hosts, &other, read), None);
 }
 

@@ -20,11 +20,11 @@ fn ours(op: &str, mib: u64, value: f64) -> Member {
     member
 }
 
-fn run(members: Vec<Member>) -> Arm {
-    Arm { llc_bytes: Some(32 * MIB), ..arm("run", false, members) }
+fn run(members: Vec<Member>) -> ComparisonSide {
+    ComparisonSide { llc_bytes: Some(32 * MIB), ..arm("run", false, members) }
 }
 
-fn foreign(members: Vec<Member>) -> Arm {
+fn foreign(members: Vec<Member>) -> ComparisonSide {
     arm("tool", true, members)
 }
 
@@ -41,7 +41,7 @@ fn sysbench(rest: &str) -> Member {
 }
 
 /// What is compared, and what is not with the factor.
-fn outcome(a: &Arm, b: &Arm) -> (Vec<[String; 2]>, Vec<String>) {
+fn outcome(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<[String; 2]>, Vec<String>) {
     let found = compare(a, b, &Options::default());
     let pairs = found.metrics.iter().map(|one| [one.key_a.clone(), one.key.clone()]).collect();
     (pairs, found.refused.iter().map(|one| format!("{}: {}", one.factor, one.reason)).collect())
@@ -74,7 +74,7 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
             metric.key_a
         );
         // However far apart, nothing says that a machine is better.
-        assert_eq!(metric.word, Word::Unverified, "{key}: {}", metric.words);
+        assert_eq!(metric.word, Relation::Unverified, "{key}: {}", metric.words);
         assert!(
             (metric.note.contains("reports") || metric.note.contains("pins"))
                 && metric.note.contains("128 MiB at once in A"),
@@ -152,7 +152,7 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
     let iperf2 = [tcp("network.tcp@free?direction=send/streams=1#sent")];
     let note = |found: &Comparison| -> Vec<String> {
         assert!(found.refused.is_empty(), "{:?}", found.refused);
-        assert!(found.metrics.iter().all(|one| one.word == Word::Unverified), "{:?}", words(found));
+        assert!(found.metrics.iter().all(|one| one.word == Relation::Unverified), "{:?}", words(found));
         found.metrics.iter().map(|one| one.note.clone()).collect()
     };
     let found = compare(&run, &foreign(iperf3.to_vec()), &Options::default());
@@ -173,7 +173,7 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
         assert_eq!(outcome(&run, &theirs), (Vec::new(), Vec::new()), "{other}");
     }
     // Two runs of ours are never paired like that.
-    let other = Arm { ..self::run(vec![ours("other-llc")]) };
+    let other = ComparisonSide { ..self::run(vec![ours("other-llc")]) };
     let (pairs, refused) = outcome(&run, &other);
     assert!(pairs.is_empty() && refused.iter().all(|one| one.starts_with("placement")), "{refused:?}");
 }

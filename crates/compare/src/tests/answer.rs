@@ -10,7 +10,7 @@ const KEYS: [(&str, &str); 4] = [
 ];
 
 /// A host whose four figures take `factors` of the usual time.
-fn host(name: &str, factors: [f64; 4]) -> Arm {
+fn host(name: &str, factors: [f64; 4]) -> ComparisonSide {
     let members = KEYS.iter().zip(factors).map(|((key, unit), factor)| {
         let mut one = member(key, unit, Better::Lower, &around(100.0 * factor));
         one.metric.headline = true;
@@ -19,8 +19,8 @@ fn host(name: &str, factors: [f64; 4]) -> Arm {
     arm(name, false, members.collect())
 }
 
-fn answer(a: &Arm, b: &Arm) -> Answer {
-    compare(a, b, &Options::default()).answer("B", MOST_ROWS)
+fn answer(a: &ComparisonSide, b: &ComparisonSide) -> Answer {
+    compare(a, b, &Options::default()).answer("B", MAX_ROWS)
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn every_row_is_turned_one_way() {
     for row in rows {
         let ratio = row.ratio.expect("a ratio");
         match row.word() {
-            Some(Word::Faster) => assert!(ratio > 1.0, "{row:?}"),
-            Some(Word::Slower) => assert!(ratio < 1.0, "{row:?}"),
+            Some(Relation::Faster) => assert!(ratio > 1.0, "{row:?}"),
+            Some(Relation::Slower) => assert!(ratio < 1.0, "{row:?}"),
             _ => assert!((ratio - 1.0).abs() < 0.01, "{row:?}"),
         }
     }
@@ -95,7 +95,7 @@ fn where_conditions_forbid_most_there_is_no_conclusion() {
 fn several_are_ranked() {
     let a = host("a", [1.0; 4]);
     let found = [host("b", [1.3; 4]), host("c", [0.8; 4])].map(|b| compare(&a, &b, &Options::default()));
-    let answers: Vec<Answer> = found.iter().map(|one| one.answer("B", MOST_ROWS)).collect();
+    let answers: Vec<Answer> = found.iter().map(|one| one.answer("B", MAX_ROWS)).collect();
     let named = [("B", &found[0], &answers[0]), ("C", &found[1], &answers[1])];
     let said = ranking(&named).expect("a ranking");
     assert!(said.starts_with("C is fastest over all: 1.25 (") && said.contains("; then B 0.77 ("), "{said}");
@@ -110,7 +110,7 @@ fn no_sentence_leaves_out_the_name_of_a_figure() {
         [(Better::Neither, "Test"), (Better::Neither, ""), (Better::Higher, ""), (Better::Lower, "Test")]
     {
         for (odd, factor) in [(0, 1.0), (1, 1.5), (1, 0.5), (2, 1.5), (2, 0.5), (14, 1.5)] {
-            for (others, most_rows) in [(1.0, MOST_ROWS), (1.26, MOST_ROWS), (0.8, 1), (1.0, 0)] {
+            for (others, most_rows) in [(1.0, MAX_ROWS), (1.26, MAX_ROWS), (0.8, 1), (1.0, 0)] {
                 let with = |name: &str, factor: f64, others: f64| {
                     let mut host = host(name, [others; 4]);
                     host.members.extend((0..odd).map(|number| {
@@ -134,4 +134,39 @@ fn no_sentence_leaves_out_the_name_of_a_figure() {
             }
         }
     }
+}
+
+#[test]
+fn a_part_counts_a_benchmark_once_and_an_index_a_part_once() {
+    let of = |host: &str, factor: f64| {
+        let mut members = vec![
+            member("cpu.x@one-cpu#time", "ns", Better::Lower, &around(2.0 / factor)),
+            member("disk.x@one-cpu#rate", "1/s", Better::Higher, &around(5.0)),
+        ];
+        for bytes in 0..20 {
+            let key = format!("memory.latency@one-cpu/bytes={bytes}#latency");
+            members.push(member(&key, "ns", Better::Lower, &around(5.0)));
+        }
+        arm(host, false, members)
+    };
+    let found = compare(&of("old", 1.0), &of("new", 8.0), &Options::default());
+    let parts: Vec<(&str, String, bool)> = found
+        .components
+        .iter()
+        .map(|one| (one.name.as_str(), format!("{:.3}", one.pooled.ratio), one.moves))
+        .collect();
+    let same = || "1.000".to_string();
+    assert_eq!(
+        parts,
+        [("cpu", "8.000".to_string(), true), ("disk", same(), false), ("memory latency", same(), false)]
+    );
+    let index = found.index.expect("an index");
+    assert!((index.ratio - 2.0).abs() < 1e-9 && index.metrics == 22 && index.benchmarks == 3, "{index:?}");
+    let [low, high] = index.leave_one_out.expect("three benchmarks");
+    assert!((low - 1.0).abs() < 1e-9 && (high - 8.0f64.sqrt()).abs() < 1e-9);
+    // What all metrics of a run share does not average out over them.
+    let memory = &found.components[2].pooled;
+    let own = found.metrics[2].ci95.expect("eight processes");
+    let [low, high] = memory.ci95;
+    assert!((high / low).ln() > 0.7 * (own[1] / own[0]).ln());
 }

@@ -8,7 +8,7 @@ fn words_have_bounds_and_what_more_would_tell() {
         let values: Vec<f64> = (0..8).map(|at| level * (1.0 + spread * (f64::from(at) - 3.5))).collect();
         arm(host, false, vec![member("a.time@one-cpu#latency", "ns", Better::Lower, &values)])
     };
-    let one = |a: Arm, b: Arm| compare(&a, &b, &Options::default()).metrics.remove(0);
+    let one = |a: ComparisonSide, b: ComparisonSide| compare(&a, &b, &Options::default()).metrics.remove(0);
     let slower = one(of("a", 5.0, 0.001), of("b", 6.0, 0.001));
     assert!(slower.words.starts_with("slower by 17–2"), "{}", slower.words);
     assert_eq!((slower.more_runs, slower.grade), (None, Grade::A));
@@ -34,9 +34,9 @@ fn what_is_not_known_is_no_difference_and_no_part() {
     assert!(drifting.components.is_empty() && drifting.index.is_none());
     // A factor of three is one, however wide its figure.
     let wide = compare(&a, &of("b", 15.0, VerdictKind::Imprecise, Grade::C), &Options::default());
-    assert_eq!((wide.metrics[0].word, wide.components.len()), (Word::Slower, 0));
+    assert_eq!((wide.metrics[0].word, wide.components.len()), (Relation::Slower, 0));
     let rough = compare(&a, &of("b", 7.0, VerdictKind::Imprecise, Grade::B), &Options::default());
-    assert_eq!((rough.metrics[0].word, rough.components.len()), (Word::Slower, 1));
+    assert_eq!((rough.metrics[0].word, rough.components.len()), (Relation::Slower, 1));
 }
 
 #[test]
@@ -44,15 +44,15 @@ fn history_says_how_far_equal_runs_lie_apart() {
     let run = |at: usize, level: f64| {
         let file = format!("r{at}");
         let members = vec![member("a.time@one-cpu#latency", "ns", Better::Lower, &around(level))];
-        Arm { identities: arm::identity("x", &file, &file), file, ..arm("x", false, members) }
+        ComparisonSide { identities: arm::identity("x", &file, &file), file, ..arm("x", false, members) }
     };
     let (a, b) = (run(100, 5.0), run(101, 5.3));
-    assert_eq!(compare(&a, &b, &Options::default()).metrics[0].word, Word::Slower);
+    assert_eq!(compare(&a, &b, &Options::default()).metrics[0].word, Relation::Slower);
     let levels = [5.0, 5.4, 5.0, 5.5, 4.9, 5.3];
     let history = levels.into_iter().enumerate().map(|(at, level)| run(at, level)).collect();
-    let history = Some(Arm::of_runs(history, "folder").expect("one host"));
+    let history = Some(ComparisonSide::of_runs(history, "folder").expect("one host"));
     let found = compare(&a, &b, &Options { history, ..Options::default() });
-    assert_eq!(found.metrics[0].word, Word::Inconclusive, "{}", found.metrics[0].words);
+    assert_eq!(found.metrics[0].word, Relation::Inconclusive, "{}", found.metrics[0].words);
 }
 
 /// Two runs of one machine at 3 and 2 GHz, of ten metrics that both say are at a clock; `time` is
@@ -76,7 +76,7 @@ fn two_clocks(time: f64, inside: f64) -> Comparison {
 #[test]
 fn runs_that_lie_farther_apart_at_one_clock_are_left_as_they_ran() {
     // Time goes with the clock, and so it does where a tenth of the cycles was saved.
-    for (time, word) in [(15.0, Word::Same), (13.5, Word::Faster)] {
+    for (time, word) in [(15.0, Relation::Same), (13.5, Relation::Faster)] {
         let found = two_clocks(time, 0.0);
         assert!(found.metrics.iter().all(|one| one.scaled && one.word == word), "{:?}", words(&found));
     }
@@ -86,7 +86,7 @@ fn runs_that_lie_farther_apart_at_one_clock_are_left_as_they_ran() {
     let said = |text: &String| text.starts_with("times were not scaled to one clock");
     assert!(found.warnings.iter().any(said), "{:?}", found.warnings);
     // In runs whose own clocks moved it went with the clock, or they would have nothing at one.
-    assert!(two_clocks(10.0, 0.1).metrics.iter().all(|one| one.scaled && one.word == Word::Faster));
+    assert!(two_clocks(10.0, 0.1).metrics.iter().all(|one| one.scaled && one.word == Relation::Faster));
 }
 
 #[test]
@@ -96,10 +96,10 @@ fn runs_are_told_apart_where_some_processes_do_not_count_at_the_clock() {
         let whole = member("syscall.x@one-cpu#latency", "ns", Better::Lower, &around(5.0));
         let run = arm("one", false, vec![Member { at_clock, ..whole }]);
         let file = format!("r{started}");
-        Arm { identities: arm::identity("one", &file, &file), file, ..run }
+        ComparisonSide { identities: arm::identity("one", &file, &file), file, ..run }
     };
     let runs = vec![of(0, &[4.0; 6]), of(1, &[4.1; 8]), of(2, &[4.2; 5])];
-    let whole = Arm::of_runs(runs, "all").expect("three runs");
+    let whole = ComparisonSide::of_runs(runs, "all").expect("three runs");
     let at_clock = whole.runs_of(&whole.members[0], true);
     assert_eq!(at_clock, [vec![4.0; 6], vec![4.1; 8], vec![4.2; 5]]);
     let as_they_ran: Vec<usize> = whole.runs_of(&whole.members[0], false).iter().map(Vec::len).collect();

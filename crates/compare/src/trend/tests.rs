@@ -6,7 +6,7 @@ use fastrand::Rng;
 use stats::noise::normal;
 
 /// A run of the day, its figures at these levels with 1 % of noise between runs.
-fn run(day: usize, levels: &[f64], rng: &mut Rng) -> Recorded {
+fn run(day: usize, levels: &[f64], rng: &mut Rng) -> HostResult {
     let series = |(at, level): (usize, &f64)| {
         let median = level * (0.01 * normal(rng)).exp();
         Series {
@@ -18,7 +18,7 @@ fn run(day: usize, levels: &[f64], rng: &mut Rng) -> Recorded {
             ci95: Some([median * 0.99, median * 1.01]),
         }
     };
-    Recorded {
+    HostResult {
         host: "db1".into(),
         file: format!("{day}.assay.jsonl"),
         started: format!("2026-{:02}-{:02}T00:00:00Z", 1 + day / 28, 1 + day % 28),
@@ -29,11 +29,11 @@ fn run(day: usize, levels: &[f64], rng: &mut Rng) -> Recorded {
             .map(|(label, value)| (label.to_string(), value.to_string()))
             .to_vec(),
         series: levels.iter().enumerate().map(series).collect(),
-        ..Recorded::default()
+        ..HostResult::default()
     }
 }
 
-fn of(runs: Vec<Recorded>) -> Trend {
+fn of(runs: Vec<HostResult>) -> Trend {
     trend(runs, None, None).expect("one host")
 }
 
@@ -41,7 +41,8 @@ fn of(runs: Vec<Recorded>) -> Trend {
 fn a_step_has_its_date_and_what_changed_there() {
     let mut rng = Rng::with_seed(1);
     let level = |day: usize| if day < 9 { 100.0 } else { 112.0 };
-    let mut runs: Vec<Recorded> = (0..14).map(|day| run(day, &[50.0, level(day), 80.0], &mut rng)).collect();
+    let mut runs: Vec<HostResult> =
+        (0..14).map(|day| run(day, &[50.0, level(day), 80.0], &mut rng)).collect();
     for late in &mut runs[9..] {
         late.boot_id = Some("two".into());
         late.make_up[1].1 = "6.2".into();
@@ -65,7 +66,7 @@ fn a_step_has_its_date_and_what_changed_there() {
 #[test]
 fn what_came_back_does_not_count_and_what_got_better_is_said() {
     let mut rng = Rng::with_seed(2);
-    let mut runs = |levels: &[(usize, f64)]| -> Vec<Recorded> {
+    let mut runs = |levels: &[(usize, f64)]| -> Vec<HostResult> {
         let all: Vec<f64> = levels.iter().flat_map(|(count, level)| vec![*level; *count]).collect();
         all.iter().enumerate().map(|(day, level)| run(day, &[*level], &mut rng)).collect()
     };
@@ -83,7 +84,7 @@ fn what_came_back_does_not_count_and_what_got_better_is_said() {
 #[test]
 fn another_profile_or_other_cpus_are_another_series() {
     let mut rng = Rng::with_seed(3);
-    let mut runs: Vec<Recorded> = (0..12).map(|day| run(day, &[100.0], &mut rng)).collect();
+    let mut runs: Vec<HostResult> = (0..12).map(|day| run(day, &[100.0], &mut rng)).collect();
     runs[3].profile = "full".into();
     runs[4].make_up[0].1 = "4".into();
     runs[5].pretended = true;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use bench::NOT_SLOWED;
-use compare::{Arm, Comparison, Options, compare};
+use compare::{Comparison, ComparisonSide, Options, compare};
 use model::run_file;
 use model::vocabulary::selftest::PLANTED;
 use stats::core_bound::is_core_bound;
@@ -14,7 +14,7 @@ const OUTSIDE: [&str; 2] = ["background-load", "steal"];
 
 pub struct Measured {
     pub started: String,
-    arm: Arm,
+    arm: ComparisonSide,
     /// Keys of the headline series that this machine can have, and whether each is bound by the
     /// core of one CPU.
     pub headlines: BTreeMap<String, bool>,
@@ -69,21 +69,21 @@ impl Measured {
             headlines: headlines
                 .map(|judged| (judged.series.key.clone(), is_core_bound(&judged.series, &diagnosis.machine)))
                 .collect(),
-            arm: Arm::measured(&diagnosis, &shown),
+            arm: ComparisonSide::measured(&diagnosis, &shown),
         })
     }
 }
 
 /// B against A, as `assay compare A B`, with `--history` where some is given.
-pub fn compared(a: &Measured, b: &Measured, history: Option<Arm>) -> Comparison {
+pub fn compared(a: &Measured, b: &Measured, history: Option<ComparisonSide>) -> Comparison {
     of_arms(&a.arm, &b.arm, history)
 }
 
-pub fn of_arms(a: &Arm, b: &Arm, history: Option<Arm>) -> Comparison {
+pub fn of_arms(a: &ComparisonSide, b: &ComparisonSide, history: Option<ComparisonSide>) -> Comparison {
     compare(a, b, &Options { history, ..Options::default() })
 }
 
 /// Several runs as one side.
-pub fn side<'a>(runs: impl Iterator<Item = &'a Measured>) -> Result<Arm, String> {
-    Arm::of_runs(runs.map(|run| run.arm.clone()).collect(), "several runs")
+pub fn side<'a>(runs: impl Iterator<Item = &'a Measured>) -> Result<ComparisonSide, String> {
+    ComparisonSide::of_runs(runs.map(|run| run.arm.clone()).collect(), "several runs")
 }

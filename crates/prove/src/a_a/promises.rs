@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use compare::{Comparison, Word};
+use compare::{Comparison, Relation};
 use prove::proof::Rate;
 use stats::order::{median, quantile};
 
@@ -62,7 +62,7 @@ impl Found {
         let planted = self.planted.entry((100.0 * share).round() as u32).or_default();
         for (key, core) in a.headlines.iter().filter(|(key, _)| b.slowed.contains(*key)) {
             let said = by_key.said(key);
-            let found = matches!(&said, Said::Compared(one) if one.word == Word::Slower);
+            let found = matches!(&said, Said::Compared(one) if one.word == Relation::Slower);
             if *core { &mut planted.core } else { &mut planted.other }.count(found);
             let family = planted.families.entry(family(key)).or_default();
             family.found.count(found);
@@ -105,8 +105,8 @@ fn cause(said: &Said, share: f64) -> String {
         Said::Compared(one) => one,
     };
     let cause = match one.word {
-        Word::Same => "called the same",
-        Word::Faster | Word::Higher | Word::Lower => "called something else",
+        Relation::Same => "called the same",
+        Relation::Faster | Relation::Higher | Relation::Lower => "called something else",
         _ if one.words.contains("disturbed") => "disturbed",
         _ if one.words.contains("core clock differed") => "clocks differed",
         _ if one.would_show.is_none() => "too few processes",

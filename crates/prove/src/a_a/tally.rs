@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use compare::{Compared, Comparison, Word};
+use compare::{Compared, Comparison, Relation};
 use prove::proof::Rate;
 
 use super::measured::Measured;
@@ -27,7 +27,7 @@ impl Counts {
     fn take(&mut self, said: &Said) {
         self.of += 1;
         let count = match said {
-            Said::Compared(one) if one.word == Word::Same => &mut self.same,
+            Said::Compared(one) if one.word == Relation::Same => &mut self.same,
             Said::Compared(one) if is_different(one.word) => &mut self.different,
             Said::Compared(_) => &mut self.cannot_tell,
             Said::Refused(_) => &mut self.refused,
@@ -37,8 +37,8 @@ impl Counts {
     }
 }
 
-pub fn is_different(word: Word) -> bool {
-    matches!(word, Word::Faster | Word::Slower | Word::Higher | Word::Lower)
+pub fn is_different(word: Relation) -> bool {
+    matches!(word, Relation::Faster | Relation::Slower | Relation::Higher | Relation::Lower)
 }
 
 /// What a comparison says of one of A's metrics.

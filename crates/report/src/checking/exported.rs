@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use check::{Demand, Outcome, Standing, Verdict};
+use check::{Demand, DemandStatus, Outcome, Verdict};
 use model::pattern::KeyParts;
 use model::{Severity, unit_factor};
 
@@ -65,7 +65,7 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
         "assay_check_demands",
         "Demands of the spec by result.",
         outcomes.iter().flat_map(|one| {
-            [Standing::Met, Standing::Missed, Standing::Undecided].map(|standing| {
+            [DemandStatus::Met, DemandStatus::Missed, DemandStatus::Undecided].map(|standing| {
                 let (mut labels, value) = of_spec(one, one.count(standing) as f64);
                 labels.push(("standing", words(&standing)));
                 (labels, value)

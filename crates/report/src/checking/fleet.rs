@@ -1,13 +1,14 @@
 //! Outcomes of many hosts on one screen: how many are accepted, which are rejected and for what,
 //! what the undecided lack.
 
-use check::{Demand, Outcome, PEERS, Standing, Verdict};
+use check::{Demand, DemandStatus, Outcome, PEERS, Verdict};
 
 use super::{LONGEST, Shown, deciding, measured, tone};
 use crate::plain::{lines, plain};
 use crate::screen::{HostPart, Screen, Tone};
 use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
+use diagnose::words::counted;
 
 /// Hosts that are listed one by one; above that what they miss is counted, too.
 const HOSTS: usize = 12;
@@ -55,11 +56,11 @@ pub fn many(outcomes: &[Outcome], older: &str, how: Shown, style: Style) -> Stri
         (of(Verdict::Reject), of(Verdict::NotUsable), of(Verdict::CannotTell));
     let mut parts = vec![about(outcomes, style), judged];
     if rejected.len() > HOSTS {
-        parts.push(by_demand("missed", &rejected, Standing::Missed, style));
+        parts.push(by_demand("missed", &rejected, DemandStatus::Missed, style));
     }
     parts.push(listed("rejected", &rejected, style));
     parts.push(listed("not usable", &unusable, style));
-    parts.push(by_demand("undecided", &undecided, Standing::Undecided, style));
+    parts.push(by_demand("undecided", &undecided, DemandStatus::Undecided, style));
     let decides = undecided.iter().find_map(|one| deciding(one));
     parts.push(decides.map_or(Vec::new(), |text| {
         let all = lines(&shown(&text, style), style.width.saturating_sub(2));
@@ -88,8 +89,7 @@ fn about(outcomes: &[Outcome], style: Style) -> Vec<String> {
         names.dedup();
         names.retain(|name| !name.is_empty());
     }
-    let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
-    let mut parts = vec![HostPart::needed(count)];
+    let mut parts = vec![HostPart::needed(counted(hosts.len(), "host"))];
     parts.extend(match specs.as_slice() {
         [] => None,
         [spec] => Some(HostPart::needed(format!("spec {}", plain(spec, LONGEST)))),
@@ -113,7 +113,7 @@ fn shared_label(outcomes: &[Outcome]) -> Option<String> {
 /// What of a demand was asked and found: `DRAM latency: 132 ns (130–134), asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let found = measured(demand, Shown::First);
-    if demand.group == PEERS && demand.standing == Standing::Missed {
+    if demand.group == PEERS && demand.standing == DemandStatus::Missed {
         // That is a sentence of its own.
         return found;
     }
@@ -127,7 +127,7 @@ fn words(demand: &Demand) -> String {
 
 /// Why a run is not accepted: of what it misses the worst; else its first sentence.
 fn reason(outcome: &Outcome) -> String {
-    let missed = || outcome.demands.iter().filter(|demand| demand.standing == Standing::Missed);
+    let missed = || outcome.demands.iter().filter(|demand| demand.standing == DemandStatus::Missed);
     let by = |demand: &&Demand| demand.by.unwrap_or(0.0);
     let worst = missed().max_by(|a, b| by(a).total_cmp(&by(b)));
     match worst.filter(|_| outcome.verdict == Verdict::Reject) {
@@ -171,7 +171,7 @@ fn listed(title: &str, outcomes: &[&Outcome], style: Style) -> Vec<String> {
 }
 
 /// The demands of which most hosts have a standing, with how many and the first of them.
-fn by_demand(title: &str, outcomes: &[&Outcome], standing: Standing, style: Style) -> Vec<String> {
+fn by_demand(title: &str, outcomes: &[&Outcome], standing: DemandStatus, style: Style) -> Vec<String> {
     let mut found: Vec<(&Demand, Vec<&str>)> = Vec::new();
     for (one, demand) in outcomes.iter().flat_map(|one| one.demands.iter().map(move |own| (one, own))) {
         if demand.standing != standing {
@@ -187,14 +187,14 @@ fn by_demand(title: &str, outcomes: &[&Outcome], standing: Standing, style: Styl
     // Of equals the one that the spec has first.
     found.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
     let rows = found.iter().take(DEMANDS).map(|(demand, hosts)| {
-        let count = if hosts.len() == 1 { "1 host".to_string() } else { format!("{} hosts", hosts.len()) };
+        let count = counted(hosts.len(), "host");
         let more = match hosts.len().checked_sub(NAMED) {
             Some(more @ 1..) => format!(" and {more} more"),
             _ => String::new(),
         };
         let named: Vec<&str> = hosts.iter().take(NAMED).copied().collect();
         let why = match standing {
-            Standing::Undecided if !demand.why.is_empty() => format!(" ({})", demand.why),
+            DemandStatus::Undecided if !demand.why.is_empty() => format!(" ({})", demand.why),
             _ => String::new(),
         };
         (demand.alone().to_string(), format!("{count}: {}{more}{why}", named.join(", ")))

@@ -1,29 +1,29 @@
 //! The forest plot of a comparison: what is drawn, for a terminal's columns and for the page.
 
-use compare::{GroupAnswer, Row, Said, Word};
+use compare::{GroupAnswer, Relation, Row, RowOutcome};
 
 /// One row of the plot.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct RowPoint {
     pub ratio: Option<f64>,
     pub ci95: Option<[f64; 2]>,
     /// Nothing but the interval is known.
     pub wide: bool,
 }
 
-impl Mark {
-    pub fn of(row: &Row) -> Mark {
-        Mark { ratio: row.ratio, ci95: row.ci95, wide: row.wide }
+impl RowPoint {
+    pub fn of(row: &Row) -> RowPoint {
+        RowPoint { ratio: row.ratio, ci95: row.ci95, wide: row.wide }
     }
 
     /// A row that is not counted, and whose values would lie outside.
-    pub fn left_out(row: &Row) -> Mark {
-        Mark { ratio: row.raw_ratio(), ci95: None, wide: false }
+    pub fn left_out(row: &Row) -> RowPoint {
+        RowPoint { ratio: row.raw_ratio(), ci95: None, wide: false }
     }
 
-    pub fn of_group(group: &GroupAnswer) -> Mark {
+    pub fn of_group(group: &GroupAnswer) -> RowPoint {
         let pooled = group.pooled.as_ref();
-        Mark { ratio: pooled.map(|one| one.ratio), ci95: pooled.map(|one| one.ci95), wide: false }
+        RowPoint { ratio: pooled.map(|one| one.ratio), ci95: pooled.map(|one| one.ci95), wide: false }
     }
 }
 
@@ -62,7 +62,7 @@ const UNICODE: Signs =
 const ASCII: Signs = Signs { edge: ':', low: '|', line: '-', point: 'o', high: '|', below: '<', above: '>' };
 
 /// A row of the plot, this wide.
-pub fn columns(mark: &Mark, columns: usize, end: f64, unicode: bool) -> String {
+pub fn columns(mark: &RowPoint, columns: usize, end: f64, unicode: bool) -> String {
     let signs = if unicode { UNICODE } else { ASCII };
     let Some(last) = columns.checked_sub(1) else { return String::new() };
     let place = |ratio: f64| (ratio.ln() / end.ln() + 1.0) / 2.0 * last as f64;
@@ -95,38 +95,39 @@ pub fn columns(mark: &Mark, columns: usize, end: f64, unicode: bool) -> String {
 }
 
 /// The word of a row: whole, or as short as narrow screens need it.
-pub fn word(said: &Said, short: bool) -> String {
+pub fn word(said: &RowOutcome, short: bool) -> String {
     match said {
-        Said::Left(..) => "not counted".to_string(),
-        Said::Counted(word, words) => said_word(*word, words, short),
+        RowOutcome::Left(..) => "not counted".to_string(),
+        RowOutcome::Counted(word, words) => said_word(*word, words, short),
     }
 }
 
 /// The same of a word and the words around it: only sameness needs its margin.
-pub fn said_word(word: Word, words: &str, short: bool) -> String {
+pub fn said_word(word: Relation, words: &str, short: bool) -> String {
     match (word, words.strip_prefix("same within ")) {
-        (Word::Same, Some(margin)) if short => format!("same ({margin})"),
-        (Word::Same, _) => words.to_string(),
+        (Relation::Same, Some(margin)) if short => format!("same ({margin})"),
+        (Relation::Same, _) => words.to_string(),
         _ => word.word().to_string(),
     }
 }
 
 /// The word of a group none of whose figures counts in a pooled ratio.
 pub fn uncounted(group: &GroupAnswer) -> &'static str {
-    match group.rows.iter().any(|row| row.word().is_some()) {
-        true => Word::Inconclusive.word(),
-        false => "not counted",
+    if group.rows.iter().any(|row| row.word().is_some()) {
+        Relation::Inconclusive.word()
+    } else {
+        "not counted"
     }
 }
 
 /// One sign for a word, where there is no room for it.
-pub fn sign(said: Option<Word>, unicode: bool) -> char {
+pub fn sign(said: Option<Relation>, unicode: bool) -> char {
     let [unicoded, ascii] = match said {
-        Some(Word::Faster) => ['▲', '^'],
-        Some(Word::Slower) => ['▼', 'v'],
-        Some(Word::Same) => ['●', '='],
-        Some(Word::Higher | Word::Lower) => ['≠', '#'],
-        Some(Word::Inconclusive | Word::Unverified) => ['?', '?'],
+        Some(Relation::Faster) => ['▲', '^'],
+        Some(Relation::Slower) => ['▼', 'v'],
+        Some(Relation::Same) => ['●', '='],
+        Some(Relation::Higher | Relation::Lower) => ['≠', '#'],
+        Some(Relation::Inconclusive | Relation::Unverified) => ['?', '?'],
         None => ['–', '-'],
     };
     if unicode { unicoded } else { ascii }
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     fn drawn(ratio: Option<f64>, ci95: Option<[f64; 2]>, wide: bool) -> String {
-        columns(&Mark { ratio, ci95, wide }, 25, 2.0, true)
+        columns(&RowPoint { ratio, ci95, wide }, 25, 2.0, true)
     }
 
     #[test]
@@ -151,18 +152,19 @@ mod tests {
         assert_eq!(drawn(Some(1.0), Some([0.4, 1.5]), true), "◂──────────────────┤    ┆");
         assert_eq!(drawn(None, None, false), "┆           ┆           ┆");
         assert_eq!(drawn(Some(0.3), Some([0.2, 0.4]), true), "◂           ┆           ┆");
-        assert_eq!(columns(&Mark { ratio: Some(1.0), ci95: None, wide: false }, 0, 2.0, true), "");
-        let ascii = columns(&Mark { ratio: Some(1.0), ci95: Some([0.4, 2.9]), wide: false }, 11, 2.0, false);
+        assert_eq!(columns(&RowPoint { ratio: Some(1.0), ci95: None, wide: false }, 0, 2.0, true), "");
+        let ascii =
+            columns(&RowPoint { ratio: Some(1.0), ci95: Some([0.4, 2.9]), wide: false }, 11, 2.0, false);
         assert_eq!(ascii, "<----o---->");
     }
 
     #[test]
     fn words_fit_where_there_is_little_room() {
-        let said = |word: Word, words: &str| Said::Counted(word, words.into());
+        let said = |word: Relation, words: &str| RowOutcome::Counted(word, words.into());
         for (one, long, short) in [
-            (said(Word::Same, "same within 10 %"), "same within 10 %", "same (10 %)"),
-            (said(Word::Slower, "slower by 8–12 %"), "slower", "slower"),
-            (Said::Left("pages".into(), String::new()), "not counted", "not counted"),
+            (said(Relation::Same, "same within 10 %"), "same within 10 %", "same (10 %)"),
+            (said(Relation::Slower, "slower by 8–12 %"), "slower", "slower"),
+            (RowOutcome::Left("pages".into(), String::new()), "not counted", "not counted"),
         ] {
             assert_eq!((word(&one, false), word(&one, true)), (long.to_string(), short.to_string()));
             assert!(word(&one, true).chars().count() <= 11);

@@ -4,6 +4,7 @@ use super::letter;
 use crate::plain::plain;
 use crate::text::{Style, Tone, paint, wrapped};
 use compare::{About, Comparison, Difference};
+use diagnose::words::counted;
 
 /// A line for each result: its letter, its host, what it is, runs and date.
 pub fn heading(found: &[Comparison], style: Style) -> String {
@@ -18,29 +19,28 @@ pub fn heading(found: &[Comparison], style: Style) -> String {
         let same = |other: usize| hosts[other] == hosts[at] && whens[other] == whens[at] && other != at;
         let [_, file] = &one.names[*side];
         let name = file.trim_end_matches('/').rsplit('/').next().unwrap_or(file);
-        // Where neither host nor date tells two apart, the file does.
-        let when = match whens[at].is_empty() || (0..sides.len()).any(same) {
-            true => [plain(name, 60), whens[at].clone()]
+        // If host and date are equal, the file distinguishes the two.
+        let when = if whens[at].is_empty() || (0..sides.len()).any(same) {
+            [plain(name, 60), whens[at].clone()]
                 .into_iter()
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
-                .join(", "),
-            false => whens[at].clone(),
+                .join(", ")
+        } else {
+            whens[at].clone()
         };
         let head = format!("{}  {:widest$}", letter(at), hosts[at]);
         let what = fitted(
             &one.about[*side],
             style.width.saturating_sub(head.chars().count() + when.chars().count() + 4),
         );
-        let line = match what.is_empty() {
-            true => format!("  {when}"),
-            false => format!("  {what}  {when}"),
-        };
+        let line = if what.is_empty() { format!("  {when}") } else { format!("  {what}  {when}") };
         let whole = head.chars().count() + line.chars().count() <= style.width;
         out.push_str(&paint(&head, Tone::Strong, style));
-        match whole {
-            true => out.push_str(&format!("{line}\n")),
-            false => out.push_str(&format!("\n{}", wrapped(line.trim(), 3, Tone::Plain, style))),
+        if whole {
+            out.push_str(&format!("{line}\n"))
+        } else {
+            out.push_str(&format!("\n{}", wrapped(line.trim(), 3, Tone::Plain, style)))
         }
     }
     out
@@ -95,15 +95,15 @@ pub fn differences(found: &[Comparison], letters: &[String], style: Style) -> St
         let mut named: Vec<String> = Vec::new();
         let is_mitigation = |one: &&Difference| one.label.starts_with("mitigation_");
         named.extend(one.environment.iter().filter(|one| !is_mitigation(one)).map(|one| {
-            match one.a.chars().count() + one.b.chars().count() <= LONGEST && found.len() == 1 {
-                true => format!("{} ({}, {})", label(&one.label), plain(&one.a, 40), plain(&one.b, 40)),
-                false => label(&one.label),
+            if one.a.chars().count() + one.b.chars().count() <= LONGEST && found.len() == 1 {
+                format!("{} ({}, {})", label(&one.label), plain(&one.a, 40), plain(&one.b, 40))
+            } else {
+                label(&one.label)
             }
         }));
         match one.environment.iter().filter(is_mitigation).count() {
             0 => {}
-            1 => named.push("1 mitigation".into()),
-            many => named.push(format!("{many} mitigations")),
+            many => named.push(counted(many, "mitigation")),
         }
         let more = named.len().saturating_sub(NAMED);
         named.truncate(NAMED);

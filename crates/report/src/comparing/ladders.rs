@@ -11,7 +11,7 @@ use import::keyed;
 use model::{Params, Value, figure};
 
 /// Fewer points than this are no curve.
-const LEAST: usize = 4;
+const MIN_POINTS: usize = 4;
 
 /// A curve: its parameter, and its points in each comparison, by the parameter's number.
 struct Ladder<'a> {
@@ -59,7 +59,7 @@ fn ladders(comparisons: &[Comparison]) -> Vec<Ladder<'_>> {
     }
     let mut ladders: Vec<Ladder> = by_curve.into_values().collect();
     for curve in ladders.iter_mut().flat_map(|ladder| &mut ladder.curves) {
-        if curve.len() < LEAST {
+        if curve.len() < MIN_POINTS {
             curve.clear();
         }
         curve.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -1,5 +1,6 @@
 //! What a comparison leaves out, with both values and the reason.
 
+use diagnose::words::counted;
 use std::collections::BTreeMap;
 
 use super::{names, screen::values};
@@ -19,8 +20,7 @@ pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
             out.push_str(&wrapped("Nothing is left out.", 2, Tone::Plain, style));
         }
         for (reason, figures) in reasons {
-            let many =
-                if figures.len() == 1 { "1 figure".into() } else { format!("{} figures", figures.len()) };
+            let many = counted(figures.len(), "figure");
             out.push('\n');
             out.push_str(&wrapped(&plain(&format!("{many}: {reason}"), 600), 2, Tone::Strong, style));
             figures.iter().for_each(|figure| out.push_str(&line(figure, style)));
@@ -42,17 +42,13 @@ const LONGEST: usize = 4000;
 /// What only one side has, by name.
 fn alone(one: &Comparison, side: usize, letter: &str) -> Option<String> {
     let names = &one.names_alone[side];
-    let are = match one.alone[side] {
-        0 => return None,
-        1 => "1 figure is".to_string(),
-        many => format!("{many} figures are"),
-    };
     let more = match names.len().saturating_sub(NAMES) {
         0 => String::new(),
         more => format!(" and {more} more names"),
     };
+    let count = Some(one.alone[side]).filter(|count| *count > 0)?;
     let names = names[..names.len().min(NAMES)].join("; ");
-    Some(format!("{are} in {letter} only: {names}{more}."))
+    Some(format!("Only in {letter}: {} ({names}{more}).", counted(count, "figure")))
 }
 
 /// The refused of a comparison by what is said of them, the most frequent first.

@@ -4,7 +4,7 @@ use super::{column, right};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use crate::comparison::ratio_words;
 use crate::sections::names::placement_words;
-use compare::{Comparison, Overlaid};
+use compare::{Comparison, OverlaidCurves};
 use model::{figure, percent};
 
 pub fn section(one: &Comparison, letter: &str) -> Section {
@@ -32,13 +32,13 @@ pub fn section(one: &Comparison, letter: &str) -> Section {
 }
 
 /// Where both were measured, in full.
-fn placements(overlaid: &Overlaid) -> String {
+fn placements(overlaid: &OverlaidCurves) -> String {
     let [a, b] = overlaid.placements.each_ref().map(|name| diagnose::words::placement(name));
     if a == b { a.to_string() } else { format!("{a} and {b}") }
 }
 
 /// Work over CPU%, or `each`: the work for each percent of it.
-fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (usize, bool)) -> Chart {
+fn chart(one: &Comparison, overlaid: &OverlaidCurves, letter: &str, (index, each): (usize, bool)) -> Chart {
     let names = ["A", letter].map(str::to_string);
     let called = |side: usize| {
         format!("{} {}, {}", names[side], one.names[side][0], placement_words(&overlaid.placements[side]))
@@ -93,9 +93,10 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
         },
         Table::new(columns, rows).folded(),
     )
-    .about(match each {
-        true => format!("Work per percent of CPU: flat if CPU% matches the work done.{clock}"),
-        false => format!("{}{clock}", overlaid.words(letter)),
+    .about(if each {
+        format!("Work per percent of CPU: flat if CPU% matches the work done.{clock}")
+    } else {
+        format!("{}{clock}", overlaid.words(letter))
     })
     .summary(side_by_side(overlaid, letter, each))
 }
@@ -105,7 +106,7 @@ const AT: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
 /// Work of both at the same CPU%, as far as both were measured, or `each`: for each percent of CPU.
 /// The ratio is the same.
-fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
+fn side_by_side(overlaid: &OverlaidCurves, letter: &str, each: bool) -> Table {
     let row = |share: &f64| {
         let (ratio, bounds) = overlaid.ratio(*share)?;
         let percents = if each { 100.0 * share } else { 1.0 };
@@ -133,13 +134,13 @@ fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use compare::{Arm, Options, compare};
+    use compare::{ComparisonSide, Options, compare};
     use diagnose::diagnose;
     use testkit::capacity::made;
 
     #[test]
     fn a_comparison_says_where_curves_cross_and_sets_attainment_side_by_side() {
-        let arm = |s: f64, smt: bool, file: &str| Arm::measured(&diagnose(made(s, smt)), file);
+        let arm = |s: f64, smt: bool, file: &str| ComparisonSide::measured(&diagnose(made(s, smt)), file);
         let found = compare(&arm(1.25, true, "a"), &arm(2.0, false, "b"), &Options::default());
         let section = section(&found, "B");
         let said: Vec<&str> = section

@@ -6,7 +6,7 @@ use super::screen::values;
 use super::{column, right};
 use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
 use crate::comparison::ratio_words;
-use compare::{Answer, GroupAnswer, LEAST_DIFFERENCE, Row, Said, Word};
+use compare::{Answer, GroupAnswer, MIN_DIFFERENCE, Relation, Row, RowOutcome};
 use diagnose::words::capital;
 
 /// The section; `None` where both have no figure.
@@ -44,7 +44,7 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
         names: ["A".to_string(), letter.to_string()],
         rows,
         end: end(&answer.groups),
-        band: LEAST_DIFFERENCE,
+        band: MIN_DIFFERENCE,
     };
     let about = format!(
         "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, including the scatter of whole runs. Grey: within 2 %. \
@@ -82,12 +82,12 @@ fn of_row(row: &Row) -> ForestRow {
         None => names::short(&row.title, &row.key),
     };
     let (side, note) = match &row.said {
-        Said::Left(factor, _) => {
+        RowOutcome::Left(factor, _) => {
             let apart = row.raw_ratio().map(|ratio| ratio.max(1.0 / ratio)).filter(|apart| *apart > 1.05);
             let note = apart.map_or(String::new(), |apart| format!("{apart:.1} \u{d7} apart: {factor}"));
             (ForestSide::LeftOut, note)
         }
-        Said::Counted(word, _) => (side(Some(*word)), String::new()),
+        RowOutcome::Counted(word, _) => (side(Some(*word)), String::new()),
     };
     ForestRow {
         label,
@@ -103,10 +103,10 @@ fn of_row(row: &Row) -> ForestRow {
     }
 }
 
-fn side(word: Option<Word>) -> ForestSide {
+fn side(word: Option<Relation>) -> ForestSide {
     match word {
-        Some(Word::Faster) => ForestSide::Faster,
-        Some(Word::Slower) => ForestSide::Slower,
+        Some(Relation::Faster) => ForestSide::Faster,
+        Some(Relation::Slower) => ForestSide::Slower,
         _ => ForestSide::Neither,
     }
 }

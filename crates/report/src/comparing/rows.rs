@@ -4,18 +4,19 @@
 use super::{column, right, section};
 use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Section, Table};
 use crate::comparison::ratio_words;
+use crate::sections::unixbench::copies_words;
 use compare::rows::{ODD, indices, tables};
 use compare::{Compared, Comparison};
 use model::{Verdict, figure};
 use stats::unixbench::RowRatio;
 
 /// Fewer rows than this make no picture.
-const LEAST: usize = 3;
+const MIN_ROWS: usize = 3;
 
 /// A chart for each number of copies of which both have rows; `None` where there is none.
 pub fn charts(one: &Comparison, letter: &str) -> Option<Section> {
     let mut blocks = Vec::new();
-    for (copies, rows) in tables(&one.metrics).iter().filter(|(_, rows)| rows.len() >= LEAST) {
+    for (copies, rows) in tables(&one.metrics).iter().filter(|(_, rows)| rows.len() >= MIN_ROWS) {
         blocks.push(Block::from(chart(one, letter, *copies, rows)));
     }
     let about = format!(
@@ -58,10 +59,9 @@ fn chart(one: &Comparison, letter: &str, copies: i64, rows: &[(RowRatio, &Compar
             Cell::Number(ratio_words(b / a, None)),
         ]
     });
-    let of = if copies == 1 { "1 copy".to_string() } else { format!("{copies} copies") };
     Chart::new(
         format!("chart-rows-{}-{copies}", letter.to_lowercase()),
-        format!("Rows of {of}, {letter} over A"),
+        format!("Rows of {}, {letter} over A", copies_words(copies)),
         ChartKind::Bars { y: Axis::linear(format!("{letter}/A")), bars: bars.collect() },
         Table::new(
             vec![column("row"), right("A"), right(letter), right(&format!("{letter}/A (95 %)"))],

@@ -1,11 +1,12 @@
 //! The first screen of a comparison: who A and B are, the answer in at most three sentences, a line
 //! for each key figure with its place on a forest plot, and what else there is to see.
 
-use super::forest::{Mark, columns, end, end_words, said_word, sign, word};
+use super::forest::{RowPoint, columns, end, end_words, said_word, sign, word};
 use super::{forest, hosts, left_out, letter, names};
 use crate::plain::{ascii, lines, plain};
 use crate::text::{Style, Tone, paint, wrapped};
-use compare::{Answer, Comparison, GroupAnswer, MOST_ROWS, Outcome, Row, Said, Word, ranking};
+use compare::{Answer, Comparison, GroupAnswer, MAX_ROWS, Outcome, Relation, Row, RowOutcome, ranking};
+use diagnose::words::counted;
 
 /// What of a comparison is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +24,18 @@ pub enum Shown {
 pub const NOT_COMPARABLE: u8 = 4;
 
 /// Lines that the first screen has at most.
-const MOST_LINES: usize = 40;
+const MAX_LINES: usize = 40;
 
 /// Warnings shown one by one.
-const MOST_WARNINGS: usize = 3;
+const MAX_WARNINGS: usize = 3;
 
 /// The screen; `exit` is the code that the verb ends with.
 pub fn render(found: &[Comparison], shown: Shown, exit: u8, style: Style) -> String {
     // Rows give way where sentences take many lines.
-    let fits = |rows: &usize| written(found, shown, *rows, exit, style).lines().count() <= MOST_LINES;
+    let fits = |rows: &usize| written(found, shown, *rows, exit, style).lines().count() <= MAX_LINES;
     let rows = match shown {
-        Shown::First => (4..=MOST_ROWS).rev().find(fits).unwrap_or(4),
-        _ => MOST_ROWS,
+        Shown::First => (4..=MAX_ROWS).rev().find(fits).unwrap_or(4),
+        _ => MAX_ROWS,
     };
     let text = written(found, shown, rows, exit, style);
     if style.unicode { text } else { ascii(&text) }
@@ -102,7 +103,7 @@ fn sentences(found: &[Comparison], letters: &[String], answers: &[Answer], style
         named.map(|((letter, one), answer)| (letter.as_str(), one, answer)).collect();
     let mut out = ranking(&named).map_or(String::new(), |text| wrapped(&text, 2, Tone::Strong, style));
     for (letter, one, answer) in named {
-        let few = answers.len() <= MOST_TOLD;
+        let few = answers.len() <= MAX_REASONS;
         let said = match answer.outcome {
             // Beside what is nearest, what each holds is no news.
             Outcome::NoConclusion if one.is_apart() && few => {
@@ -124,8 +125,8 @@ fn sentences(found: &[Comparison], letters: &[String], answers: &[Answer], style
     out
 }
 
-/// Of more results than this only the ranking is said.
-const MOST_TOLD: usize = 3;
+/// Of more results than this only the ranking is shown.
+const MAX_REASONS: usize = 3;
 
 /// What is to be known before anything is read.
 fn warnings(found: &[Comparison], letters: &[String], shown: Shown, style: Style) -> String {
@@ -141,7 +142,7 @@ fn warnings(found: &[Comparison], letters: &[String], shown: Shown, style: Style
             format!("{}, {}: {}", curve.title, curve.placements.join(" and "), curve.words(letter))
         }));
     }
-    let most = if shown == Shown::First { MOST_WARNINGS } else { usize::MAX };
+    let most = if shown == Shown::First { MAX_WARNINGS } else { usize::MAX };
     let shown: Vec<&String> = all.iter().take(most).collect();
     let mut out = String::new();
     for text in &shown {
@@ -249,7 +250,7 @@ fn of_group<'a>(widths: &Widths, group: &'a GroupAnswer, end: f64, style: Style)
         values: [String::new(), String::new()],
         unit: "",
         ratio: group.pooled.as_ref().map_or("–".to_string(), |pooled| format!("{:.2}", pooled.ratio)),
-        plot: columns(&Mark::of_group(group), widths.plot, end, style.unicode),
+        plot: columns(&RowPoint::of_group(group), widths.plot, end, style.unicode),
         word: match (widths.word, said) {
             (0, None) if group.rows.iter().any(|row| row.word().is_some()) => "?".to_string(),
             (0, said) => sign(said.map(|said| said.0), style.unicode).to_string(),
@@ -261,11 +262,11 @@ fn of_group<'a>(widths: &Widths, group: &'a GroupAnswer, end: f64, style: Style)
     }
 }
 
-fn tone_of(word: Option<Word>) -> Tone {
+fn tone_of(word: Option<Relation>) -> Tone {
     match word {
-        Some(Word::Slower) => Tone::Care,
-        Some(Word::Faster) => Tone::Good,
-        Some(Word::Higher | Word::Lower) => Tone::Plain,
+        Some(Relation::Slower) => Tone::Care,
+        Some(Relation::Faster) => Tone::Good,
+        Some(Relation::Higher | Relation::Lower) => Tone::Plain,
         _ => Tone::Dim,
     }
 }
@@ -280,13 +281,13 @@ fn of_row(widths: &Widths, row: &Row, end: f64, style: Style) -> String {
     let mut parts = lines(&plain(&label, 200), widths.label - indent);
     let last = parts.pop().unwrap_or_default();
     let mark = match &row.said {
-        Said::Left(..) => Mark::left_out(row),
-        Said::Counted(..) => Mark::of(row),
+        RowOutcome::Left(..) => RowPoint::left_out(row),
+        RowOutcome::Counted(..) => RowPoint::of(row),
     };
     let is_inside = mark.ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) <= end);
     let mark = match row.said {
         // A point would be read as a result.
-        Said::Left(..) if is_inside => Mark { ratio: None, ..mark },
+        RowOutcome::Left(..) if is_inside => RowPoint { ratio: None, ..mark },
         _ => mark,
     };
     let ratio = match row.ratio.filter(|_| !row.wide) {
@@ -369,14 +370,13 @@ fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], styl
     let taken = if with_value { LABEL + VALUE + UNIT } else { LABEL };
     let fit = (style.width.saturating_sub(taken) / EACH).max(1).min(answers.len());
     let Some(first) = leading(answers) else { return String::new() };
-    let cell = |ratio: Option<f64>, said: Option<Word>| {
+    let cell = |ratio: Option<f64>, said: Option<Relation>| {
         let ratio = ratio.map_or("–".to_string(), ratio_words);
         let sign = paint(&sign(said, style.unicode).to_string(), tone_of(said), style);
         format!("{ratio:>7} {sign}")
     };
-    let value = |a: &str, unit: &str| match with_value {
-        true => format!("{a:>VALUE$} {unit:<0$}", UNIT - 1),
-        false => String::new(),
+    let value = |a: &str, unit: &str| {
+        if with_value { format!("{a:>VALUE$} {unit:<0$}", UNIT - 1) } else { String::new() }
     };
     let heads = letters[..fit].iter().map(|letter| format!("{:>7}  ", format!("{letter} ÷ A")));
     let head = format!("{:LABEL$}{}{}", "", value("A", "unit"), heads.collect::<String>());
@@ -445,7 +445,7 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
     let refused = found.iter().map(|one| one.refused.len()).max().unwrap_or(0);
     let mut parts = Vec::new();
     if shown != Shown::All && total > here {
-        let figures = if total == 1 { "1 figure".to_string() } else { format!("{total} figures") };
+        let figures = counted(total, "figure");
         parts.push(match (shown, here) {
             (Shown::First, 1..) => format!("{figures}, {here} of them here: --all"),
             _ => format!("{figures}: --all"),

@@ -2,7 +2,7 @@
 
 use super::{column, table};
 use crate::block::{Block, Cell, Section};
-use crate::sections::believed::{MOST, drawn};
+use crate::sections::believed::{MAX_PAINTED_CPUS, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
@@ -22,7 +22,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let mut blocks = Vec::new();
     for (name, host, views) in sides {
         match views {
-            Some(views) if views.cpus.len() <= MOST => {
+            Some(views) if views.cpus.len() <= MAX_PAINTED_CPUS => {
                 blocks.push(Block::Prose(format!("{name} {host}")));
                 blocks.push(Block::Tiles(drawn(views)));
             }
@@ -49,7 +49,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     )
 }
 
-/// Each level of cache: what either kernel says of it, and what was measured.
+/// Each level of cache: what each kernel reports, and what was measured.
 fn caches(sides: [(&str, Option<&Views>); 2]) -> Option<Block> {
     let both = sides.map(|(_, views)| views.map_or(&[][..], |views| &views.caches));
     let mut names: Vec<&str> = Vec::new();

@@ -1,10 +1,10 @@
-//! What others take of cache and memory while nothing of ours runs.
+//! Cache and memory that others use while Assay is idle.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::backing::{cache_kept, interference, of_neighbour};
-use super::{Grade, HostRow};
+use super::{HostRow, RowGrade};
 use crate::regions::OutputNeighbour;
 use diagnose::Diagnosis;
 use diagnose::at_rest::{AtRest, cache_words};
@@ -13,7 +13,7 @@ use model::vocabulary::host;
 use stats::cache_share::CacheShare;
 use stats::order::Interval;
 
-/// What others took while nothing of ours ran.
+/// What others used while Assay was idle.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputAtRest {
     /// Time that was watched, and looks in it.
@@ -95,7 +95,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
             own.map_or_else(|| not_measured("interference"), interference),
         ];
     };
-    let few = |what| HostRow::new(what, Grade::CannotTell, "cannot tell", few_words(&rest));
+    let few = |what| HostRow::cannot_tell(what, few_words(&rest));
     let others = rest.neighbour.as_ref().map(|found| of_neighbour(found, rest.seconds));
     [cache(&rest), bandwidth(&rest), others.unwrap_or_else(|| few("interference"))]
 }
@@ -105,22 +105,22 @@ fn few_words(rest: &AtRest) -> String {
 }
 
 /// Of the cache that the kernel reports this is most of it.
-const MOST: f64 = 0.5;
+const MOST_OF_CACHE: f64 = 0.5;
 
 fn cache(rest: &AtRest) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
     let Some(share) = rest.cache else {
-        return row(Grade::CannotTell, "cannot tell", few_words(rest));
+        return HostRow::cannot_tell("cache share", few_words(rest));
     };
     let of = rest.reported_mib.map_or(String::new(), |mib| format!(" of {} MiB", figure(mib, "")));
     let reading = format!("{}{of}, {:.0} s", cache_words(&share), rest.seconds);
     match rest.reported_mib {
-        _ if share.moves() => row(Grade::Poor, "moves", reading),
+        _ if share.moves() => row(RowGrade::Poor, "moves", reading),
         // What is larger than all that was tried may be any part of it.
-        Some(mib) if rest.largest_mib < MOST * mib => row(Grade::Fact, "steady", reading),
-        Some(mib) if share.range.high < MOST * mib => row(Grade::Poor, "a part", reading),
-        Some(mib) if share.range.low >= MOST * mib => row(Grade::Good, "ours", reading),
-        _ => row(Grade::Fact, "steady", reading),
+        Some(mib) if rest.largest_mib < MOST_OF_CACHE * mib => row(RowGrade::Fact, "steady", reading),
+        Some(mib) if share.range.high < MOST_OF_CACHE * mib => row(RowGrade::Poor, "a part", reading),
+        Some(mib) if share.range.low >= MOST_OF_CACHE * mib => row(RowGrade::Good, "ours", reading),
+        _ => row(RowGrade::Fact, "steady", reading),
     }
 }
 
@@ -129,10 +129,10 @@ fn bandwidth(rest: &AtRest) -> HostRow {
         HostRow::new(host::metric::BANDWIDTH.as_str(), grade, word, reading)
     };
     let Some((gb_per_s, Interval { low, high })) = rest.bandwidth else {
-        return row(Grade::CannotTell, "cannot tell", few_words(rest));
+        return HostRow::cannot_tell(host::metric::BANDWIDTH.as_str(), few_words(rest));
     };
     let range = format!("{}–{}", figure(low, ""), figure(high, ""));
-    row(Grade::Fact, "one CPU", format!("{} ({range}) in {} probes", figure(gb_per_s, "GB/s"), rest.looks))
+    row(RowGrade::Fact, "one CPU", format!("{} ({range}) in {} probes", figure(gb_per_s, "GB/s"), rest.looks))
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
             (row.grade, row.word, row.reading)
         };
         let (grade, word, reading) = told(share(13.5, 12.9, 14.2, false), Some(96.0));
-        assert_eq!((grade, word.as_str()), (Grade::Poor, "a part"));
+        assert_eq!((grade, word.as_str()), (RowGrade::Poor, "a part"));
         assert_eq!(reading, "13.5 MiB (12.9–14.2) of 96.0 MiB, 36 s");
         let words = |share, reported| told(share, reported).1;
         assert_eq!(words(share(13.5, 6.0, 14.2, false), Some(480.0)), "moves");
@@ -166,12 +166,12 @@ mod tests {
         // No working set came near half of it: nothing is known of the rest.
         for (mib, is_more) in [(63.0, true), (13.5, false)] {
             let (grade, word, reading) = told(share(mib, mib - 1.0, mib + 1.0, is_more), Some(480.0));
-            assert_eq!((grade, word.as_str()), (Grade::Fact, "steady"));
+            assert_eq!((grade, word.as_str()), (RowGrade::Fact, "steady"));
             assert_eq!(reading.starts_with("at least"), is_more, "{reading}");
         }
         let more = told(share(63.0, 62.0, 64.0, true), Some(96.0));
-        assert!(more.0 == Grade::Good && more.2.starts_with("at least 63.0 MiB"), "{more:?}");
-        assert_eq!(told(None, Some(480.0)).0, Grade::CannotTell);
-        assert_eq!(bandwidth(&rest(None, None)).grade, Grade::CannotTell);
+        assert!(more.0 == RowGrade::Good && more.2.starts_with("at least 63.0 MiB"), "{more:?}");
+        assert_eq!(told(None, Some(480.0)).0, RowGrade::CannotTell);
+        assert_eq!(bandwidth(&rest(None, None)).grade, RowGrade::CannotTell);
     }
 }

@@ -1,7 +1,7 @@
 //! What is behind a guest's memory, by looks at regions: pages, parts that differ, what is left in
 //! the shared cache, neighbours.
 
-use super::{Grade, HostRow};
+use super::{HostRow, RowGrade};
 use crate::text::blocks;
 use diagnose::Diagnosis;
 use diagnose::regions::EvaluatedRegions;
@@ -11,12 +11,12 @@ use model::{figure, percent};
 use stats::order::{Interval, median};
 use stats::regions::{BLOCK_S, Cause, Neighbour};
 
-/// Of what a program leaves in a cache, so much is still there where nobody else uses it.
+/// Share of a program's lines that stays in a cache that no other task uses.
 const KEPT_MOST: f64 = 0.9;
-/// And less than this where others use most of it.
+/// And the share below which others use most of it.
 const KEPT_LEAST: f64 = 0.5;
 /// Looks push lines out of a second level by reading 4 MiB: a cache behind it is larger than this.
-const LEAST_CACHE: u64 = 8 << 20;
+const MIN_CACHE: u64 = 8 << 20;
 
 /// The rows of pages and parts.
 pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 2] {
@@ -33,22 +33,22 @@ pub fn cache_kept(diagnosis: &Diagnosis, own: &EvaluatedRegions) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
     let caches = diagnosis.machine.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
     let largest = caches.filter_map(|cache| cache.size_bytes).max();
-    let Some(Interval { low, high }) = own.kept.filter(|_| largest.is_some_and(|bytes| bytes >= LEAST_CACHE))
+    let Some(Interval { low, high }) = own.kept.filter(|_| largest.is_some_and(|bytes| bytes >= MIN_CACHE))
     else {
-        return row(Grade::CannotTell, "cannot tell", "no cache of 8 MiB or more is reported".to_string());
+        return HostRow::cannot_tell("cache share", "no cache of 8 MiB or more is reported".to_string());
     };
     let reading = format!("{}–{} is left after 0.25 ms", percent(low), percent(high));
     match (low, high) {
-        (low, _) if low >= KEPT_MOST => row(Grade::Good, "ours", reading),
-        (_, high) if high < KEPT_LEAST => row(Grade::Poor, "contended", reading),
-        _ => row(Grade::Fact, "shared", reading),
+        (low, _) if low >= KEPT_MOST => row(RowGrade::Good, "ours", reading),
+        (_, high) if high < KEPT_LEAST => row(RowGrade::Poor, "contended", reading),
+        _ => row(RowGrade::Fact, "shared", reading),
     }
 }
 
 fn pages(own: &EvaluatedRegions) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("memory pages", grade, word, reading);
     let Some(small) = own.small else {
-        return row(Grade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
+        return HostRow::cannot_tell("memory pages", "this system gave no huge pages".to_string());
     };
     let Interval { low, high } = small.share();
     let price = own
@@ -57,12 +57,11 @@ fn pages(own: &EvaluatedRegions) -> HostRow {
         .map_or(String::new(), |ns| format!("; {}–{} per load", figure(ns.low, ""), figure(ns.high, "ns")));
     match (low, high) {
         (low, _) if low > 0.5 => {
-            row(Grade::Poor, "small", format!("{}–{} of huge pages{price}", percent(low), percent(high)))
+            row(RowGrade::Poor, "small", format!("{}–{} of huge pages{price}", percent(low), percent(high)))
         }
-        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} checked", small.of)),
-        _ => row(
-            Grade::CannotTell,
-            "cannot tell",
+        (_, high) if high < 0.05 => row(RowGrade::Good, "huge", format!("all of {} checked", small.of)),
+        _ => HostRow::cannot_tell(
+            "memory pages",
             format!("{}–{} are small{price}", percent(low), percent(high)),
         ),
     }
@@ -78,14 +77,15 @@ fn parts(own: &EvaluatedRegions) -> HostRow {
                 Cause::Distance => "distance",
                 Cause::Transfer => "transfer",
             };
-            row(Grade::Poor, word, own.size_words(found))
+            row(RowGrade::Poor, word, own.size_words(found))
         }
         (None, _) if let Some(size) = own.far_size() => {
-            let grade = if own.far.is_some_and(|far| far.matters()) { Grade::Poor } else { Grade::Fact };
+            let grade =
+                if own.far.is_some_and(|far| far.matters()) { RowGrade::Poor } else { RowGrade::Fact };
             row(grade, "distance", size)
         }
-        (None, None) => row(Grade::Good, "alike", "pages, distance and transfer".to_string()),
-        (None, Some(found)) => row(Grade::CannotTell, "cannot tell", own.size_words(found)),
+        (None, None) => row(RowGrade::Good, "alike", "pages, distance and transfer".to_string()),
+        (None, Some(found)) => HostRow::cannot_tell("memory parts", own.size_words(found)),
     }
 }
 
@@ -97,15 +97,15 @@ pub fn interference(own: &EvaluatedRegions) -> HostRow {
     of_neighbour(found, found.blocks.len() as f64 * BLOCK_S)
 }
 
-/// The row of what others took in so many seconds, with their time line.
+/// The row of interference in these seconds, with its time line.
 pub fn of_neighbour(found: &Neighbour, seconds: f64) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("interference", grade, word, reading);
     let line = time_line(found);
     let slower = format!("{:.2} × slower in {} of {seconds:.0} s {line}", found.slower, percent(found.share));
     match (found.is_named(), found.is_quiet()) {
-        (true, _) => row(Grade::Poor, "neighbour", slower),
-        (false, true) => row(Grade::Good, "none seen", format!("memory, {seconds:.0} s {line}")),
-        (false, false) => row(Grade::CannotTell, "cannot tell", slower),
+        (true, _) => row(RowGrade::Poor, "neighbour", slower),
+        (false, true) => row(RowGrade::Good, "none seen", format!("memory, {seconds:.0} s {line}")),
+        (false, false) => HostRow::cannot_tell("interference", slower),
     }
 }
 

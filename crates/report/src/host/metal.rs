@@ -1,6 +1,6 @@
 //! Where there is no host: how firmware lays out memory and nodes, and whether prefetchers show.
 
-use super::{Grade, HostRow};
+use super::{HostRow, RowGrade};
 use diagnose::Diagnosis;
 use diagnose::words::counted;
 use machine::{Machine, Node};
@@ -26,14 +26,9 @@ fn layout(machine: &Machine) -> Option<(usize, Vec<&Node>)> {
 }
 
 fn interleave(machine: &Machine) -> HostRow {
-    let row = |word: &str, reading: String| HostRow::new("interleave", Grade::Fact, word, reading);
+    let row = |word: &str, reading: String| HostRow::new("interleave", RowGrade::Fact, word, reading);
     let Some((sockets, nodes)) = layout(machine) else {
-        return HostRow::new(
-            "interleave",
-            Grade::CannotTell,
-            "cannot tell",
-            "sockets or nodes are not reported",
-        );
+        return HostRow::cannot_tell("interleave", "sockets or nodes are not reported");
     };
     let counts = format!("{}, {}", counted(sockets, "socket"), counted(nodes.len(), "node"));
     match (sockets, nodes.len()) {
@@ -41,7 +36,7 @@ fn interleave(machine: &Machine) -> HostRow {
         (sockets, nodes) if nodes >= sockets => row("off", counts),
         _ => HostRow::new(
             "interleave",
-            Grade::Poor,
+            RowGrade::Poor,
             "on",
             format!("{counts}: consistent with firmware's interleaving, or numa=off"),
         ),
@@ -50,18 +45,13 @@ fn interleave(machine: &Machine) -> HostRow {
 
 /// Several nodes in a socket: SNC and cluster on die of Intel, NPS of AMD.
 fn sub_numa(machine: &Machine) -> HostRow {
-    let row = |word: &str, reading: String| HostRow::new("sub-NUMA", Grade::Fact, word, reading);
+    let row = |word: &str, reading: String| HostRow::new("sub-NUMA", RowGrade::Fact, word, reading);
     let Some((sockets, nodes)) = layout(machine) else {
-        return HostRow::new(
-            "sub-NUMA",
-            Grade::CannotTell,
-            "cannot tell",
-            "sockets or nodes are not reported",
-        );
+        return HostRow::cannot_tell("sub-NUMA", "sockets or nodes are not reported");
     };
     if nodes.len() < sockets {
         let counts = format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"));
-        return HostRow::new("sub-NUMA", Grade::CannotTell, "cannot tell", counts);
+        return HostRow::cannot_tell("sub-NUMA", counts);
     }
     let caches = machine.llc_groups().map_or(0, |groups| groups.len());
     // Firmware of AMD can call each last-level cache a node, whatever NPS says.
@@ -98,7 +88,7 @@ fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
     let gain = match gain {
         None => return HostRow::not_measured("prefetchers", "assay run --only memory.regions"),
         Some(None) => {
-            return row(Grade::CannotTell, "cannot tell", "this system gave no huge pages".to_string());
+            return HostRow::cannot_tell("prefetchers", "this system gave no huge pages".to_string());
         }
         Some(Some(gain)) => gain,
     };
@@ -106,10 +96,10 @@ fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
     let reading = format!("pages in order {low}–{high} × as fast as in random order");
     match gain {
         Interval { low, .. } if low > PREFETCHED => {
-            row(Grade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
+            row(RowGrade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
         }
-        Interval { high, .. } if high <= PREFETCHED => row(Grade::Fact, "none across pages", reading),
-        _ => row(Grade::CannotTell, "cannot tell", reading),
+        Interval { high, .. } if high <= PREFETCHED => row(RowGrade::Fact, "none across pages", reading),
+        _ => HostRow::cannot_tell("prefetchers", reading),
     }
 }
 
@@ -119,7 +109,7 @@ mod tests {
     use machine::{Cache, CacheKind, Package};
     use model::CpuSet;
 
-    /// Eight CPUs a socket in so many nodes and caches, and a node without CPUs.
+    /// Eight CPUs per socket in these nodes and caches, and a node without CPUs.
     fn machine(vendor: &str, sockets: u32, nodes: u32, caches: u32) -> Machine {
         let all = sockets * 8;
         let part = |of: u32, at: u32| (at * all / of..(at + 1) * all / of).collect::<CpuSet>();
@@ -154,7 +144,7 @@ mod tests {
         assert_eq!(of(2, 4), "off: 2 sockets, 4 nodes");
         assert_eq!(of(1, 1), "one socket: 1 socket, 1 node");
         assert!(of(4, 1).starts_with("on: 4 sockets, 1 node: consistent with"), "{}", of(4, 1));
-        assert_eq!(interleave(&Machine::default()).grade, Grade::CannotTell);
+        assert_eq!(interleave(&Machine::default()).grade, RowGrade::CannotTell);
     }
 
     #[test]
@@ -172,7 +162,7 @@ mod tests {
         assert_eq!(of("other", 2, 3, 2), "uneven: 3 nodes in 2 sockets");
         assert_eq!(of("AuthenticAMD", 2, 1, 2), "cannot tell: 1 node in 2 sockets");
         assert!(of("AuthenticAMD", 1, 8, 8).ends_with(": consistent with one node per cache"));
-        assert_eq!(sub_numa(&Machine::default()).grade, Grade::CannotTell);
+        assert_eq!(sub_numa(&Machine::default()).grade, RowGrade::CannotTell);
     }
 
     #[test]
@@ -181,8 +171,8 @@ mod tests {
         assert_eq!(of(1.2, 1.3).word, "across pages");
         assert!(of(1.2, 1.3).reading.contains("consistent with"));
         assert_eq!(of(0.98, 1.02).word, "none across pages");
-        assert_eq!(of(1.0, 1.2).grade, Grade::CannotTell);
-        assert_eq!(prefetchers(Some(None)).grade, Grade::CannotTell);
-        assert_eq!(prefetchers(None).grade, Grade::NotMeasured);
+        assert_eq!(of(1.0, 1.2).grade, RowGrade::CannotTell);
+        assert_eq!(prefetchers(Some(None)).grade, RowGrade::CannotTell);
+        assert_eq!(prefetchers(None).grade, RowGrade::NotMeasured);
     }
 }

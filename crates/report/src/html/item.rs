@@ -1,5 +1,6 @@
 //! One block of a section.
 
+use diagnose::words::counted;
 use std::borrow::Cow;
 
 use askama::Template;
@@ -155,8 +156,7 @@ impl<'a> ItemView<'a> {
     }
 
     fn rows(&self, table: &Table) -> String {
-        let count = table.rows.len();
-        format!("{count} row{}", if count == 1 { "" } else { "s" })
+        counted(table.rows.len(), "row")
     }
 
     /// The gravest first.

@@ -17,8 +17,8 @@ pub const BEGIN: &str = "<script type=\"application/gzip\" id=\"assay-report\">"
 const BEGIN_PLAIN: &str = "<script type=\"application/json\" id=\"assay-report\">";
 pub const END: &str = "</script>";
 
-/// More is no result of ours.
-const MOST_BYTES: u64 = 1 << 30;
+/// Assay writes no larger result.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// JSON as it stands between `BEGIN` and `END`.
 pub struct Packed<'a>(pub &'a str);
@@ -37,7 +37,7 @@ pub fn unpacked(html: &str) -> Option<String> {
     let Some(packed) = between(BEGIN) else { return between(BEGIN_PLAIN).map(str::to_owned) };
     let packed = STANDARD.decode(packed).ok()?;
     let mut json = Vec::new();
-    GzDecoder::new(packed.as_slice()).take(MOST_BYTES).read_to_end(&mut json).ok()?;
+    GzDecoder::new(packed.as_slice()).take(MAX_BYTES).read_to_end(&mut json).ok()?;
     String::from_utf8(json).ok()
 }
 

@@ -1,5 +1,6 @@
 //! The page's parts as the template wants them.
 
+use diagnose::words::counted;
 use std::borrow::Cow;
 
 use askama::Template;
@@ -10,7 +11,7 @@ use super::packed::{self, Packed};
 use super::text::filters;
 use super::topics::{Part, Topic, parts};
 use super::{EARLY, SCRIPT, STYLE, policy, verdict};
-use crate::block::{Block, FINDINGS, Mark, Report};
+use crate::block::{Block, CheckMark, FINDINGS, Report};
 use model::Severity;
 
 #[derive(Template)]
@@ -81,7 +82,7 @@ impl<'a> Page<'a> {
 
     /// How many conditions were found in order.
     fn passed(&self) -> usize {
-        self.report.checks.iter().filter(|check| check.mark == Mark::Good).count()
+        self.report.checks.iter().filter(|check| check.mark == CheckMark::Good).count()
     }
 
     /// The style sheet, scripts and JSON: not machine text, or without any character of markup.
@@ -188,13 +189,8 @@ fn size(blocks: &[Cow<Block>]) -> String {
         _ => 0,
     });
     let charts = count(|block| usize::from(matches!(block, Block::Chart(_))));
-    let words = |count: usize, one: &str| match count {
-        0 => String::new(),
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    };
-    let both = [words(charts, "chart"), words(rows, "row")];
-    both.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+    let both = [(charts, "chart"), (rows, "row")].into_iter().filter(|(count, _)| *count > 0);
+    both.map(|(count, one)| counted(count, one)).collect::<Vec<_>>().join(", ")
 }
 
 /// `1 problem, 4 warnings, 2 notes`, and `5 + 2` for the sidebar.
@@ -207,10 +203,10 @@ fn findings(blocks: &[Cow<Block>]) -> (String, (String, &'static str)) {
     };
     let counts = [Severity::Problem, Severity::Warning, Severity::Note]
         .map(|severity| (severity, all().filter(|finding| finding.severity == severity).count()));
-    let words = counts.iter().filter(|(_, count)| *count > 0).map(|(severity, count)| {
-        let word = verdict::severity(*severity).1;
-        format!("{count} {word}{}", if *count == 1 { "" } else { "s" })
-    });
+    let words = counts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(severity, count)| counted(*count, verdict::severity(*severity).1));
     let [problems, warnings, notes] = counts.map(|(_, count)| count);
     let class = if problems > 0 { "bad" } else { "care" };
     let short = match (problems + warnings, notes) {

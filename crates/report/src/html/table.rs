@@ -4,14 +4,14 @@ use askama::Template;
 
 use super::histogram::Histogram;
 use super::text::filters;
-use super::verdict::{Worth, tone, worth};
+use super::verdict::{VerdictStyle, tone, worth};
 use crate::block::{Cell, Table};
 use crate::figure_rows::is_odd;
 use crate::screen::RowReading;
 use model::{Verdict, VerdictKind};
 
 /// More cells than this make a page slow; the raw data has them all.
-const MOST_CELLS: usize = 60_000;
+const MAX_CELLS: usize = 60_000;
 
 #[derive(Template)]
 #[template(path = "report/table.html", whitespace = "minimize")]
@@ -27,7 +27,7 @@ impl<'a> TableView<'a> {
     fn shown(&self) -> &'a [Vec<Cell>] {
         let rows = &self.table.rows;
         let widest = rows.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        &rows[..rows.len().min((MOST_CELLS / widest).max(1))]
+        &rows[..rows.len().min((MAX_CELLS / widest).max(1))]
     }
 
     fn left_out(&self) -> usize {
@@ -73,7 +73,7 @@ impl<'a> TableView<'a> {
         }
     }
 
-    fn worth(&self, kind: VerdictKind) -> Worth {
+    fn worth(&self, kind: VerdictKind) -> VerdictStyle {
         worth(kind)
     }
 

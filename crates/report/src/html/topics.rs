@@ -102,11 +102,11 @@ const KEY_CHARTS: [&str; 4] = [
 ];
 
 /// A matrix of fewer rows has no shape to show.
-const LEAST_MATRIX: usize = 4;
+const MIN_MATRIX: usize = 4;
 
 fn is_key(chart: &Chart) -> bool {
     let shows = match &chart.kind {
-        ChartKind::Matrix { rows, .. } => rows.labels.len() >= LEAST_MATRIX,
+        ChartKind::Matrix { rows, .. } => rows.labels.len() >= MIN_MATRIX,
         _ => true,
     };
     shows && KEY_CHARTS.contains(&chart.id.as_str())

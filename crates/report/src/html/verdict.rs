@@ -1,11 +1,11 @@
 //! What a verdict looks like: a mark and a word first, a colour only beside them.
 
-use crate::block::Mark;
+use crate::block::CheckMark;
 use crate::screen::Tone;
 use model::{Severity, VerdictKind};
 
 /// How a verdict is drawn.
-pub struct Worth {
+pub struct VerdictStyle {
     pub mark: &'static str,
     /// Class of the style sheet.
     pub class: &'static str,
@@ -13,7 +13,7 @@ pub struct Worth {
     pub ink: &'static str,
 }
 
-pub fn worth(kind: VerdictKind) -> Worth {
+pub fn worth(kind: VerdictKind) -> VerdictStyle {
     let (mark, class, ink) = match kind {
         VerdictKind::Trusted | VerdictKind::TrustedWithCause => ("✓", "good", "blue"),
         // How well a figure is known says nothing about what it is worth.
@@ -23,7 +23,7 @@ pub fn worth(kind: VerdictKind) -> Worth {
         VerdictKind::Skipped => ("–", "none", "grey"),
         VerdictKind::Unverified => ("?", "unknown", "grey"),
     };
-    Worth { mark, class, ink }
+    VerdictStyle { mark, class, ink }
 }
 
 /// The class of a tone.
@@ -38,16 +38,16 @@ pub fn tone(tone: Tone) -> &'static str {
 }
 
 /// The mark of a condition, its class, and its word for readers who see neither.
-pub fn check(mark: Mark) -> (&'static str, &'static str, &'static str) {
+pub fn check(mark: CheckMark) -> (&'static str, &'static str, &'static str) {
     match mark {
-        Mark::Good => ("✓", "good", "good"),
-        Mark::Care => ("!", "care", "with care"),
-        Mark::Bad => ("✗", "bad", "bad"),
-        Mark::Note => ("·", "unknown", "noted"),
+        CheckMark::Good => ("✓", "good", "good"),
+        CheckMark::Care => ("!", "care", "with care"),
+        CheckMark::Bad => ("✗", "bad", "bad"),
+        CheckMark::Note => ("·", "unknown", "noted"),
     }
 }
 
-/// Mark and word of a finding's severity; the word is its class, too.
+/// CheckMark and word of a finding's severity; the word is its class, too.
 pub fn severity(severity: Severity) -> (&'static str, &'static str) {
     match severity {
         Severity::Problem => ("✗", "problem"),

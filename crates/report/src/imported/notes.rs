@@ -36,9 +36,10 @@ pub fn findings(results: &[(String, Imported)], found: &[Finding]) -> Vec<Findin
                 text: format!("{}.", finding.headline.trim_end_matches('.')),
                 rule: finding.rule.clone(),
                 // Some headlines end with what to do.
-                advice: match finding.headline.contains(finding.advice.trim_end_matches('.')) {
-                    true => String::new(),
-                    false => finding.advice.clone(),
+                advice: if finding.headline.contains(finding.advice.trim_end_matches('.')) {
+                    String::new()
+                } else {
+                    finding.advice.clone()
                 },
                 more: 0,
             }),
@@ -92,7 +93,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['?', '!']) { text.to_string() } else { format!("{text}.") }
 }
 
-/// A list of more parts, in a text that long, is told by the first of them.
+/// Of a longer list in a long text only the first part is shown.
 const PARTS: usize = 6;
 const LONG: usize = 120;
 const KEPT: usize = 3;

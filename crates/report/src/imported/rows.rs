@@ -31,7 +31,7 @@ struct Chosen<'a> {
     key: Option<&'static KeyFigure>,
     figure: &'a Figure,
     name: String,
-    /// What tells a key figure from others of its name: `, engine psync`.
+    /// What distinguishes a key figure from others of its name: `, engine psync`.
     behind: String,
 }
 
@@ -169,7 +169,7 @@ fn chosen(one: &Imported) -> Vec<Chosen<'_>> {
     });
     chosen.sort_by_key(|(key, figure)| (key.is_none(), weight(figure), !figure.note.is_empty()));
     let named = chosen.into_iter().take(ROWS).map(|(key, figure)| {
-        // Several of one key figure, as of fio's engines, are told apart, too.
+        // Several of one key figure, such as fio's engines, need distinct names too.
         let behind = key.map_or(String::new(), |_| apart(figure));
         let behind = if behind.is_empty() { behind } else { format!(", {behind}") };
         let name = key.map_or_else(|| name(figure), |key| format!("{}{behind}", key.alone));
@@ -242,7 +242,7 @@ fn size_of(figure: &Figure) -> Option<f64> {
     figure.judged.series.point.get(BYTES)?.number()
 }
 
-/// The class by what the file says of the processor: of the generation if it names it.
+/// The class of the processor that the file names: its generation if known.
 fn class_of(one: &Imported, references: &References) -> HostClass {
     let mut machine = Machine::from(&Snapshot::default());
     let said = |labels: &[&str]| {

@@ -154,7 +154,7 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
         values(figure).len() > 1 && analysis.estimate.as_ref().is_some_and(|found| found.interval.is_none())
     };
     let range = match figures().any(is_without) {
-        true if most < FEWEST => "; ± is their range, smallest to largest",
+        true if most < MIN_INTERVAL_VALUES => "; ± is their range, smallest to largest",
         true => "; ± is the 95 % interval, of fewer than 5 the range",
         false => "",
     };
@@ -162,9 +162,9 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
 }
 
 /// Fewer values have no interval.
-const FEWEST: usize = 5;
+const MIN_INTERVAL_VALUES: usize = 5;
 
-/// Host, tool and what the file says of the machine; what a format cut off stands without its mark.
+/// Host, tool and the machine as the file describes it; cut-off texts lose their mark.
 fn about(one: &Imported) -> Vec<HostPart> {
     let mut parts = vec![HostPart::needed(match one.host.as_str() {
         UNNAMED => "unnamed host".to_string(),
@@ -184,7 +184,7 @@ fn about(one: &Imported) -> Vec<HostPart> {
             label => format!("{} {value}", label.replace('_', " ")),
         })
     };
-    // A program that is called as its tool tells nothing.
+    // A program named like its tool adds nothing.
     let tool = one.format.word().to_lowercase();
     let is_tool = |program: &str| {
         let name = program.rsplit('/').next().unwrap_or(program).to_lowercase();

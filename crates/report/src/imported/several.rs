@@ -19,7 +19,7 @@ use stats::order::median;
 const DATES: [&str; 2] = ["ran", "tested"];
 
 /// Fewer are before and after.
-const FEWEST: usize = 3;
+const MIN_REPETITIONS: usize = 3;
 
 /// A file's folder, and its name without the number of a repetition: `out-run3.txt` is `out-.txt`.
 /// Other numbers may be a machine's, a kernel's or an address.
@@ -50,7 +50,7 @@ pub fn are_repetitions(paths: &[&str], all: &[&Imported]) -> bool {
         (first.format, &first.host, told(first)) == (other.format, &other.host, told(other))
             && keys(first) == keys(other)
     };
-    all.len() >= FEWEST && !keys(first).is_empty() && others.iter().all(is_same)
+    all.len() >= MIN_REPETITIONS && !keys(first).is_empty() && others.iter().all(is_same)
 }
 
 /// Figures over repetitions: how many values, their median, its interval, and the ends.

@@ -48,7 +48,7 @@ pub fn viridis(place: f64) -> [u8; 3] {
 }
 
 /// Changes of less than this many per cent stay pale: noise must not look like an effect.
-const LEAST_PERCENT: f64 = 5.0;
+const MIN_PERCENT: f64 = 5.0;
 
 /// Values that reach over more than this factor have logarithmic colours.
 const WIDE: f64 = 20.0;
@@ -101,8 +101,8 @@ impl Shades {
         // A few far cells must not take all the colours.
         let reach = if far.len() >= 10 && usual > 0.0 && most > 2.5 * usual { 1.25 * usual } else { most };
         let least = match map.unit.trim() {
-            "%" => LEAST_PERCENT,
-            _ => around.abs() * LEAST_PERCENT / 100.0,
+            "%" => MIN_PERCENT,
+            _ => around.abs() * MIN_PERCENT / 100.0,
         };
         let reach = reach.clamp(f64::MIN_POSITIVE, f64::MAX / 4.0).max(least);
         let reach = if most > 0.0 || least > 0.0 { reach } else { 1.0 };

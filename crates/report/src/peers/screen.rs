@@ -6,7 +6,7 @@ use crate::block::{Block, Cell};
 use crate::screen::{FindingLine, HostPart, Screen, Tone};
 use crate::text::numbers::bare;
 use compare::day_range;
-use compare::peers::{DRIFT, Difference, Group, LEAST_HOSTS, Peers, SLOW, Score, Standing};
+use compare::peers::{DRIFT, Difference, Group, HostStanding, MIN_HOSTS, Peers, SLOW, Score};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use diagnose::words::{capital, counted, listed, number_word};
 use model::pattern::KeyParts;
@@ -47,7 +47,7 @@ pub fn screen(peers: &Peers) -> Screen {
     };
     let mut sentences = match (behind.len(), peers.judged()) {
         (_, 0) => vec![format!(
-            "No make has {LEAST_HOSTS} hosts, which a comparison needs. Add results of equal hosts, or compare two: \
+            "No make has {MIN_HOSTS} hosts, which a comparison needs. Add results of equal hosts, or compare two: \
              assay compare A B."
         )],
         (0, _) => vec![format!("{alike} were compared with hosts of the same make; none is behind.")],
@@ -57,8 +57,7 @@ pub fn screen(peers: &Peers) -> Screen {
         sentences.push(format!("{}.", capital(&one.words("hosts that are behind"))));
     }
     if !unjudged.is_empty() && peers.judged() > 0 {
-        sentences
-            .push(format!("Not judged: {} (makes of fewer than {LEAST_HOSTS} hosts).", listed(&unjudged)));
+        sentences.push(format!("Not judged: {} (makes of fewer than {MIN_HOSTS} hosts).", listed(&unjudged)));
     }
     let mut blocks: Vec<Block> = Vec::new();
     blocks.extend(table_of(peers, &behind));
@@ -100,7 +99,7 @@ fn behind(peers: &Peers) -> Vec<usize> {
     all
 }
 
-fn lowest(standing: &Standing) -> f64 {
+fn lowest(standing: &HostStanding) -> f64 {
     let parts = standing.scores.iter().filter(|score| score.flagged).map(|score| score.ratio);
     parts.chain(standing.flags.iter().map(|flag| flag.ratio)).fold(f64::INFINITY, f64::min)
 }
@@ -170,10 +169,8 @@ fn slower_in(peers: &Peers, place: usize, figures: usize) -> Vec<[String; 4]> {
     match median(&others) {
         // Of many hosts each has its worst figure.
         Some(middle) if figures > 1 || all.is_empty() => {
-            let more = if all.is_empty() { "" } else { "more " };
-            let what =
-                format!("{} {more}{}", others.len(), if others.len() == 1 { "figure" } else { "figures" });
-            all.push(unsaid(what, middle));
+            let more = if all.is_empty() { "figure" } else { "more figure" };
+            all.push(unsaid(counted(others.len(), more), middle));
         }
         _ => {}
     }
@@ -185,7 +182,7 @@ const BENCHES: usize = 3;
 
 /// A part of the machine with those of its benchmarks in which a host is furthest behind:
 /// `process: exec, spawn and shell (of 13 figures)`.
-fn part_words(peers: &Peers, standing: &Standing, place: usize, part: &Score) -> String {
+fn part_words(peers: &Peers, standing: &HostStanding, place: usize, part: &Score) -> String {
     let ratio = |metric: usize| {
         let own = peers.fleet.value(place, metric)?;
         let others = peers.groups[standing.against].hosts.iter().filter(|other| **other != place);
@@ -238,7 +235,7 @@ fn cause(peers: &Peers, place: usize) -> String {
 /// A host's value of a key figure, and the median of the group that it was held against.
 fn beside(
     peers: &Peers,
-    standing: &Standing,
+    standing: &HostStanding,
     place: usize,
     metric: usize,
     figure: &KeyFigure,
@@ -268,7 +265,7 @@ fn makes(peers: &Peers, behind: &[usize]) -> Option<Block> {
         let what = group.what().join(", ");
         let count = group.hosts.iter().filter(|host| behind.contains(host)).count();
         let alike = match (group.is_judged(), count) {
-            (false, _) => format!("fewer than {LEAST_HOSTS}"),
+            (false, _) => format!("fewer than {MIN_HOSTS}"),
             (true, 0) => "all alike".to_string(),
             (true, count) => format!("{count} behind"),
         };
@@ -308,7 +305,7 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
         let who = if flagged(slowest.1) { fleet.hosts[slowest.1].name.clone() } else { String::new() };
         let others: Vec<f64> =
             all.iter().filter(|(_, host)| !flagged(*host)).map(|(value, _)| *value).collect();
-        (all.len() >= LEAST_HOSTS).then(|| {
+        (all.len() >= MIN_HOSTS).then(|| {
             vec![
                 Cell::Text(figure.alone.to_string()),
                 Cell::Text(if who.is_empty() { who } else { format!("● {who}") }),
@@ -320,7 +317,7 @@ fn picture(peers: &Peers, group: &Group) -> Option<Block> {
         })
     };
     let mut rows: Vec<Vec<Cell>> = KEY_FIGURES.iter().filter_map(row).collect();
-    // Those in which somebody is behind come first where there are more.
+    // Makes with a host behind come first.
     rows.sort_by_key(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));
     rows.truncate(PICTURED);
     let nobody = rows.iter().all(|row| matches!(&row[1], Cell::Text(who) if who.is_empty()));

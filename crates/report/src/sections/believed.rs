@@ -11,7 +11,7 @@ use stats::clusters::{Answer, Clusters};
 use stats::siblings::Siblings;
 
 /// More CPUs than this are not painted: the matrix shows them.
-pub const MOST: usize = 256;
+pub const MAX_PAINTED_CPUS: usize = 256;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (groups, cores, contention) = (diagnosis.groups(), diagnosis.shared_cores(), diagnosis.contention());
@@ -23,9 +23,10 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     // Where all of a case was rejected, so is what it seems to say.
     let but = |words: String, key: &str| {
         let own = || diagnosis.series.iter().filter(|judged| judged.series.case.key() == key);
-        match own().all(|judged| !judged.analysis.verdict.usable()) {
-            true => format!("{words}; rejected, as all of its figures are"),
-            false => words,
+        if own().all(|judged| !judged.analysis.verdict.usable()) {
+            format!("{words}; rejected, as all of its figures are")
+        } else {
+            words
         }
     };
     if let Some((found, key)) = &cores {
@@ -51,7 +52,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         ));
     }
     let mut blocks = vec![Block::Facts(rows)];
-    let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST);
+    let views = diagnosis.views().filter(|views| views.cpus.len() <= MAX_PAINTED_CPUS);
     blocks.extend(views.map(|views| Block::Tiles(drawn(&views))));
     Some(Section::new("topology", "Topology, reported and measured", blocks).about(
         "Equal letters in a row: one group. Measured groups are CPUs that pass cache lines faster to each other \
@@ -59,7 +60,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     ))
 }
 
-/// What was found, what the kernel says of it, and the case that shows it.
+/// What was measured, what the kernel reports, and the case that shows it.
 fn row(what: &str, measured: String, reported: String, key: &str) -> (String, String) {
     (what.to_string(), format!("{measured} (kernel reports {reported}; {key})"))
 }
@@ -129,9 +130,10 @@ fn core_words(machine: &Machine) -> String {
         .map(|core| core.cpus.iter().collect::<Vec<u32>>())
         .filter(|cpus| cpus.len() > 1)
         .collect();
-    match several.is_empty() {
-        true => format!("{} cores of one thread", cores.len()),
-        false => distances::words(&several),
+    if several.is_empty() {
+        format!("{} cores of one thread", cores.len())
+    } else {
+        distances::words(&several)
     }
 }
 

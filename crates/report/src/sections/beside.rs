@@ -12,7 +12,7 @@ use model::figure;
 use stats::analysis::Judged;
 
 /// What an older result has for one of the run's series.
-enum Old<'a> {
+enum OlderFigure<'a> {
     Compared(&'a Compared),
     Refused(&'a Refused),
 }
@@ -21,7 +21,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     if older.is_empty() {
         return None;
     }
-    let known: Vec<BTreeMap<&str, Old>> = older.iter().map(by_key).collect();
+    let known: Vec<BTreeMap<&str, OlderFigure>> = older.iter().map(by_key).collect();
     let mut columns = vec![column("metric"), right("this run"), column("verdict")];
     for one in older {
         let [host, file] = &one.names[0];
@@ -33,9 +33,10 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     });
     let table = Table::new(columns, shown.map(|judged| row(diagnosis, judged, &known)));
     let mut blocks: Vec<Block> = older.iter().flat_map(environment).collect();
-    blocks.push(match table.rows.is_empty() {
-        true => Block::Prose("No figure of this run has a counterpart there.".into()),
-        false => Block::Table(table),
+    blocks.push(if table.rows.is_empty() {
+        Block::Prose("No figure of this run has a counterpart there.".into())
+    } else {
+        Block::Table(table)
     });
     Some(Section::new("beside", "Compared with older results", blocks).about(
         "Each ratio is new to old, turned so that above 1 is better; A is the older result, B \
@@ -45,9 +46,10 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
 }
 
 /// What an older result has, by the key of the run's series.
-fn by_key(one: &Comparison) -> BTreeMap<&str, Old<'_>> {
-    let refused = one.refused.iter().map(|refused| (refused.key_b.as_str(), Old::Refused(refused)));
-    let compared = one.metrics.iter().map(|compared| (compared.key.as_str(), Old::Compared(compared)));
+fn by_key(one: &Comparison) -> BTreeMap<&str, OlderFigure<'_>> {
+    let refused = one.refused.iter().map(|refused| (refused.key_b.as_str(), OlderFigure::Refused(refused)));
+    let compared =
+        one.metrics.iter().map(|compared| (compared.key.as_str(), OlderFigure::Compared(compared)));
     // What was compared stands before what was refused of the same series.
     refused.chain(compared).collect()
 }
@@ -57,9 +59,10 @@ fn environment(one: &Comparison) -> Vec<Block> {
     let [host, file] = &one.names[0];
     let difference = |one: &compare::Difference| format!("{} {} (old) and {} (new)", one.label, one.a, one.b);
     let differences: Vec<String> = one.environment.iter().map(difference).collect();
-    let words = match differences.is_empty() {
-        true => "the environments differ in nothing that both report".to_string(),
-        false => differences.join("; "),
+    let words = if differences.is_empty() {
+        "the environments differ in nothing that both report".to_string()
+    } else {
+        differences.join("; ")
     };
     // What is wrong with this run's own file stands above.
     let warnings = one.warnings.iter().filter(|text| !text.starts_with("B: "));
@@ -68,7 +71,7 @@ fn environment(one: &Comparison) -> Vec<Block> {
 }
 
 /// A series of the run, and what each older result has for it.
-fn row(diagnosis: &Diagnosis, judged: &Judged, known: &[BTreeMap<&str, Old>]) -> Vec<Cell> {
+fn row(diagnosis: &Diagnosis, judged: &Judged, known: &[BTreeMap<&str, OlderFigure>]) -> Vec<Cell> {
     let mut row = vec![
         text(names::label(diagnosis, judged)),
         number(super::figures::median_words(judged)),
@@ -76,7 +79,7 @@ fn row(diagnosis: &Diagnosis, judged: &Judged, known: &[BTreeMap<&str, Old>]) ->
         text(judged.analysis.verdict.words()),
     ];
     row.extend(known.iter().flat_map(|old| match old.get(judged.series.key.as_str()) {
-        Some(Old::Compared(one)) => {
+        Some(OlderFigure::Compared(one)) => {
             let (ratio, ci95) = one.shown_ratio();
             let words = match one.note.as_str() {
                 "" => one.words.clone(),
@@ -84,7 +87,7 @@ fn row(diagnosis: &Diagnosis, judged: &Judged, known: &[BTreeMap<&str, Old>]) ->
             };
             [number(figure(one.a, &one.unit)), number(ratio_words(ratio, ci95)), text(words)]
         }
-        Some(Old::Refused(one)) => [
+        Some(OlderFigure::Refused(one)) => [
             number(one.a.clone()),
             Cell::Empty,
             text(format!("not comparable: {} {}", one.factor, one.reason)),

@@ -42,7 +42,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 }
 
 /// Less is an error of the kernel's ticks.
-const LEAST_SEEN_CPUS: f64 = 5e-4;
+const MIN_SEEN_CPUS: f64 = 5e-4;
 
 const THROTTLED: &str = "throttled by a quota";
 
@@ -70,7 +70,7 @@ fn totals(visits: &[&Visit], part_only: bool) -> Table {
             (true, _) => "not reported".to_string(),
             _ if label == THROTTLED && part_only && total == 0.0 => "groups above unseen".to_string(),
             // Busy time and our own are read one after the other: a difference may be below zero.
-            (_, "CPUs") if total / wall < LEAST_SEEN_CPUS => "none seen".to_string(),
+            (_, "CPUs") if total / wall < MIN_SEEN_CPUS => "none seen".to_string(),
             (_, "CPUs") => format!("{:.3} CPUs", total / wall),
             (_, "of the time") => format!("{} of the time", percent(total / wall)),
             (_, unit) => format!("{total:.0} {unit}"),

@@ -14,8 +14,8 @@ use stats::analysis::Judged;
 
 /// More lines than this are not told apart in one chart, if they can be divided; of lines that
 /// differ in a number, as a family does, a few more.
-const MOST_LINES: usize = 8;
-const MOST_OF_A_FAMILY: usize = 12;
+const MAX_LINES: usize = 8;
+const MAX_FAMILY_LINES: usize = 12;
 
 /// A case and what was measured of it at rising places.
 type Curve<'a> = (&'a Case, Vec<(f64, &'a Judged)>);
@@ -106,7 +106,7 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
     };
     let all: Vec<Trait> = cases.iter().flat_map(|(case, _)| traits_with_place(case)).collect();
     let family = all.iter().any(|one| one.number && differ(&one.name));
-    if cases.len() <= if family { MOST_OF_A_FAMILY } else { MOST_LINES } {
+    if cases.len() <= if family { MAX_FAMILY_LINES } else { MAX_LINES } {
         return vec![(name, cases)];
     }
     let mut by = vec![PLACE.to_string()];
@@ -138,7 +138,7 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
 /// compared should stand side by side.
 fn together<T>(groups: Vec<(String, Vec<T>)>) -> Vec<(String, Vec<T>)> {
     let lines: usize = groups.iter().map(|(_, list)| list.len()).sum();
-    let most = lines.div_ceil(lines.div_ceil(MOST_LINES).max(1));
+    let most = lines.div_ceil(lines.div_ceil(MAX_LINES).max(1));
     let mut merged: Vec<(Vec<String>, Vec<T>)> = Vec::new();
     for (name, list) in groups {
         match merged.last_mut() {

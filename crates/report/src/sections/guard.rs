@@ -88,7 +88,7 @@ fn seen_around(diagnosis: &Diagnosis, judged: &Judged) -> [Cell; COLUMNS.len()] 
     ]
 }
 
-/// How two commands compare that ran in turn or at once.
+/// How two commands compare that ran alternately or at once.
 fn versus(diagnosis: &Diagnosis, found: &Versus, results: &[&Judged]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut words = versus_words(found, &first.series);
@@ -152,8 +152,8 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
     notes + " Compare the times in the tables with each other only, not with other runs."
 }
 
-/// What running two commands in turn or at once came to, B being the second; one of its series
-/// tells where they ran.
+/// The result of two commands that ran alternately or at once, B being the second. `series` is
+/// one of its series and has the placement.
 pub fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
@@ -167,9 +167,10 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
             let (low, high) = (interval.low.abs(), interval.high.abs());
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
             let [least, most] = [low.min(high), low.max(high)].map(|end| percent(end.exp_m1()));
-            match least == most {
-                true => format!("B is {word} by {least}"),
-                false => format!("B is {word} by {least} to {most}"),
+            if least == most {
+                format!("B is {word} by {least}")
+            } else {
+                format!("B is {word} by {least} to {most}")
             }
         }
         (Some(_), Some(margin)) => format!("The same within {}", percent(margin)),
@@ -182,13 +183,14 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
         Basis::Cycles => "in core cycles",
     };
     let cpus: Vec<String> = series.case.placement.cpus().iter().map(|cpu| cpu.to_string()).collect();
-    let mut words = match found.at_once {
-        true => format!(
+    let mut words = if found.at_once {
+        format!(
             "{said}, measured at once on CPUs {}, over {} swapped pairs.",
             cpus.join(" and "),
             found.quads
-        ),
-        false => format!("{said}, {unit}, over {} alternating quads of runs.", found.quads),
+        )
+    } else {
+        format!("{said}, {unit}, over {} alternating quads of runs.", found.quads)
     };
     words.push_str(&format!(" B's time over A's, as measured: {}.", by(found.in_time)));
     if let Some(in_cycles) = found.in_cycles {

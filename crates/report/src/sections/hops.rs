@@ -17,7 +17,7 @@ use model::{Beside, Case, VerdictKind};
 use stats::analysis::Judged;
 
 /// Fewer stand in the table of results just as well.
-const FEWEST_ROWS: usize = 2;
+const MIN_ROWS: usize = 2;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = Vec::new();
@@ -107,7 +107,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
         };
         [text(first)].into_iter().chain(names.iter().map(place)).collect()
     };
-    (rows.len() >= FEWEST_ROWS).then(|| {
+    (rows.len() >= MIN_ROWS).then(|| {
         Table::new(
             [column("test")]
                 .into_iter()
@@ -118,7 +118,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
     })
 }
 
-/// The median; a mark where it is not to be believed.
+/// The median, in brackets if it is rejected.
 fn value(judged: &Judged) -> String {
     let value = median_words(judged);
     match judged.analysis.verdict.kind {
@@ -128,7 +128,7 @@ fn value(judged: &Judged) -> String {
 }
 
 /// What is known of the wake-ups of a case.
-struct Wake<'a> {
+struct WakeUp<'a> {
     case: &'a Case,
     name: String,
     /// p50, p99, jitter, waking, waiting, switching, us; voluntary and involuntary switches a
@@ -148,7 +148,7 @@ const WAKE: [MetricId; 8] = [
 ];
 
 /// The wake-ups of the benchmark that was measured in most placements.
-fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
+fn wakes(diagnosis: &Diagnosis) -> Vec<WakeUp<'_>> {
     let mut cases: BTreeMap<usize, &Case> = BTreeMap::new();
     for judged in &diagnosis.series {
         let series = &judged.series;
@@ -181,10 +181,10 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
         "" => placement_words(&case.placement.name).to_string(),
         words => format!("{}, {words}", placement_words(&case.placement.name)),
     };
-    cases.iter().map(|case| Wake { case, name: name(case), values: wake(case) }).collect()
+    cases.iter().map(|case| WakeUp { case, name: name(case), values: wake(case) }).collect()
 }
 
-fn parts(wakes: &[Wake]) -> Table {
+fn parts(wakes: &[WakeUp]) -> Table {
     let titles = [
         "wake-up p50, µs",
         "p99",
@@ -195,7 +195,7 @@ fn parts(wakes: &[Wake]) -> Table {
         "voluntary/round",
         "involuntary",
     ];
-    let row = |wake: &Wake| -> Vec<Cell> {
+    let row = |wake: &WakeUp| -> Vec<Cell> {
         let cell = |value: &Option<f64>| value.map_or(Cell::Empty, |value| number(figure(value, "")));
         [text(wake.name.clone())].into_iter().chain(wake.values.iter().map(cell)).collect()
     };
@@ -207,8 +207,8 @@ fn parts(wakes: &[Wake]) -> Table {
 const WIDTH: f64 = 30.0;
 
 /// A wake-up's parts one after the other, all lines to one scale.
-fn time_line(wakes: &[Wake]) -> String {
-    let of = |wake: &Wake| -> Option<[f64; 3]> {
+fn time_line(wakes: &[WakeUp]) -> String {
+    let of = |wake: &WakeUp| -> Option<[f64; 3]> {
         let [.., waking, waiting, switching, _, _] = wake.values;
         Some([waking?, waiting?, switching?])
     };
@@ -240,10 +240,10 @@ fn time_line(wakes: &[Wake]) -> String {
 mod tests {
     use super::*;
 
-    fn wake(case: &Case, values: [f64; 3]) -> Wake<'_> {
+    fn wake(case: &Case, values: [f64; 3]) -> WakeUp<'_> {
         let [waking, waiting, switching] = values.map(Some);
         let values = [None, None, None, waking, waiting, switching, None, None];
-        Wake { case, name: case.placement.name.to_string(), values }
+        WakeUp { case, name: case.placement.name.to_string(), values }
     }
 
     #[test]

@@ -43,9 +43,12 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
 /// `L3 3.77 MiB (1.61 MiB to 8.35 MiB) by the ladder`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
-    let words = |size: &CacheSize| match size.high.is_finite() {
-        true => format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high)),
-        false => format!("{} or more", bytes(size.at)),
+    let words = |size: &CacheSize| {
+        if size.high.is_finite() {
+            format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high))
+        } else {
+            format!("{} or more", bytes(size.at))
+        }
     };
     let all = diagnosis.measured_caches.iter();
     all.map(|cache| format!("{} {} {}", cache.name, words(&cache.size), cache.size.source())).collect()
@@ -101,7 +104,7 @@ mod tests {
         assert_eq!(contradicted(&claims), [""; 0]);
         let share = diagnosis(vec![measured("L3", Some(32.0), [9.0, 13.5, 20.0])]);
         assert_eq!(named(&share), ["L1d", "L2", "L3", "partly L3", "memory"]);
-        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB to 20 MiB) by the ladder"]);
+        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB–20 MiB) by the ladder"]);
         let whole = diagnosis(vec![measured("L3", Some(32.0), [256.0, 256.0, f64::INFINITY])]);
         assert_eq!(named(&whole).pop().as_deref(), Some("L3"));
         assert_eq!(contradicted(&whole), ["L3 256 MiB or more by the ladder"]);

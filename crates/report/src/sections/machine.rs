@@ -4,7 +4,7 @@ use crate::block::{Block, BoxNode, MACHINE, Section};
 use crate::text_machine::{self, Style};
 use crate::tree::{self, Item, Part};
 use diagnose::Diagnosis;
-use diagnose::words::bytes;
+use diagnose::words::{bytes, counted};
 use machine::Hypervisor;
 use machine::Machine;
 
@@ -18,10 +18,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
     }];
     words.extend(machine.around().map(|enclosure| enclosure.name.to_string()));
     words.extend(machine.cpus.name());
-    words.push(match machine.cpus.online.len() {
-        1 => "1 CPU".to_string(),
-        cpus => format!("{cpus} CPUs"),
-    });
+    words.push(counted(machine.cpus.online.len(), "CPU"));
     words.extend(machine.memory.total_bytes.map(|total| bytes(total as f64)));
     words.extend(machine.kernel.release.as_ref().map(|release| format!("Linux {release}")));
     format!("{}: {}", diagnosis.run.header.host, words.join(", "))
@@ -46,10 +43,7 @@ const ALIKE: usize = 9;
 
 fn boxes(machine: &Machine) -> Vec<BoxNode> {
     let (root, _) = tree::build(machine);
-    let mut nodes = match root.parts.is_empty() {
-        true => children(&root),
-        false => vec![node(&root)],
-    };
+    let mut nodes = if root.parts.is_empty() { children(&root) } else { vec![node(&root)] };
     let memory_only = machine.nodes.iter().filter(|node| node.cpus.is_empty());
     nodes.extend(memory_only.map(|node| {
         let size = node.total_bytes.map_or("memory of unknown size".to_string(), |total| bytes(total as f64));

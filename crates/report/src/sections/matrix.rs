@@ -15,13 +15,13 @@ use stats::analysis::Judged;
 use stats::order::median;
 
 /// More cells than the pairs of 2048 CPUs only a damaged file has.
-const MOST_CELLS: usize = 1 << 22;
+const MAX_CELLS: usize = 1 << 22;
 
 /// A matrix of at most this many rows and columns is read as a table.
 pub const SMALL: usize = 8;
 
-/// More rows of pairs than this nobody reads.
-const MOST_PAIRS: usize = 500;
+/// Longer tables of pairs are unreadable.
+const MAX_PAIRS: usize = 500;
 
 /// One matrix of a benchmark: cases that differ in its two parameters only.
 pub struct Grid<'a> {
@@ -101,9 +101,10 @@ fn grid<'a>(name: String, metric: &'a Metric, params: [&'a str; 2], judged: &[&'
         .collect();
     let (rows, columns) = (cells.iter().map(|cell| &cell.0), cells.iter().map(|cell| &cell.1));
     let square = Subject::of(params[0]) == Subject::Cpu && Subject::of(params[1]) == Subject::Cpu;
-    let (rows, columns) = match square {
-        true => (distinct(rows.clone().chain(columns.clone())), distinct(rows.chain(columns))),
-        false => (distinct(rows), distinct(columns)),
+    let (rows, columns) = if square {
+        (distinct(rows.clone().chain(columns.clone())), distinct(rows.chain(columns)))
+    } else {
+        (distinct(rows), distinct(columns))
     };
     let index = |values: &[Value]| -> HashMap<String, usize> {
         values.iter().enumerate().map(|(index, value)| (value.to_string(), index)).collect()
@@ -163,7 +164,7 @@ impl<'a> Grid<'a> {
         Some((distance, if from == to { "local".into() } else { format!("distance {distance}") }))
     }
 
-    /// The pairs by distance, nearest first; one nameless group where nothing tells of distances.
+    /// The pairs by distance, nearest first; one nameless group if no distances are known.
     pub fn by_relation(&self, machine: &Machine) -> Vec<(String, Vec<Pair<'a>>)> {
         let places = Places::of(machine);
         let mut groups: BTreeMap<(u32, String), Vec<Pair>> = BTreeMap::new();
@@ -255,16 +256,17 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, params: [&str; 2]) -> Optio
 fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Chart, Option<String>) {
     let places = Places::of(&diagnosis.machine);
     let [rows, columns] = [0, 1].map(|at| grid.side(&places, at));
-    let fits = rows.labels.len().saturating_mul(columns.labels.len()) <= MOST_CELLS;
-    let mut values = match fits {
-        true => vec![vec![None; columns.labels.len()]; rows.labels.len()],
-        false => Vec::new(),
-    };
+    let fits = rows.labels.len().saturating_mul(columns.labels.len()) <= MAX_CELLS;
+    let mut values =
+        if fits { vec![vec![None; columns.labels.len()]; rows.labels.len()] } else { Vec::new() };
     let mut rejected = Vec::new();
     for pair in grid.pairs.iter().filter(|_| fits) {
-        let mut put = |row: usize, column: usize| match pair.rejected() {
-            true => rejected.push([row, column]),
-            false => values[row][column] = Some(pair.median),
+        let mut put = |row: usize, column: usize| {
+            if pair.rejected() {
+                rejected.push([row, column])
+            } else {
+                values[row][column] = Some(pair.median)
+            }
         };
         put(pair.row, pair.column);
         if grid.mirrored && pair.row != pair.column {
@@ -299,12 +301,12 @@ fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Char
 /// The pairs as rows: what is wrong first, then the worst.
 fn pair_table(diagnosis: &Diagnosis, grid: &Grid, places: &Places) -> (Table, Option<String>) {
     let mut shown = grid.pairs.clone();
-    if shown.len() > MOST_PAIRS {
+    if shown.len() > MAX_PAIRS {
         from_worst_to_best(&mut shown, grid.metric.better);
         shown.sort_by_key(|pair| pair.judged.analysis.verdict.kind == VerdictKind::Trusted);
     }
-    let left_out = shown.len().saturating_sub(MOST_PAIRS);
-    shown.truncate(MOST_PAIRS);
+    let left_out = shown.len().saturating_sub(MAX_PAIRS);
+    shown.truncate(MAX_PAIRS);
     let rows = shown.iter().map(|pair| {
         let estimate = pair.judged.analysis.figure();
         let [row, column] = [0, 1].map(|at| Subject::of(grid.params[at]));
@@ -330,7 +332,7 @@ fn pair_table(diagnosis: &Diagnosis, grid: &Grid, places: &Places) -> (Table, Op
     let table = Table::new(columns, rows).folded();
     let note = (left_out > 0).then(|| {
         format!(
-            "The table lists the {MOST_PAIRS} pairs that are not fully trusted or worst. \
+            "The table lists the {MAX_PAIRS} pairs that are not fully trusted or worst. \
                  The other {left_out} are in the run's JSON (element assay-report of this page, report.json), as series \
                  of {}.",
             diagnosis.series.iter().find(|judged| std::ptr::eq(*judged, grid.pairs[0].judged)).map_or_else(

@@ -5,7 +5,7 @@ use crate::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::memory_map::{NodeMap, candidate_words};
 use diagnose::regions::EvaluatedRegions;
-use diagnose::words::bytes as bytes_words;
+use diagnose::words::{bytes as bytes_words, capital};
 use model::vocabulary::memory_map as ids;
 use model::{Better, Case, VerdictKind, figure, percent};
 
@@ -48,7 +48,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 }
 
 fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
-    let mut sentences = vec![format!("{}.", sentence(&found.words()))];
+    let mut sentences = vec![format!("{}.", capital(&found.words()))];
     let huge = found.visit.process.huge_share;
     let of_node = found.node_bytes.map_or(String::new(), |all| {
         let share = found.bytes_of(found.chunks() as f64) / all as f64;
@@ -79,13 +79,8 @@ fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
     if let Some(judged) = judged.filter(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected) {
         sentences.push(format!("Use with care: {}.", judged.analysis.verdict.reason));
     }
-    sentences.extend(found.visit.process.notes.iter().map(|note| format!("{}.", sentence(note))));
+    sentences.extend(found.visit.process.notes.iter().map(|note| format!("{}.", capital(note))));
     sentences.join(" ")
-}
-
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Letters in a line of text, blocks of eight.
@@ -145,7 +140,7 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
         let median = found.map.medians.get(*chunk).copied().filter(|median| median.is_finite());
         median.map(|median| 100.0 * (median - 1.0))
     };
-    // Rows of a map are told from below.
+    // Rows of a map count from below.
     let mut rows: Vec<(String, Vec<Option<f64>>)> = chunks
         .chunks(columns)
         .enumerate()
@@ -185,7 +180,7 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
     let data = map.table();
     let order_words = if order.is_some() { "in physical order" } else { "in the order of allocation" };
     Block::from(
-        Chart::new(id, format!("{}, {order_words}", sentence(&found.name())), ChartKind::Map(map), data)
+        Chart::new(id, format!("{}, {order_words}", capital(&found.name())), ChartKind::Map(map), data)
             .about("One cell per chunk, from the upper left: its bandwidth against the median chunk."),
     )
 }

@@ -36,13 +36,13 @@ mod sweep;
 mod topology;
 mod trade;
 mod unapplied;
-mod unixbench;
+pub(crate) mod unixbench;
 mod wide;
 
 pub(crate) use study::shortened;
 
 use super::block::{
-    Block, CONCLUSION, Cell, Check, FINDINGS, Mark, Report, Section, Table, column, columns, right,
+    Block, CONCLUSION, Cell, Check, CheckMark, FINDINGS, Report, Section, Table, column, columns, right,
 };
 use super::json;
 use compare::Comparison;
@@ -180,9 +180,9 @@ fn subtitle(diagnosis: &Diagnosis) -> String {
 fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     let found = diagnosis.findings.iter().map(|finding| {
         let mark = match finding.severity {
-            Severity::Problem => Mark::Bad,
-            Severity::Warning => Mark::Care,
-            Severity::Note => Mark::Note,
+            Severity::Problem => CheckMark::Bad,
+            Severity::Warning => CheckMark::Care,
+            Severity::Note => CheckMark::Note,
         };
         (&finding.rule, Check { mark, text: finding.headline.clone() })
     });
@@ -196,14 +196,14 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
         }
     }
     let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
-    checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
+    checks.extend(calm.map(|rule| Check { mark: CheckMark::Good, text: rule.calm.to_string() }));
     let thinned = diagnosis.run.thinned.iter();
-    checks.extend(thinned.map(|thinned| Check { mark: Mark::Note, text: thinned.words() }));
+    checks.extend(thinned.map(|thinned| Check { mark: CheckMark::Note, text: thinned.words() }));
     let damage = &diagnosis.run.damage;
-    checks.extend(damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
+    checks.extend(damage.iter().take(3).map(|text| Check { mark: CheckMark::Bad, text: text.clone() }));
     if damage.len() > 3 {
         let text = format!("{} more damages of the file (all of them in --json)", damage.len() - 3);
-        checks.push(Check { mark: Mark::Bad, text });
+        checks.push(Check { mark: CheckMark::Bad, text });
     }
     checks
 }

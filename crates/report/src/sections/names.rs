@@ -86,7 +86,7 @@ pub fn title_of<'a>(diagnosis: &'a Diagnosis, case: &Case) -> Option<&'a Title> 
 pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let series = &judged.series;
     let cpu = series.case.placement.cpus().first();
-    // Blocks lie in a level of the memory; a mapping or a message of so many bytes does not.
+    // Blocks lie in a level of the memory; a mapping or a message does not.
     let in_memory = series.case.bench.starts_with("memory.");
     let point = said(&series.point, |name, value| match (ParamId::named(name), value.number()) {
         (Some(memory::BYTES), Some(size)) if in_memory => {
@@ -291,7 +291,7 @@ mod tests {
         let mut diagnosis = made.diagnosed(machine(4));
         let labels: Vec<String> = diagnosis.series.iter().map(|judged| label(&diagnosis, judged)).collect();
         assert_eq!(labels, ["Test, random, 4 KiB (L1d)", "Test, random, base pages, 4 KiB (L1d)"]);
-        // A mapping of so many bytes lies in no cache.
+        // A mapping lies in no cache level.
         let mut mapped = diagnosis.series.remove(0);
         mapped.series.case.bench = "vm.mmap".into();
         let said = label(&diagnosis, &mapped);

@@ -272,9 +272,10 @@ pub fn capacity(diagnosis: &Diagnosis, title: &Title) -> Option<Capacity> {
 
 /// Why a figure is not trusted: `imprecise: ±12 % ...`.
 fn doubt(verdict: &Verdict) -> String {
-    match verdict.reason.is_empty() {
-        true => verdict.kind.words().to_string(),
-        false => format!("{}: {}", verdict.kind.words(), verdict.reason),
+    if verdict.reason.is_empty() {
+        verdict.kind.words().to_string()
+    } else {
+        format!("{}: {}", verdict.kind.words(), verdict.reason)
     }
 }
 
@@ -305,7 +306,7 @@ fn words(places: &[Place]) -> String {
     sentences.join(" ")
 }
 
-/// What two threads of a core cost beyond two cores, or why that is not told.
+/// What two threads of one core cost beyond two cores, or why that is unknown.
 fn shared(places: &[Place]) -> Option<String> {
     let find = |wanted: &dyn Fn(&str) -> bool| places.iter().find(|(name, _)| wanted(name));
     let Some(siblings) = find(&|name| name == "smt-sibling") else {
@@ -417,7 +418,7 @@ mod tests {
         let capacities = texts(tables(section)[0]);
         assert_eq!(
             capacities[1][..4],
-            ["siblings", "120k events/s (120k to 120k)", "full", "96.0k events/s (96.0k to 96.0k)"],
+            ["siblings", "120k events/s (120k–120k)", "full", "96.0k events/s (96.0k–96.0k)"],
             "{capacities:?}"
         );
         let rows = texts(tables(section)[1]);
@@ -430,8 +431,8 @@ mod tests {
         let Block::Prose(words) = &section.blocks[0] else { panic!("prose first") };
         // Half of the greatest rate shows as 60 %: at 50 % a twelfth less than half is used.
         for said in [
-            "Capacity at 100 %: 200k events/s (200k to 200k) on two CPUs",
-            "; with 20 % kept free, 160k events/s (160k to 160k), which CPU% shows as 84 (",
+            "Capacity at 100 %: 200k events/s (200k–200k) on two CPUs",
+            "; with 20 % kept free, 160k events/s (160k–160k), which CPU% shows as 84 (",
             "CPU% says 50 there: 42 % (41–42) are used; work can grow to 2.40 times today's (2.40–2.40), more than the 2.00 \
              times that CPU% promises.",
         ] {

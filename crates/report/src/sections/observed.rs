@@ -1,4 +1,4 @@
-//! Clocks, idle states, temperatures and voltages over the time of a run: a table for everybody,
+//! Clocks, idle states, temperatures and voltages over the time of a run: a table,
 //! charts for the page.
 
 use super::{column, number, right, text};
@@ -12,13 +12,13 @@ use stats::order::median;
 /// A chart has no use for more points of a line: longer ones are shown by medians of neighbours.
 const POINTS: usize = 400;
 
-/// The subjects in their order, with what a chart says of each.
+/// The subjects in their order, with the text below each chart.
 const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (
         TimeLine::CLOCK,
         "Core clock",
-        "Measured with a chain of additions right after each sample (a median per pass), and as the kernel reports it for \
-         the measured CPU.",
+        "Measured with a chain of additions right after each sample: a median per pass. \
+                 The other lines are as the kernel reports.",
         "GHz",
     ),
     (TimeLine::MULTIPLIER, "Multiplier", "Core clock by bus clock.", ""),

@@ -10,7 +10,7 @@ use super::{column, columns, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::suite::{Part, Suite, suite};
-use diagnose::words::figure;
+use diagnose::words::{counted, figure};
 use model::vocabulary::rate as ids;
 use model::{Case, TimeLine, VerdictKind, percent};
 use stats::analysis::Judged;
@@ -81,10 +81,8 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
         let earlier = match suite.past.len() {
             0 => "; this folder has no earlier session".to_string(),
             count => {
-                let many =
-                    |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-                let boots = many(suite.boots(&diagnosis.run), "boot");
-                format!("; {} in this folder, {boots} with this one", many(count, "earlier session"))
+                let boots = counted(suite.boots(&diagnosis.run), "boot");
+                format!("; {} in this folder, {boots} with this one", counted(count, "earlier session"))
             }
         };
         sentences.push(format!("Session {ordinal} since boot{uptime}{earlier}."));
@@ -135,15 +133,14 @@ fn fragmentation_words(diagnosis: &Diagnosis) -> Option<String> {
 /// The time line of memory traffic, or why there is none.
 fn bandwidth_words(diagnosis: &Diagnosis) -> String {
     let lines = || diagnosis.run.time_lines.iter().filter(|line| line.subject == TimeLine::TRAFFIC);
-    match lines().any(|line| !line.value.is_empty()) {
-        true => "The time lines show memory traffic during the run.".to_string(),
-        false => {
-            let why = lines().find_map(|line| line.missing.clone());
-            let why = why.unwrap_or_else(|| "not checked".to_string());
-            let own = diagnosis.run.visits.iter().any(|visit| !visit.process.progress.is_empty());
-            let stands = if own { " The copies' own progress replaces it." } else { "" };
-            format!("A time line of memory traffic is not available: {why}.{stands}")
-        }
+    if lines().any(|line| !line.value.is_empty()) {
+        "The time lines show memory traffic during the run.".to_string()
+    } else {
+        let why = lines().find_map(|line| line.missing.clone());
+        let why = why.unwrap_or_else(|| "not checked".to_string());
+        let own = diagnosis.run.visits.iter().any(|visit| !visit.process.progress.is_empty());
+        let stands = if own { " The copies' own progress replaces it." } else { "" };
+        format!("A time line of memory traffic is not available: {why}.{stands}")
     }
 }
 
@@ -248,12 +245,12 @@ fn chart(
     suite: &Suite,
     of: &dyn Fn(&Part) -> Option<Sequence>,
 ) -> Option<Chart> {
-    const LEAST: usize = 3;
+    const MIN_RUNS: usize = 3;
     let mut rows = Vec::new();
     let lines: Vec<Line> = suite
         .parts
         .iter()
-        .filter_map(|part| Some((part, of(part).filter(|runs| runs.values.len() >= LEAST)?)))
+        .filter_map(|part| Some((part, of(part).filter(|runs| runs.values.len() >= MIN_RUNS)?)))
         .map(|(part, runs)| {
             let shares = runs.percent_of_mean();
             let in_order: Vec<String> = shares.iter().map(|share| format!("{share:.1}")).collect();

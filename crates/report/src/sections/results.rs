@@ -77,7 +77,7 @@ fn rows(diagnosis: &Diagnosis, shown: &[Shown], references: &References, units: 
     rows
 }
 
-/// From such times on what is usually told in ns is told in µs, and below such the other way.
+/// From this time on figures in ns are shown in µs, and below it the other way.
 const LONG_NS: f64 = 1e3;
 const SHORT_NS: f64 = 10.0;
 
@@ -199,12 +199,12 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
 }
 
 /// More rows than this no page and no reader can bear.
-const MOST_SERIES: usize = 2000;
+const MAX_SERIES: usize = 2000;
 
 /// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
     let columns = columns("key | figure | placement | n: | median: | 95 %: | as measured: | verdict");
-    let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
+    let rows = diagnosis.series.iter().take(MAX_SERIES).map(|judged| {
         let analysis = &judged.analysis;
         vec![
             Cell::Code(judged.series.key.clone()),
@@ -218,8 +218,8 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
         ]
     });
     let first = match diagnosis.series.len() {
-        all if all > MOST_SERIES => {
-            format!("The first {MOST_SERIES} figures of {all}, by key. All figures and their samples")
+        all if all > MAX_SERIES => {
+            format!("The first {MAX_SERIES} figures of {all}, by key. All figures and their samples")
         }
         _ => "Every figure by its key. The samples".to_string(),
     };

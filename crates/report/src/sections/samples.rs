@@ -13,7 +13,7 @@ use stats::analysis::Judged;
 
 /// More strips than this nobody looks at, and a page with all samples of a large matrix could not
 /// be opened.
-const MOST_STRIPS: usize = 140;
+const MAX_STRIPS: usize = 140;
 
 /// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where
 /// there are too many those first that stand in the table of results or are not plainly trusted.
@@ -32,7 +32,7 @@ fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
         .filter(|judged| !matrices.contains(judged.series.case.bench.as_ref()))
         .enumerate()
         .collect();
-    if drawn.len() > MOST_STRIPS {
+    if drawn.len() > MAX_STRIPS {
         let (first, _) = shown::first(diagnosis);
         let first: HashSet<*const Judged> =
             first.iter().map(|shown| std::ptr::from_ref(shown.judged)).collect();
@@ -46,7 +46,7 @@ fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
                 _ => 1,
             }
         });
-        drawn.truncate(MOST_STRIPS);
+        drawn.truncate(MAX_STRIPS);
         drawn.sort_by_key(|(place, _)| *place);
     }
     let left_out = all - drawn.len();

@@ -8,7 +8,7 @@ use crate::text::numbers::bare;
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
 use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
-use diagnose::words::{bytes, guest};
+use diagnose::words::{bytes, counted, guest};
 use diagnose::{Diagnosis, Rule};
 use machine::{Hypervisor, Machine};
 use model::{Severity, VerdictKind, percent, unit_factor};
@@ -130,8 +130,7 @@ fn cpus(machine: &Machine) -> Option<HostPart> {
     let cpus = &machine.cpus;
     let count = match cpus.online.len() {
         0 => return None,
-        1 => "1 CPU".to_string(),
-        count => format!("{count} CPUs"),
+        count => counted(count, "CPU"),
     };
     let packages = cpus.packages.as_ref().map_or(1, Vec::len);
     Some(match processor(machine) {
@@ -329,14 +328,13 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
         (read.filter(|reading| !reading.wide && reading.unsure.is_none()).map(|reading| reading.word), own)
     };
     let all = diagnosis.series.iter().filter(measured).filter(shown).map(row);
-    match rows.is_empty() {
-        true => all.map(|(_, row)| row).collect(),
-        false => {
-            let mut slow: Vec<(Word, Row)> =
-                all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
-            slow.sort_by_key(|(word, _)| std::cmp::Reverse(*word));
-            slow.into_iter().map(|(_, row)| row).collect()
-        }
+    if rows.is_empty() {
+        all.map(|(_, row)| row).collect()
+    } else {
+        let mut slow: Vec<(Word, Row)> =
+            all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
+        slow.sort_by_key(|(word, _)| std::cmp::Reverse(*word));
+        slow.into_iter().map(|(_, row)| row).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use model::{Better, Pages, Title, VerdictKind, View};
 use stats::analysis::Judged;
 
 /// A curve's cases together have no more rows than this, if that can be.
-const MOST_ROWS: usize = 18;
+const MAX_ROWS: usize = 18;
 
 /// A row of the table of results.
 pub struct Shown<'a> {
@@ -48,14 +48,15 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
             Some((title, View::Trade { x, .. })) => shown.extend(trade_ends(diagnosis, title, &list, x)),
             Some((title, View::Matrix { row, column })) => {
                 for grid in matrix::grids(diagnosis, title, [row, column]) {
-                    match grid.is_small() {
-                        true => tables.push(grid.table(&title.title)),
-                        false => shown.extend(matrix::summary(diagnosis, &grid).into_iter().map(
+                    if grid.is_small() {
+                        tables.push(grid.table(&title.title))
+                    } else {
+                        shown.extend(matrix::summary(diagnosis, &grid).into_iter().map(
                             |(judged, label, apart)| {
                                 let shown = Shown::new(judged, label);
                                 Shown { place: apart.unwrap_or(shown.place), ..shown }
                             },
-                        )),
+                        ))
                     }
                 }
             }
@@ -188,14 +189,14 @@ fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> V
         |which: fn(&str) -> bool| cases.iter().flat_map(|case| levels(case, which)).collect::<Vec<_>>();
     for which in [|_: &str| true, |name: &str| name.starts_with("L1") || name.starts_with("L2")] {
         let rows = each(which);
-        if rows.len() <= MOST_ROWS || cases.len() == 1 {
+        if rows.len() <= MAX_ROWS || cases.len() == 1 {
             return rows;
         }
     }
     let Some((first, others)) = cases.split_first() else { return Vec::new() };
     let largest: Vec<&Judged> = others.iter().flat_map(|case| levels(case, |_| false)).collect();
     let mut rows = levels(first, |_| true);
-    if rows.len() + largest.len() <= MOST_ROWS {
+    if rows.len() + largest.len() <= MAX_ROWS {
         rows.extend(largest);
         return rows;
     }
@@ -246,7 +247,7 @@ fn stands_by_source(diagnosis: &Diagnosis, judged: &Judged, size: f64) -> bool {
 
 /// Of each case what it is nearly idle and fully loaded, called by where it then is.
 fn trade_ends<'a>(diagnosis: &'a Diagnosis, title: &Title, list: &[&'a Judged], x: &str) -> Vec<Shown<'a>> {
-    let beside = trade::Beside::of(diagnosis, title, x);
+    let beside = trade::OtherMetrics::of(diagnosis, title, x);
     let rows = by_case(list).into_iter().flat_map(|case| ends(&case));
     let called = |judged: &'a Judged| {
         let at = beside.words(judged).map(|words| format!("{}, at {words}", case_label(diagnosis, judged)));

@@ -223,9 +223,10 @@ fn map_chart(sweep: &Sweep, charted: &MetricGrid, id: String, title: String) -> 
         around: Some(0.0),
         better: charted.metric.better,
         regions: if surface.matters.yes { of_regions.collect() } else { Vec::new() },
-        best: match surface.matters.yes {
-            true => surface.best.iter().map(|cell| place(sweep, *cell)).collect(),
-            false => Vec::new(),
+        best: if surface.matters.yes {
+            surface.best.iter().map(|cell| place(sweep, *cell)).collect()
+        } else {
+            Vec::new()
         },
         default: default(sweep),
     };

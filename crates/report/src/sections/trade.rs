@@ -14,15 +14,15 @@ use stats::analysis::Judged;
 use stats::knee::knee;
 
 /// The series of another metric at the same points.
-pub struct Beside<'a>(HashMap<(usize, String), &'a Judged>);
+pub struct OtherMetrics<'a>(HashMap<(usize, String), &'a Judged>);
 
-impl<'a> Beside<'a> {
-    pub fn of(diagnosis: &'a Diagnosis, title: &Title, metric: &str) -> Beside<'a> {
+impl<'a> OtherMetrics<'a> {
+    pub fn of(diagnosis: &'a Diagnosis, title: &Title, metric: &str) -> OtherMetrics<'a> {
         let own = diagnosis
             .series
             .iter()
             .filter(|judged| judged.series.case.bench == title.id && judged.series.metric.name == metric);
-        Beside(own.map(|judged| (place(judged), judged)).collect())
+        OtherMetrics(own.map(|judged| (place(judged), judged)).collect())
     }
 
     pub fn at(&self, judged: &Judged) -> Option<&'a Judged> {
@@ -41,15 +41,15 @@ fn place(judged: &Judged) -> (usize, String) {
 }
 
 /// A point of a case: both series, and their medians.
-struct Both<'a> {
+struct PairedPoint<'a> {
     x: &'a Judged,
     y: &'a Judged,
     at: LinePoint,
 }
 
 pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, y: &str) -> Option<Section> {
-    let beside = Beside::of(diagnosis, title, x);
-    let mut cases: Vec<(&Case, Vec<Both>)> = Vec::new();
+    let beside = OtherMetrics::of(diagnosis, title, x);
+    let mut cases: Vec<(&Case, Vec<PairedPoint>)> = Vec::new();
     let mut last = None;
     for judged in diagnosis.series.iter() {
         if judged.series.case.bench != title.id || judged.series.metric.name != y {
@@ -72,14 +72,14 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, y: &str) -> Option
     Section::new(id, &*title.title, blocks).about(&*title.reading).long().unless_empty()
 }
 
-fn both<'a>(x: &'a Judged, y: &'a Judged) -> Option<Both<'a>> {
+fn both<'a>(x: &'a Judged, y: &'a Judged) -> Option<PairedPoint<'a>> {
     let (across, up) = (x.analysis.figure()?, y.analysis.figure()?);
     let rejected = [x, y].iter().any(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
     let low_high = up.interval.map(|interval| [interval.low, interval.high]);
-    Some(Both { x, y, at: LinePoint { x: across.median, y: up.median, low_high, hollow: rejected } })
+    Some(PairedPoint { x, y, at: LinePoint { x: across.median, y: up.median, low_high, hollow: rejected } })
 }
 
-fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Chart> {
+fn chart(id: String, title: String, cases: &[(&Case, Vec<PairedPoint>)]) -> Option<Chart> {
     let names = told_apart(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     let first = cases.iter().find_map(|(_, points)| points.first())?;
     let [x, y] = [&first.x.series.metric, &first.y.series.metric];
@@ -145,7 +145,7 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
 }
 
 /// The verdict of the two that weighs more: a rejected one, else that of what is read.
-fn worse(both: &Both) -> model::Verdict {
+fn worse(both: &PairedPoint) -> model::Verdict {
     let [x, y] = [both.x, both.y].map(|judged| &judged.analysis.verdict);
     if x.kind == VerdictKind::Rejected { x.clone() } else { y.clone() }
 }

@@ -102,10 +102,13 @@ fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
     match subject {
         "clock" | "DIMMs" if is_guest => "guest",
         "clock" | "DIMMs" => "not reported",
-        "SMT" if machine.cpus.cores.iter().flatten().all(|core| core.cpus.len() < 2) => match is_guest {
-            true => "no siblings shown",
-            false => "no siblings",
-        },
+        "SMT" if machine.cpus.cores.iter().flatten().all(|core| core.cpus.len() < 2) => {
+            if is_guest {
+                "no siblings shown"
+            } else {
+                "no siblings"
+            }
+        }
         "NUMA" if machine.nodes.len() < 2 => "one node",
         "topology" if machine.cpus.online.len() < 2 => "one CPU",
         "topology" if machine.llc_groups().is_none_or(|groups| groups.len() < 2) => "one L3",

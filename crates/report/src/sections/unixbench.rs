@@ -67,8 +67,13 @@ pub fn index_words(scores: &Scores) -> Option<String> {
         Some(format!("{:.0}{range}{place}", score.value))
     });
     let forms: Vec<String> = forms.collect();
-    let copies = if scores.copies == 1 { "1 copy".to_string() } else { format!("{} copies", scores.copies) };
+    let copies = copies_words(scores.copies);
     (!forms.is_empty()).then(|| format!("The index of {copies} is {}.", forms.join(", ")))
+}
+
+/// `1 copy`, `4 copies`.
+pub fn copies_words(copies: i64) -> String {
+    format!("{copies} {}", if copies == 1 { "copy" } else { "copies" })
 }
 
 fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
@@ -145,12 +150,8 @@ fn seconds(diagnosis: &Diagnosis, judged: &Judged) -> f64 {
 }
 
 fn columns(copies: i64) -> Vec<crate::block::Column> {
-    let first = match copies {
-        1 => "test, 1 copy".to_string(),
-        copies => format!("test, {copies} copies"),
-    };
     vec![
-        column(&first),
+        column(&format!("test, {}", copies_words(copies))),
         column("placement"),
         right("n"),
         right("median"),
@@ -245,10 +246,7 @@ fn indices(scores: &Scores) -> Table {
             Err(why) => vec![text(name), text(why)],
         })
     });
-    let first = match scores.copies {
-        1 => "index of 1 copy, context switching".to_string(),
-        copies => format!("index of {copies} copies, context switching"),
-    };
+    let first = format!("index of {}, context switching", copies_words(scores.copies));
     let columns = vec![column(&first), right("score"), right("95 %"), right("any one test left out")];
     Table::new(columns, forms)
 }
@@ -259,29 +257,37 @@ const ALIKE: f64 = 1.05;
 
 /// A score with the ends of its interval, which are the score itself where it has none.
 #[derive(Clone, Copy)]
-struct Known {
+struct ScoreEstimate {
     at: f64,
     low: f64,
     high: f64,
 }
 
-impl Known {
-    fn of(judged: &Judged) -> Option<Known> {
+impl ScoreEstimate {
+    fn of(judged: &Judged) -> Option<ScoreEstimate> {
         let at = usable(judged)?;
         let interval = judged.analysis.figure()?.interval;
         let (low, high) = interval.map_or((at, at), |own| (own.low, own.high));
-        Some(Known { at, low, high })
+        Some(ScoreEstimate { at, low, high })
     }
 }
 
 /// What where the two tasks are makes of the score.
 fn context_words(scores: &Scores) -> Option<String> {
     let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
-    let free = scores.context(Form::Classic).and_then(Known::of);
-    Some(placed_words(Known::of(one)?, (Known::of(two)?, &two.series.case.placement.name), free))
+    let free = scores.context(Form::Classic).and_then(ScoreEstimate::of);
+    Some(placed_words(
+        ScoreEstimate::of(one)?,
+        (ScoreEstimate::of(two)?, &two.series.case.placement.name),
+        free,
+    ))
 }
 
-fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) -> String {
+fn placed_words(
+    one: ScoreEstimate,
+    (two, class): (ScoreEstimate, &str),
+    free: Option<ScoreEstimate>,
+) -> String {
     let (here, there) = ("one CPU", words::placement(class).trim_start_matches("on "));
     let (ratio, low, high) = (one.at / two.at, one.low / two.high, one.high / two.low);
     if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
@@ -290,13 +296,11 @@ fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) ->
                  times): the scheduler's placement decides nothing here."
         );
     }
-    let (more, times, low, high) = match ratio < 1.0 {
-        true => (there, 1.0 / ratio, 1.0 / high, 1.0 / low),
-        false => (here, ratio, low, high),
-    };
+    let (more, times, low, high) =
+        if ratio < 1.0 { (there, 1.0 / ratio, 1.0 / high, 1.0 / low) } else { (here, ratio, low, high) };
     let least = one.low.min(two.low);
     let most = one.high.max(two.high);
-    let off = |own: &Known, free: &Known| (free.at / own.at).ln().abs();
+    let off = |own: &ScoreEstimate, free: &ScoreEstimate| (free.at / own.at).ln().abs();
     let shown = match free {
         None => String::new(),
         Some(free) if free.high * ALIKE < least => {
@@ -324,7 +328,7 @@ fn compiler_words(scores: &Scores) -> Option<String> {
     Some(format!("Compiled by {compiler} for any CPU of this kind: {}.", names.join(", ")))
 }
 
-/// Below this share nobody needs to be told what was hidden.
+/// Below this share the hidden part is not worth a number.
 const LITTLE: f64 = 0.0005;
 
 /// What dropping the worst third would have hidden.
@@ -334,13 +338,14 @@ fn hidden_words(scores: &Scores) -> Option<String> {
     let (title, share, own) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let Classic { kept, dropped, .. } = own;
     let passes = format!("the worst {dropped} of {} passes", dropped + kept);
-    Some(match share >= LITTLE {
-        true => format!(
+    Some(if share >= LITTLE {
+        format!(
             "UnixBench itself would drop {passes} of {title} and print {} more than the \
                  median of all.",
             percent(share)
-        ),
-        false => format!("Dropping {passes}, as UnixBench does, would change almost nothing here."),
+        )
+    } else {
+        format!("Dropping {passes}, as UnixBench does, would change almost nothing here.")
     })
 }
 
@@ -348,8 +353,8 @@ fn hidden_words(scores: &Scores) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn known(at: f64) -> Known {
-        Known { at, low: at * 0.98, high: at * 1.02 }
+    fn known(at: f64) -> ScoreEstimate {
+        ScoreEstimate { at, low: at * 0.98, high: at * 1.02 }
     }
 
     #[test]

@@ -83,10 +83,7 @@ pub fn titled(metric: &Metric) -> String {
     let (title, unit) = (metric.title.as_ref(), unit_words(&metric.unit));
     let says_rate =
         unit == "1/s" && (title == "IOPS" || title.ends_with(" a second") || title.ends_with(" per second"));
-    match title.starts_with(unit) || says_rate {
-        true => title.to_string(),
-        false => format!("{title}, {unit}"),
-    }
+    if title.starts_with(unit) || says_rate { title.to_string() } else { format!("{title}, {unit}") }
 }
 
 /// One row for all that this machine does not have of a kind, and one for what there was no time or

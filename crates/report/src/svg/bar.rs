@@ -54,8 +54,5 @@ pub fn draw(canvas: &mut Canvas, map: &Map, shades: &Shades) {
 
 fn tick(map: &Map, shades: &Shades, value: f64) -> String {
     let reach = shades.low.abs().max(shades.high.abs());
-    match map.signed() {
-        true => map.number(value, usize::from(reach < 10.0)),
-        false => figure(value, ""),
-    }
+    if map.signed() { map.number(value, usize::from(reach < 10.0)) } else { figure(value, "") }
 }

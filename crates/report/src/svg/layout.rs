@@ -52,10 +52,7 @@ impl Layout {
         // A slanted label reaches to the left of its column as far as below it.
         let lean = if slanted { long * 0.71 } else { 0.0 };
         let labels = map.y.as_ref().map_or(0.0, |side| longest(&side.labels) + 10.0);
-        let over = match slanted {
-            true => lean - cell_width / 2.0 - 5.0,
-            false => (long - cell_width) / 2.0,
-        };
+        let over = if slanted { lean - cell_width / 2.0 - 5.0 } else { (long - cell_width) / 2.0 };
         let left = labels.max(over).max(1.0).ceil();
         let top = bar::HEIGHT + if map.y.is_some() { 34.0 } else { 14.0 };
         let plot = [cell_width * columns as f64, cell_height * rows as f64];
@@ -98,7 +95,7 @@ impl Layout {
     }
 }
 
-/// Decimals, size and width of the numbers: as exact as they fit into so many pixels.
+/// Decimals, size and width of the numbers: as exact as fits into the given pixels.
 fn numbers(map: &Map, room: f64) -> Option<(usize, f64, f64)> {
     let widest = |digits: usize, size: f64| {
         let texts = map.sorted().into_iter().map(|value| map.number(value, digits));

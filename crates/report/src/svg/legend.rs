@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, INK, MUTED, PAPER, measured, short};
 use super::signs::{dot, ring, star};
 use crate::block::Map;
-use crate::map::{Mark, NAME};
+use crate::map::{CellMark, NAME};
 use crate::plain::plain;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,8 @@ impl Legend {
             signs.push((Sign::Region(name), kind));
         }
         let fixed = [
-            (map.has(Mark::Best), Sign::Star, "best"),
-            (map.has(Mark::AsGood), Sign::Dot, "as good as the best"),
+            (map.has(CellMark::Best), Sign::Star, "best"),
+            (map.has(CellMark::AsGood), Sign::Dot, "as good as the best"),
             (map.own().is_some(), Sign::Ring, "the machine's own setting"),
             (map.has_gaps(), Sign::Gap, "not measured"),
         ];

@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use super::layout::Layout;
 use super::signs::{dot, ring, star};
 use crate::block::Map;
-use crate::map::Mark;
+use crate::map::CellMark;
 
 /// From a cell's upper edge to the middle of its marks.
 const BAND: f64 = 9.0;
@@ -14,8 +14,8 @@ pub fn draw(canvas: &mut Canvas, map: &Map, layout: &Layout) {
         let [x, y] = layout.corner(cell);
         let at = [x + layout.cell[0] - 9.5, y + BAND];
         match map.mark(cell) {
-            Some(Mark::Best) => star(canvas, at),
-            Some(Mark::AsGood) => dot(canvas, at),
+            Some(CellMark::Best) => star(canvas, at),
+            Some(CellMark::AsGood) => dot(canvas, at),
             None => {}
         }
     }

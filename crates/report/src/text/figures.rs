@@ -12,7 +12,7 @@ use crate::figure_rows::FigureRow;
 const DECIMALS: usize = 4;
 
 /// A name keeps at least as many columns, where the line has room for more than the value.
-const LEAST_NAME: usize = 24;
+const MIN_NAME: usize = 24;
 
 /// What a key is indented by.
 const KEY: usize = 8;
@@ -44,14 +44,14 @@ impl Columns {
         let typical = rows.iter().map(|row| row.row.typical.chars().count()).max().unwrap_or(0);
         let mut left = width.saturating_sub(4 + whole + DECIMALS + 1 + spread + 2 + reading);
         let mut optional = |columns: usize| {
-            let fits = left >= LEAST_NAME + columns;
+            let fits = left >= MIN_NAME + columns;
             left -= if fits { columns } else { 0 };
             if fits { columns } else { 0 }
         };
         let typical = if typical == 0 { 0 } else { optional(2 + typical.max(7)) };
         let passes = optional(4);
         let samples = if passes == 0 { 0 } else { optional(2 + BARS) };
-        Columns { name: left.min(longest.max(LEAST_NAME)), whole, spread, passes, samples, typical, reading }
+        Columns { name: left.min(longest.max(MIN_NAME)), whole, spread, passes, samples, typical, reading }
     }
 }
 

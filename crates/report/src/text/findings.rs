@@ -99,9 +99,10 @@ pub(super) fn checks(screen: &Screen, style: Style) -> Vec<String> {
     let with_rule = 4 + text + 2 + rule <= style.width;
     for check in passed {
         let sign = paint(&shown("✓", style), Tone::Good, style);
-        let middle = match with_looked {
-            true => paint(&left(&shown(&check.looked_at, style), looked + 2), Tone::Dim, style),
-            false => String::new(),
+        let middle = if with_looked {
+            paint(&left(&shown(&check.looked_at, style), looked + 2), Tone::Dim, style)
+        } else {
+            String::new()
         };
         if with_rule {
             let text = left(&shown(&check.text, style), text + 2);

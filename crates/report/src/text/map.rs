@@ -7,11 +7,11 @@ use anstyle::{Ansi256Color, Color};
 
 use super::{LONGEST, Style, Tone, paint, table, wrapped};
 use crate::block::{Chart, Map};
-use crate::map::{LABEL, Mark, NAME, Shades, TITLE};
+use crate::map::{CellMark, LABEL, NAME, Shades, TITLE};
 use crate::plain::plain;
 
 /// A column's label is cut here where it is all that makes the column wide.
-const LEAST_LABEL: usize = 8;
+const MIN_LABEL: usize = 8;
 
 /// The chart's title, the grid in as many blocks of columns as the line asks for, and what its
 /// signs mean.
@@ -64,7 +64,7 @@ impl<'a> Grid<'a> {
     fn widest(&self) -> usize {
         let texts = self.map.cells().map(|cell| self.text(cell).chars().count()).max().unwrap_or(1);
         let labels = self.map.x.labels.iter().map(|label| plain(label, LABEL).chars().count()).max();
-        texts.max(labels.unwrap_or(0).min(LEAST_LABEL))
+        texts.max(labels.unwrap_or(0).min(MIN_LABEL))
     }
 
     /// How many columns a line holds.
@@ -110,10 +110,10 @@ impl<'a> Grid<'a> {
     fn text(&self, cell: [usize; 2]) -> String {
         let (map, [best, as_good, own, gap]) = (self.map, signs(self.style));
         let mut text = map.value(cell).map_or(gap.to_string(), |value| map.number(value, self.digits));
-        if map.has(Mark::Best) {
+        if map.has(CellMark::Best) {
             text.push_str(match map.mark(cell) {
-                Some(Mark::Best) => best,
-                Some(Mark::AsGood) => as_good,
+                Some(CellMark::Best) => best,
+                Some(CellMark::AsGood) => as_good,
                 None => " ",
             });
         }
@@ -125,7 +125,7 @@ impl<'a> Grid<'a> {
         if longest > 0 {
             let name = map.region(cell).map_or(String::new(), name);
             // A column of marks keeps the letter off the number.
-            let marked = map.has(Mark::Best) || map.own_cell().is_some();
+            let marked = map.has(CellMark::Best) || map.own_cell().is_some();
             let between = if marked { "" } else { " " };
             text = format!("{text}{between}{name:longest$}");
         }

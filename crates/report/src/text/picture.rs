@@ -13,9 +13,10 @@ pub fn picture(block: &Block, style: Style) -> Vec<String> {
     let bare = drawn(Style { color: false, ..style });
     let lines = || bare.lines().map(str::trim_end);
     let most = if style.width < NARROW { PICTURE * 3 / 2 } else { PICTURE };
-    match lines().count() <= most && lines().all(|line| line.chars().count() <= style.width) {
-        true => drawn(style).lines().map(|line| line.trim_end().to_string()).collect(),
-        false => Vec::new(),
+    if lines().count() <= most && lines().all(|line| line.chars().count() <= style.width) {
+        drawn(style).lines().map(|line| line.trim_end().to_string()).collect()
+    } else {
+        Vec::new()
     }
 }
 

@@ -364,7 +364,7 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
     text
 }
 
-/// A reading in so many columns: as many of its words as fit.
+/// A reading cut to this width: as many of its words as fit.
 pub(super) fn reading_words(reading: &RowReading, room: usize, style: Style) -> String {
     let sign = shown(&reading.sign.to_string(), style);
     let extra = shown(&reading.extra, style);

@@ -12,8 +12,8 @@ const ROOM_FOR_PICTURES: usize = 110;
 
 /// Columns that a table's last and first column keep on a narrow terminal: a verdict's word, and
 /// most of a name.
-const LEAST_LAST: usize = 12;
-const LEAST_NAME: usize = 24;
+const MIN_LAST: usize = 12;
+const MIN_NAME: usize = 24;
 
 /// Lines of a cell at most; a longer one makes a block of its row.
 const LINES: usize = 4;
@@ -85,8 +85,8 @@ fn laid(
     let mut widths = widths(head, rows);
     if let Some((last, [name, others @ ..])) = widths.split_last_mut() {
         // The last column keeps room for a word, at the cost of names that are very long.
-        let room = style.width.saturating_sub(4 + taken(others) + LEAST_LAST.min(*last));
-        *name = (*name).min(room.max(LEAST_NAME));
+        let room = style.width.saturating_sub(4 + taken(others) + MIN_LAST.min(*last));
+        *name = (*name).min(room.max(MIN_NAME));
     }
     if !fits(&widths, style) {
         return None;
@@ -175,12 +175,12 @@ fn taken(columns: &[usize]) -> usize {
 
 /// What is left of a line of the terminal behind these columns.
 fn left(columns: &[usize], style: Style) -> usize {
-    style.width.saturating_sub(2 + taken(columns)).max(LEAST_LAST)
+    style.width.saturating_sub(2 + taken(columns)).max(MIN_LAST)
 }
 
 /// Whether the last column has room for a word.
 fn fits(widths: &[usize], style: Style) -> bool {
-    widths.split_last().is_none_or(|(last, before)| 2 + taken(before) + LEAST_LAST.min(*last) <= style.width)
+    widths.split_last().is_none_or(|(last, before)| 2 + taken(before) + MIN_LAST.min(*last) <= style.width)
 }
 
 /// Titles on several lines, none longer than its column's cells or its longest word.
@@ -213,9 +213,10 @@ fn line(row: &Row, widths: &[usize], right: &[bool], style: Style) -> String {
         let pad = " ".repeat(width - text.chars().count());
         let painted = paint(&text, *tone, style);
         // Writing to a string cannot fail.
-        let _ = match right[place] && !stretched {
-            true => write!(line, "{pad}{painted}  "),
-            false => write!(line, "{painted}{pad}  "),
+        let _ = if right[place] && !stretched {
+            write!(line, "{pad}{painted}  ")
+        } else {
+            write!(line, "{painted}{pad}  ")
         };
     }
     format!("{}\n", line.trim_end())
@@ -224,10 +225,8 @@ fn line(row: &Row, widths: &[usize], right: &[bool], style: Style) -> String {
 /// A row as a block: what it is in one line, then a line for each of its figures.
 fn record(titles: &Row, row: &Row, right: &[bool], style: Style) -> String {
     // The last cell of a short row says why there are no figures.
-    let names = match row.len() < titles.len() {
-        true => row.len(),
-        false => right.iter().take_while(|right| !**right).count(),
-    };
+    let names =
+        if row.len() < titles.len() { row.len() } else { right.iter().take_while(|right| !**right).count() };
     let name: Vec<&str> = row[..names].iter().map(|(text, _)| text.as_str()).collect();
     let name = on_lines(name.join("  ").trim_end(), style.width.saturating_sub(2));
     let mut out: String =
@@ -235,7 +234,7 @@ fn record(titles: &Row, row: &Row, right: &[bool], style: Style) -> String {
     let figures = || titles.iter().zip(row).skip(names).filter(|(_, (text, _))| !text.is_empty());
     let width = figures().map(|((title, _), _)| title.chars().count()).max().unwrap_or(0);
     for ((title, _), (text, tone)) in figures() {
-        let room = style.width.saturating_sub(width + 6).max(LEAST_LAST);
+        let room = style.width.saturating_sub(width + 6).max(MIN_LAST);
         for (at, text) in on_lines(text, room).iter().enumerate() {
             let title = if at == 0 { title.as_str() } else { "" };
             let (title, text) =

@@ -1,5 +1,6 @@
 //! The tree of a machine as nested boxes, folded until it fits.
 
+use diagnose::words::counted;
 use std::collections::BTreeSet;
 
 use machine::Machine;
@@ -51,12 +52,11 @@ impl<'a> Drawing<'a> {
     }
 
     fn draw(&self, folds: &Folds) -> Vec<Line> {
-        match self.root.parts.is_empty() && !self.root.children.is_empty() {
-            true => self.inside(&self.root, self.style.width, folds),
-            false => {
-                let (title, lines) = self.content(&[&self.root], self.style.width - 4, folds);
-                frame(lines, &title, 0, &self.style)
-            }
+        if self.root.parts.is_empty() && !self.root.children.is_empty() {
+            self.inside(&self.root, self.style.width, folds)
+        } else {
+            let (title, lines) = self.content(&[&self.root], self.style.width - 4, folds);
+            frame(lines, &title, 0, &self.style)
         }
     }
 
@@ -122,10 +122,7 @@ impl<'a> Drawing<'a> {
     fn cores(&self, cores: &[&Item], width: usize, folded: bool) -> Vec<Line> {
         let each: Vec<String> =
             cores[0].parts.iter().filter(|part| **part != Part::Core).map(part_name).collect();
-        let mut said = match cores.len() {
-            1 => "1 core".to_string(),
-            count => format!("{count} cores"),
-        };
+        let mut said = counted(cores.len(), "core");
         if cores[0].cpus.len() > 1 {
             said.push_str(&format!(" × {} threads", cores[0].cpus.len()));
         }
@@ -153,9 +150,10 @@ impl<'a> Drawing<'a> {
         let mut line = Line::default();
         for (at, cpu) in cpus.iter().enumerate() {
             let gap = if at > 0 { " " } else { "" };
-            match self.machine.cpus.allowed.contains(cpu) {
-                true => line.push(Role::Cpu, format!("{gap}{cpu}")),
-                false => line.push(Role::Muted, format!("{gap}({cpu})")),
+            if self.machine.cpus.allowed.contains(cpu) {
+                line.push(Role::Cpu, format!("{gap}{cpu}"))
+            } else {
+                line.push(Role::Muted, format!("{gap}({cpu})"))
             }
         }
         line

@@ -13,12 +13,12 @@ use model::Severity;
 
 /// More sockets than this are not drawn.
 const SOCKETS: usize = 8;
-/// A foreign name is cut at so many characters.
+/// Length limit of a foreign name, characters.
 const NAME: usize = 24;
 /// Column where sentences begin.
 const INDENT: usize = 14;
 
-/// Nothing where no module is told of.
+/// Nothing if no module is reported.
 pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
     let population = &machine.population;
     if !machine.dimms.iter().any(Dimm::is_memory) {

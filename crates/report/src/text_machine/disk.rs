@@ -6,7 +6,7 @@ use machine::Disk;
 use machine::disk::{Block, Throttle};
 
 /// Devices of a stack that are described each; of more, the first ones.
-const MOST: usize = 8;
+const MAX_DEVICES: usize = 8;
 
 /// Where it is: directory, filesystem, options, how full.
 pub(super) fn place(disk: &Disk) -> String {
@@ -40,9 +40,9 @@ pub(super) fn place(disk: &Disk) -> String {
 
 /// Every device from the filesystem's down to the disks.
 pub(super) fn devices(disk: &Disk) -> Option<String> {
-    let mut said: Vec<String> = disk.stack.iter().take(MOST).map(device).collect();
-    if disk.stack.len() > MOST {
-        said.push(format!("and {} more (all of them in --json)", disk.stack.len() - MOST));
+    let mut said: Vec<String> = disk.stack.iter().take(MAX_DEVICES).map(device).collect();
+    if disk.stack.len() > MAX_DEVICES {
+        said.push(format!("and {} more (all of them in --json)", disk.stack.len() - MAX_DEVICES));
     }
     (!said.is_empty()).then(|| said.join("; "))
 }
@@ -56,7 +56,7 @@ fn device(block: &Block) -> String {
     if !block.below.is_empty() {
         said.push(format!("on {}", plain(&block.below.join(" and "), 80)));
     }
-    // What a layer says of its queue is what it passes on.
+    // A layer reports the queue of the device below it.
     if block.below.is_empty() {
         said.extend(
             block.rotational.filter(|turns| *turns && !block.is_virtual()).map(|_| "turning".to_string()),
@@ -91,6 +91,6 @@ pub(super) fn limits(disk: &Disk) -> Option<String> {
             plain(&throttle.at, 120)
         )
     };
-    let all: Vec<String> = disk.throttles.iter().take(MOST).map(said).collect();
+    let all: Vec<String> = disk.throttles.iter().take(MAX_DEVICES).map(said).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -267,10 +267,9 @@ pub(super) fn clock(machine: &Machine) -> Option<String> {
         clock.available.iter().filter(|name| clock.current.as_ref() != Some(name)).collect();
     let others = others.iter().map(|name| plain(name, 30)).collect::<Vec<_>>().join(", ");
     let others = (!others.is_empty()).then(|| format!("also offered: {others}"));
-    let steady = clock.tsc_invariant.map(|steady| match steady {
-        true => "TSC invariant".to_string(),
-        false => "TSC not invariant".to_string(),
-    });
+    let steady = clock
+        .tsc_invariant
+        .map(|steady| if steady { "TSC invariant".to_string() } else { "TSC not invariant".to_string() });
     joined(vec![Some(current), others, steady], "; ")
 }
 
@@ -312,12 +311,12 @@ pub(super) fn enclosures(machine: &Machine) -> Option<String> {
     joined(names, ", ")
 }
 
-/// What a container takes away, what that costs, and what told of it.
+/// What a container takes away, what that costs, and the sign of it.
 fn limit(limit: &ContainerLimit) -> String {
     format!("{}: {}; by {}", limit.limit, limit.costs, plain(&limit.sign, LONGEST))
 }
 
-/// What told of one, and what it hides.
+/// The sign of one, and what it hides.
 fn enclosure(enclosure: &Enclosure) -> String {
     let sign = plain(&enclosure.sign, LONGEST);
     format!("{}, by {sign}; hides: {}", enclosure.name, enclosure.hides.join("; "))
@@ -357,9 +356,12 @@ pub(super) fn may_use(machine: &Machine, is_long: bool) -> Option<String> {
         let bound = is_long.then(|| bound(tasks.bound_by, &tasks.at, None));
         format!("{} tasks{}", tasks.tasks, bound.map(|bound| format!(" {bound}")).unwrap_or_default())
     });
-    let above = (limits.groups_above == Some(true)).then(|| match is_long {
-        true => "limits of control groups above these cannot be seen".to_string(),
-        false => "limits above unseen".to_string(),
+    let above = (limits.groups_above == Some(true)).then(|| {
+        if is_long {
+            "limits of control groups above these cannot be seen".to_string()
+        } else {
+            "limits above unseen".to_string()
+        }
     });
     joined(vec![cpus, memory, mems, tasks, above], "; ")
 }

@@ -75,9 +75,10 @@ pub(super) fn render(lines: &[Line], style: &Style) -> String {
         let mut text = String::new();
         for (role, span) in &line.0 {
             let paint = paint(*role);
-            match style.color && paint != Paint::new() && !span.trim().is_empty() {
-                true => text.push_str(&format!("{paint}{span}{paint:#}")),
-                false => text.push_str(span),
+            if style.color && paint != Paint::new() && !span.trim().is_empty() {
+                text.push_str(&format!("{paint}{span}{paint:#}"))
+            } else {
+                text.push_str(span)
             }
         }
         out.push_str(text.trim_end());

@@ -6,10 +6,10 @@ use machine::{End, Interface, Machine};
 
 /// More are counted.
 const SHOWN: usize = 8;
-/// A foreign name is cut at so many characters.
+/// Length limit of a foreign name, characters.
 const NAME: usize = 40;
 
-/// Interfaces that are up or could be; nothing where none is told.
+/// Interfaces that are up or could be; nothing if none is reported.
 pub(super) fn interfaces(machine: &Machine) -> Option<String> {
     let (down, others): (Vec<&Interface>, Vec<&Interface>) =
         machine.interfaces.iter().partition(|one| one.state.as_deref() == Some("down"));

@@ -36,9 +36,10 @@ pub fn screen(machine: &Machine) -> Screen {
     };
     let in_doubt: Vec<&str> =
         machine.archive.iter().flat_map(|archive| &archive.in_doubt).map(String::as_str).collect();
-    let unknown = match machine.dimms.is_empty() || machine.cpus.model.is_some() {
-        true => "Its CPUs are unknown.",
-        false => "Only its memory modules are described.",
+    let unknown = if machine.dimms.is_empty() || machine.cpus.model.is_some() {
+        "Its CPUs are unknown."
+    } else {
+        "Only its memory modules are described."
     };
     let decides = match verdict {
         Readiness::CannotTell if !in_doubt.is_empty() => format!(
@@ -119,9 +120,10 @@ fn table(machine: &Machine) -> Table {
         Some(vec![Cell::Text(name.to_string()), Cell::Text(fact)])
     };
     Table::new(
-        match machine.archive.is_some() {
-            true => vec![column("that host"), column("as it was collected")],
-            false => vec![column("this host"), column("as the kernel and the firmware report it")],
+        if machine.archive.is_some() {
+            vec![column("that host"), column("as it was collected")]
+        } else {
+            vec![column("this host"), column("as the kernel and the firmware report it")]
         },
         facts.into_iter().filter_map(row),
     )

@@ -88,7 +88,7 @@ pub struct OutputLast {
 }
 
 pub fn output(trend: &Trend, left_out: &[(String, String)], names: Names) -> Output {
-    let run = |run: &compare::peers::Result| OutputRun {
+    let run = |run: &compare::peers::HostResult| OutputRun {
         file: run.file.clone(),
         started: run.started.clone(),
         profile: run.profile.clone(),

@@ -83,13 +83,10 @@ fn more(rows: &[Row], most: usize, style: Style) -> Option<String> {
     (left > 0).then(|| paint(&format!("  {left} more: --all"), Tone::Dim, style))
 }
 
-/// The lines of a name; a key that is nobody's name is broken at its parts.
+/// The lines of a name; a key without a short name is broken at its parts.
 fn name(row: &Row, width: usize, style: Style) -> Vec<String> {
     let text = plain(&row.label, LONGEST);
-    match row.label == row.figure.key {
-        true => key_lines(&text, width),
-        false => lines(&shown(&text, style), width),
-    }
+    if row.label == row.figure.key { key_lines(&text, width) } else { lines(&shown(&text, style), width) }
 }
 
 fn line(trend: &Trend, row: &Row, group: &str, how: Shown, columns: &Columns, style: Style) -> Vec<String> {
@@ -158,7 +155,7 @@ fn standing(trend: &Trend, figure: &Figure) -> (String, Tone) {
 /// Values from the first run to the last as a line of blocks: the median of the runs in each
 /// column. What differs by less than 4 % from end to end does not look like more.
 fn over(figure: &Figure, runs: usize, columns: usize, unicode: bool) -> String {
-    const LEAST_RANGE: f64 = 0.04;
+    const MIN_RANGE: f64 = 0.04;
     let columns = columns.min(runs.max(1));
     let mut parts: Vec<Vec<f64>> = vec![Vec::new(); columns];
     for point in &figure.points {
@@ -168,7 +165,7 @@ fn over(figure: &Figure, runs: usize, columns: usize, unicode: bool) -> String {
         }
     }
     let values: Vec<Option<f64>> = parts.iter().map(|part| median(part)).collect();
-    blocks(&values, LEAST_RANGE, unicode)
+    blocks(&values, MIN_RANGE, unicode)
 }
 
 /// The newest values of each figure by date, as many as fit.
@@ -182,7 +179,7 @@ pub fn by_date(trend: &Trend, rows: &[Row], most: usize, style: Style) -> Vec<St
     let first = trend.runs.len().saturating_sub(fit);
     let when: Vec<[String; 2]> =
         trend.runs[first..].iter().map(|run| moment(&run.started).unwrap_or_default()).collect();
-    // Runs of one day are told apart by their time.
+    // Runs of one day show their time.
     let one_day = when.iter().all(|at| at[0] == when[0][0]);
     let mut head = format!("  {:label$}{:unit$}", "figure", "");
     for [day, time] in &when {

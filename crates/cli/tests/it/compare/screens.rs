@@ -213,7 +213,7 @@ fn results_without_anything_in_common_say_what_they_hold() {
         assert!(!text.contains("÷") && !text.contains("below"), "a table without rows:\n{text}");
     }
     let (_, left_out) = run(&["--left-out"], &[iperf, stream]);
-    assert!(words(&left_out).contains("4 figures are in B only: STREAM Copy; STREAM Scale"), "{left_out}");
+    assert!(words(&left_out).contains("Only in B: 4 figures (STREAM Copy; STREAM Scale"), "{left_out}");
     let (code, three) = run(&[], &[iperf, stream, coremark]);
     assert_eq!(code, Some(4), "{three}");
     assert!(words(&three).contains("No conclusion on C: nothing in A is also in C."), "{three}");

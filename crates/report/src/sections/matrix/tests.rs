@@ -112,7 +112,7 @@ fn many_pairs_are_bounded_and_said() {
         .collect();
     let title = &diagnosis.run.header.catalogue[0];
     let section = section(&diagnosis, title, ["from", "to"]).expect("a section");
-    assert_eq!(charts(&section)[0].data.rows.len(), MOST_PAIRS);
+    assert_eq!(charts(&section)[0].data.rows.len(), MAX_PAIRS);
     let Block::Prose(note) = &section.blocks[1] else { panic!("a note") };
     assert!(note.contains("other 700") && note.contains("memory.test@all"), "{note}");
 }

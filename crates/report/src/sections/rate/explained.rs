@@ -10,6 +10,7 @@ use diagnose::escalation::{Escalated, escalated};
 use diagnose::memory_map::maps;
 use diagnose::placed::{ORDER_SHOWN_INSTEAD, Placed, percents, placed, unplaced};
 use diagnose::suite::{MovingComponents, Part, Suite, suite};
+use diagnose::words::{at_most, capital};
 use model::percent;
 use stats::memory_map::Answer;
 use stats::places::{Follows, Joined};
@@ -29,9 +30,10 @@ pub fn sentences(diagnosis: &Diagnosis, suite: &Suite) -> Vec<String> {
     let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
     let explained: Vec<String> =
         placed.iter().filter(joined).take(EXPLAINED).filter_map(Placed::words).collect();
-    match explained.is_empty() {
-        true => sentences.extend(unexplained(diagnosis, suite, &placed)),
-        false => sentences.extend(explained),
+    if explained.is_empty() {
+        sentences.extend(unexplained(diagnosis, suite, &placed))
+    } else {
+        sentences.extend(explained)
     }
     sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, suite).iter().map(Escalated::words));
     sentences.into_iter().map(|words| format!("{words}.")).collect()
@@ -81,10 +83,7 @@ fn repeats(suite: &Suite) -> String {
     if others.len() > SHOWN {
         named.push(format!("{} more by less", others.len() - SHOWN));
     }
-    match named.is_empty() {
-        true => words,
-        false => format!("{words}; those of {}", named.join(", ")),
-    }
+    if named.is_empty() { words } else { format!("{words}; those of {}", named.join(", ")) }
 }
 
 /// What runs that no map explains say of memory: which components move, in whose order, and what a
@@ -139,16 +138,8 @@ fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<S
     sentences
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 fn list(names: &[&str]) -> String {
-    match names.len() {
-        count if count > SHOWN => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
-        _ => names.join(", "),
-    }
+    at_most(SHOWN, names)
 }
 
 /// What follows the table of components: what they are bound by, where their runs lay, larger

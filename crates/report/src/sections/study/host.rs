@@ -11,7 +11,7 @@ use diagnose::{Diagnosis, Pauses, milliseconds};
 use model::percent;
 use stats::pauses::{Answer as Found, CpuTime, PairAnswer};
 
-/// A stop of all CPUs that takes less of the time than this is told of in the table alone.
+/// A stop of all CPUs with a smaller share of the time appears in the table only.
 const STOPS_LEAST: f64 = 0.005;
 
 pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {

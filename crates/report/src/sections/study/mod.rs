@@ -15,6 +15,7 @@ use crate::block::{Block, Cell, Table};
 use crate::screen::{FindingLine, Screen, Tone};
 use diagnose::Diagnosis;
 use diagnose::bottom_line::clean;
+use diagnose::words::capital;
 
 /// What a study comes to.
 pub struct Answer {
@@ -27,7 +28,7 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     /// What can be done with it now, as commands with a word before; RUN is its run file.
     pub next: Vec<String>,
-    /// Whether it is told of a disturbed run, too: who disturbs it is its subject.
+    /// Whether it is shown for a disturbed run too, because the disturbance is its subject.
     pub regardless: bool,
 }
 
@@ -122,9 +123,7 @@ pub(crate) fn shortened(mut table: Table) -> Table {
 
 /// A sentence that begins with a capital and ends with a full stop.
 fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let text: String =
-        letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect());
+    let text = capital(words);
     if text.is_empty() || text.ends_with('.') { text } else { format!("{text}.") }
 }
 

@@ -21,9 +21,10 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
         })
         .collect();
     let missing = with_tests().find_map(|scores| scores.index(Form::Classic).err());
-    let (word, tone) = match known.is_empty() {
-        true => ("NO INDEX".to_string(), Tone::Care),
-        false => (format!("INDEX {}", known.join(", ")), Tone::Strong),
+    let (word, tone) = if known.is_empty() {
+        ("NO INDEX".to_string(), Tone::Care)
+    } else {
+        (format!("INDEX {}", known.join(", ")), Tone::Strong)
     };
     let why = missing.filter(|_| known.is_empty()).map(|why| super::sentence(&why));
     let said = all.iter().filter_map(unixbench::index_words).chain(why);
@@ -33,10 +34,7 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
 
 /// A row a test: its index for each number of copies; of one its score, too.
 fn tests(all: &[&Scores]) -> Table {
-    let copies = |scores: &Scores| match scores.copies {
-        1 => "1 copy".to_string(),
-        copies => format!("{copies} copies"),
-    };
+    let copies = |scores: &Scores| unixbench::copies_words(scores.copies);
     let mut columns = vec![column("test")];
     columns.extend(all.iter().map(|scores| right(&format!("index, {}", copies(scores)))));
     // Of several numbers of copies there is room for what they are compared by.

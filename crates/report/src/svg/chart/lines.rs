@@ -18,10 +18,10 @@ const HEIGHT: f64 = 270.0;
 const ABOVE: f64 = 22.0;
 /// Room of a row of labels.
 const ROW: f64 = 16.0;
-/// Up to so many points are marked one by one.
-const MOST_MARKED: usize = 80;
+/// Up to this count points are marked one by one.
+const MAX_MARKED: usize = 80;
 /// The same where no line joins them.
-const MOST_ALONE: usize = 600;
+const MAX_ALONE: usize = 600;
 
 /// Both axes and the foot of the drawing in pixels.
 struct Frame {
@@ -129,9 +129,10 @@ fn with_marks(scale: Scale, span: Span, marks: &[(f64, String)]) -> Span {
 
 /// Linear axes begin at zero unless that would hide how the values differ.
 fn from_zero(scale: Scale, span: Span) -> Span {
-    match scale == Scale::Linear && span.low >= 0.0 && span.low < 0.6 * span.high {
-        true => Span { low: 0.0, ..span },
-        false => span,
+    if scale == Scale::Linear && span.low >= 0.0 && span.low < 0.6 * span.high {
+        Span { low: 0.0, ..span }
+    } else {
+        span
     }
 }
 
@@ -234,7 +235,7 @@ fn with_bars(line: &Line) -> bool {
 
 /// The points one by one, each with what is said of it; rejected ones are hollow.
 fn marked(out: &mut String, line: &Line, pen: &str, frame: &Frame, x: &Axis) {
-    let most = if line.joined { MOST_MARKED } else { MOST_ALONE };
+    let most = if line.joined { MAX_MARKED } else { MAX_ALONE };
     let few = line.points.len() <= most;
     let name = safe(&line.name, NAME);
     for point in line.points.iter().filter(|point| few || point.hollow) {

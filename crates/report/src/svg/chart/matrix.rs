@@ -13,13 +13,13 @@ use crate::svg::canvas::{measured, short};
 use order::{Ordered, is_order, ordered};
 
 /// More rows than this are drawn as groups: a screen has no more pixels.
-const MOST: usize = 256;
-/// Up to so many cells each is an element that names its value.
-const MOST_NAMED: usize = 600;
+const MAX_DRAWN_ROWS: usize = 256;
+/// Up to this count each cell is an element that names its value.
+const MAX_NAMED: usize = 600;
 /// Up to this many rows and columns each cell has room for its number.
-const MOST_WITH_NUMBERS: usize = 12;
+const MAX_WITH_NUMBERS: usize = 12;
 /// Labels along a side.
-const MOST_LABELS: usize = 16;
+const MAX_LABELS: usize = 16;
 
 pub fn drawing(
     unit: &str,
@@ -28,7 +28,7 @@ pub fn drawing(
     rejected: &[[usize; 2]],
 ) -> Drawing {
     let counts = [sides[0].labels.len().min(values.len()), sides[1].labels.len()];
-    let groups = counts.map(|count| count.div_ceil(MOST).max(1));
+    let groups = counts.map(|count| count.div_ceil(MAX_DRAWN_ROWS).max(1));
     let by_number = counts.map(|count| (0..count).collect::<Vec<usize>>());
     let by_topology = [0, 1].map(|at| {
         let order = &sides[at].topology_order;
@@ -109,13 +109,14 @@ fn html(
         out,
         "<svg class=\"cells\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"group\" aria-label=\"heat map\">"
     );
-    match rows * columns <= MOST_NAMED {
-        true => named(&mut out, order, unit, range),
-        false => painted(&mut out, order, range),
+    if rows * columns <= MAX_NAMED {
+        named(&mut out, order, unit, range)
+    } else {
+        painted(&mut out, order, range)
     }
     crosses(&mut out, order, rejected);
     out.push_str("</svg>");
-    if rows.max(columns) <= MOST_WITH_NUMBERS {
+    if rows.max(columns) <= MAX_WITH_NUMBERS {
         numbers(&mut out, order, range);
     }
     out.push_str("</div>");
@@ -125,7 +126,7 @@ fn html(
 /// Rows at the left, columns below.
 fn labels(out: &mut String, order: &Ordered, sides: [&Side; 2]) {
     let middle = |at: usize, count: usize| across((at as f64 + 0.5) / count as f64);
-    let every = |count: usize| count.div_ceil(MOST_LABELS).max(1);
+    let every = |count: usize| count.div_ceil(MAX_LABELS).max(1);
     out.push_str("<svg class=\"plot down\" aria-hidden=\"true\">");
     for (at, label) in order.y.iter().enumerate().step_by(every(order.y.len())) {
         let y = middle(at, order.y.len());
@@ -140,7 +141,7 @@ fn labels(out: &mut String, order: &Ordered, sides: [&Side; 2]) {
     let widest = order.x.iter().map(|label| measured(label, 12.0)).fold(0.0, f64::max) + 8.0;
     for (class, width) in [("w", 440.0), ("n", 250.0)] {
         let fit = (width / widest.max(1.0)).floor().max(1.0) as usize;
-        let step = order.x.len().div_ceil(fit.min(MOST_LABELS)).max(1);
+        let step = order.x.len().div_ceil(fit.min(MAX_LABELS)).max(1);
         let _ = write!(out, "<g class=\"{class}\">");
         for (at, label) in order.x.iter().enumerate().step_by(step) {
             let x = middle(at, order.x.len());
@@ -192,7 +193,7 @@ fn painted(out: &mut String, order: &Ordered, range: (f64, f64)) {
     );
 }
 
-/// A cross on each cell whose value is not to be believed.
+/// A cross on each rejected cell.
 fn crosses(out: &mut String, order: &Ordered, rejected: &[[usize; 2]]) {
     let place = |at: usize, of: usize| order.at[at].iter().position(|index| *index == of);
     let mut path = String::new();
@@ -208,7 +209,7 @@ fn crosses(out: &mut String, order: &Ordered, rejected: &[[usize; 2]]) {
 
 /// The value of each cell, in a colour that can be read on the cell's own.
 fn numbers(out: &mut String, order: &Ordered, range: (f64, f64)) {
-    let few = order.x.len() <= MOST_WITH_NUMBERS / 2;
+    let few = order.x.len() <= MAX_WITH_NUMBERS / 2;
     let _ = write!(out, "<svg class=\"plot over{}\" aria-hidden=\"true\">", if few { "" } else { " w" });
     for (y, row) in order.z.iter().enumerate() {
         for (x, value) in row.iter().enumerate() {

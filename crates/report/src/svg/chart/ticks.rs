@@ -85,14 +85,7 @@ fn even(low: f64, high: f64, most: usize) -> Vec<f64> {
 
 /// A number of bytes with its binary unit: `48 KiB`.
 pub fn size(bytes: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value.abs() >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{}\u{a0}{}", figure(value), units[unit])
+    diagnose::words::bytes(bytes).replace(' ', "\u{a0}")
 }
 
 /// A number with about four digits that count: `1.234`, `12 340`, `0.000 05` as `5e-5`.

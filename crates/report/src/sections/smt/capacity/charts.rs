@@ -94,9 +94,12 @@ fn data(study: &Study) -> Table {
                     .map(|(metric, _)| number(level.judged(*metric).map_or("–".to_string(), value_words))),
             );
             let used = s.filter(|_| is_pair).and_then(|s| level.used(s, study.smt));
-            row.push(number(used.map_or(String::new(), |used| match used.lo == used.hi {
-                true => percent(used.mid),
-                false => format!("{} ({}–{})", percent(used.mid), percent(used.lo), percent(used.hi)),
+            row.push(number(used.map_or(String::new(), |used| {
+                if used.lo == used.hi {
+                    percent(used.mid)
+                } else {
+                    format!("{} ({}–{})", percent(used.mid), percent(used.lo), percent(used.hi))
+                }
             })));
             let verdict =
                 level.judged(ids::metric::PERFORMANCE).map(|judged| judged.analysis.verdict.clone());
@@ -184,7 +187,7 @@ fn ratios(study: &Study) -> Option<Chart> {
     )
 }
 
-/// CPU% at each level: whoever shares a core is busier at the same rests.
+/// CPU% at each level: tasks that share a core are busier with the same pauses.
 fn cpu_of_levels(study: &Study) -> Option<Chart> {
     let mut rows = Vec::new();
     let lines: Vec<Line> = study

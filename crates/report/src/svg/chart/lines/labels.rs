@@ -15,7 +15,7 @@ pub const NARROW: f64 = 270.0;
 const SIZE: f64 = 12.0;
 /// Names at the ends of curves: pixels between two, the longest, and how far one may be moved.
 const APART: f64 = 15.0;
-/// Names keep so many pixels from the foot of the drawing, below which ticks are written.
+/// Distance of names from the foot of the drawing, in pixels; ticks are below it.
 const ABOVE_TICKS: f64 = 8.0;
 const LONGEST: f64 = 180.0;
 const MOVED: f64 = 24.0;
