@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
     /// Exit 1 if a key figure is slower: slower, or slower:5%
-    #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
+    #[arg(long, value_name = "CHANGE", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
     /// Groups, benchmarks or figures, with commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -96,9 +96,10 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);
-    let all = match within.is_empty() {
-        true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?,
-        false => within,
+    let all = if within.is_empty() {
+        all.map(|path| load(path)).collect::<anyhow::Result<Vec<Arm>>>()?
+    } else {
+        within
     };
     refuse(args.only.iter().find_map(|name| unknown(name, &all)))?;
     let chosen = |arm: Arm| only(arm, &args.only);
@@ -117,7 +118,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The exit code. Where no screen says why it is not 0, standard error does.
+/// The exit code; if no screen gives the reason for a failure, standard error does.
 fn exit(args: &Args, found: &[Comparison]) -> u8 {
     let is_shown = !args.json && args.out.is_none();
     let tell = |text: String| {
@@ -231,7 +232,7 @@ fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
 /// Why a name chooses nothing of any arm.
 fn unknown(name: &str, arms: &[Arm]) -> Option<String> {
     let keys = || arms.iter().flat_map(|arm| &arm.members).map(|member| member.key.as_str());
-    // What Assay could measure is no mistake, although none of these has it.
+    // Names that Assay can measure are no mistake, even if no arm has them.
     let known = session::plan::select(&[name.to_string()], bench::Depth::Full).is_ok();
     if known || keys().any(|key| chooses(name, key)) {
         return None;
@@ -248,10 +249,10 @@ fn chooses(name: &str, key: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
 }
 
-/// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
+/// The part of an arm that the names select: groups, benchmarks, keys and prefixes of keys.
 fn only(mut arm: Arm, names: &[String]) -> Arm {
     let chosen = |key: &str| names.iter().any(|name| chooses(name, key));
-    // Where tasks were is looked up for whatever is left.
+    // The placement of tasks is looked up for the rest.
     if !names.is_empty() {
         arm.members.retain(|member| chosen(&member.key) || member.tells_occupancy());
     }
@@ -261,9 +262,10 @@ fn only(mut arm: Arm, names: &[String]) -> Arm {
 fn margin(text: &str) -> Result<f64, String> {
     let margin: f64 =
         text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is not a number of percent"))?;
-    match (0.01..=100.0).contains(&margin) {
-        true => Ok(margin),
-        false => Err("a margin is between 0.01 and 100 percent".to_string()),
+    if (0.01..=100.0).contains(&margin) {
+        Ok(margin)
+    } else {
+        Err("a margin is between 0.01 and 100 percent".to_string())
     }
 }
 

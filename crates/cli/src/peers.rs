@@ -1,5 +1,4 @@
-//! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run
-//! files.
+//! `assay peers`: compares hosts of the same make by the summaries in their run files.
 
 mod reading;
 
@@ -90,7 +89,7 @@ fn code(args: &Args, found: &Peers) -> u8 {
     if found.judged() == 0 { NOT_JUDGED } else { 0 }
 }
 
-/// The first screen, and all hosts and findings behind it where they are asked for.
+/// The first screen, with all hosts and findings on request.
 fn text_of(report: &Report, found: &Peers, args: &Args, exit: u8, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
     let rule = found.findings.first().map(|finding| &finding.rule);
@@ -112,7 +111,7 @@ pub fn fleet_of_all(paths: &[PathBuf]) -> Fleet {
     fleet_of(&files.collect::<Vec<_>>())
 }
 
-/// The fleet whose runs a folder holds.
+/// The fleet of the runs in a folder.
 pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
     Ok(fleet_of(&results::files(&[path.to_path_buf()])?))
 }

@@ -1,4 +1,4 @@
-//! What a verb that judged a run prints: the first screen, or as much more as is asked for.
+//! The output of a verb that judged a run: the first screen, or more on request.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -49,15 +49,15 @@ fn unit(text: &str) -> Result<String, String> {
     }
 }
 
-/// Where the page of a run is, or what makes it.
+/// The page of a run, or the command that makes it.
 pub enum Page<'a> {
-    /// The page, and the run file where the page is not made from an older one.
+    /// The page, and the run file if the page is not made from an older one.
     At {
         page: &'a Path,
         run: Option<&'a Path>,
     },
     By(&'static str),
-    /// Of this run file none is made.
+    /// No page is made of this run file.
     NoneOf(&'a Path),
 }
 
@@ -73,8 +73,8 @@ impl Page<'_> {
     }
 }
 
-/// Prints a diagnosis: text, or JSON on standard output and the text beside it. Gives the report,
-/// which has no more than a first screen unless `saves` it or --all prints it.
+/// Prints a diagnosis as text, or as JSON with the text on standard error. Returns the report,
+/// which is only the first screen unless `saves` or --all asks for more.
 pub fn show(
     diagnosis: &Diagnosis,
     references: &References,
@@ -107,7 +107,7 @@ pub fn show(
     Ok(report)
 }
 
-/// The first screen, with all that is behind it where that is asked for.
+/// The first screen, with everything else on request.
 fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
     let first = first_of(screen, args, page, style);

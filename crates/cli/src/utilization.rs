@@ -1,4 +1,4 @@
-//! `assay utilization`: what CPU% hides where cores have siblings, live or from a recording.
+//! `assay utilization`: real core use on hosts with SMT, live or from a recording.
 
 mod show;
 mod source;
@@ -176,8 +176,7 @@ fn assumed(args: &Args) -> anyhow::Result<Assumed> {
     Ok(Assumed { s, from, turbo: args.turbo, free: args.margin.free(), load: args.load })
 }
 
-/// The yield of a study and whence: one kind of work tells little of others, so that beside it the
-/// usual range holds.
+/// The yield of a study and its source; with one kind of work, the usual range is used as well.
 fn of_study((s, kinds): (Yield, Vec<String>), path: &Path) -> (Yield, String) {
     let shown = path.display();
     match kinds.as_slice() {
@@ -292,7 +291,7 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Twice the unit of the counters: shorter windows hold no more.
+/// Twice the unit of the counters: shorter windows have no information.
 const EVERY: Duration = Duration::from_millis(20);
 
 fn present(report: &Report, args: &Args) -> anyhow::Result<()> {

@@ -123,9 +123,10 @@ fn content(file: &Path) -> anyhow::Result<String> {
 /// What a profile is called: by its folder, a list by its file.
 fn folder_name(file: &Path) -> String {
     let whole = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-    let named = match whole.file_name().is_some_and(|name| name == PROFILE) {
-        true => whole.parent().and_then(Path::file_name),
-        false => whole.file_name(),
+    let named = if whole.file_name().is_some_and(|name| name == PROFILE) {
+        whole.parent().and_then(Path::file_name)
+    } else {
+        whole.file_name()
     };
     named.map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
@@ -361,8 +362,7 @@ impl Tuned<'_> {
                     say(
                         &mut remarks,
                         format!(
-                            "{name} of [{section}] calls a function, which Assay does not evaluate: \
-                          {value}"
+                            "{name} of [{section}] calls a function, which Assay does not evaluate: {value}"
                         ),
                     );
                 }

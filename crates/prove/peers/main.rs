@@ -37,8 +37,8 @@ use bench::{self, Depth, Order, Scope, Windows};
 use knobs::Knobs;
 use machine::Machine;
 use model::{Case, CpuSet, RunClock, Samples, figure};
-use session::measure::child::{self, Heard, Meanwhile};
-use session::objects::Keep;
+use session::measure::child::{self, Callbacks, Outcome};
+use session::objects::ObjectKeeper;
 use stats::compare::{Ratio, paired_ratio};
 use stats::order::median;
 use sys::clock::{self, Clock};
@@ -140,12 +140,12 @@ impl Bench {
     }
 
     /// One visit of ours.
-    pub fn heard(&self, case: &Case) -> Result<Heard, String> {
+    pub fn heard(&self, case: &Case) -> Result<Outcome, String> {
         self.heard_from(&Ours::new(case.clone(), ""))
     }
 
     /// The same, started as it wants to be.
-    fn heard_from(&self, ours: &Ours) -> Result<Heard, String> {
+    fn heard_from(&self, ours: &Ours) -> Result<Outcome, String> {
         let order = Order {
             case: ours.case.clone(),
             windows: ours.windows,
@@ -157,11 +157,11 @@ impl Bench {
             secret: ours.secret.clone().map(bench::Secret),
             parent: Some(std::process::id()),
         };
-        let keep = Keep::of(&Knobs::of(Path::new("/")));
+        let keep = ObjectKeeper::of(&Knobs::of(Path::new("/")));
         let usual = testkit::program();
         let program = ours.program.as_deref().unwrap_or(usual);
         let nothing =
-            Meanwhile { interrupted: &|| false, observe: &mut || (), waited: &mut || Duration::ZERO };
+            Callbacks { interrupted: &|| false, observe: &mut || (), waited: &mut || Duration::ZERO };
         let heard = child::visit(program, &order, Duration::from_secs(60), &keep, nothing);
         heard.map_err(|error| format!("{error:#}"))
     }
@@ -300,7 +300,7 @@ impl Wanted {
 
 /// The median of the windows of a metric that a visit of ours told, at the first point that has
 /// these parameters.
-pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
+pub fn value_in(heard: &Outcome, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
     let fits = |samples: &&Samples| {
         let is_there = |(name, value): &(&str, &str)| {

@@ -32,9 +32,10 @@ pub struct Namespaces {
 
 fn ip(words: &str) -> Result<(), String> {
     let done = Command::new("ip").args(words.split_whitespace()).stderr(Stdio::null()).status();
-    match done.map_err(|error| format!("ip cannot be run ({error})"))?.success() {
-        true => Ok(()),
-        false => Err(format!("`ip {words}` failed")),
+    if done.map_err(|error| format!("ip cannot be run ({error})"))?.success() {
+        Ok(())
+    } else {
+        Err(format!("`ip {words}` failed"))
     }
 }
 

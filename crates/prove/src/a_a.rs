@@ -128,10 +128,7 @@ fn measure(out: &Path, more: &[&str]) -> Result<(), String> {
         }
     }
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    match run_files(out).is_empty() {
-        true => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        false => Ok(()),
-    }
+    if run_files(out).is_empty() { Err(String::from_utf8_lossy(&output.stderr).into_owned()) } else { Ok(()) }
 }
 
 /// All comparisons that these runs give.

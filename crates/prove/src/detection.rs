@@ -172,9 +172,10 @@ fn planted(guard: impl std::any::Any, group: Option<PathBuf>) -> Result<Planted,
 }
 
 fn hog(cpu: u32) -> Result<Hog, String> {
-    match host::works("taskset", &["-c", &cpu.to_string(), "true"]) {
-        true => Ok(Hog::on(cpu)),
-        false => Err("needs taskset".to_string()),
+    if host::works("taskset", &["-c", &cpu.to_string(), "true"]) {
+        Ok(Hog::on(cpu))
+    } else {
+        Err("needs taskset".to_string())
     }
 }
 

@@ -151,10 +151,7 @@ fn commit() -> String {
     };
     let head = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
     let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.lock"]);
-    match changed.is_some_and(|changed| !changed.is_empty()) {
-        true => format!("{head} (with changes)"),
-        false => head,
-    }
+    if changed.is_some_and(|changed| !changed.is_empty()) { format!("{head} (with changes)") } else { head }
 }
 
 fn today() -> String {

@@ -303,9 +303,10 @@ fn in_looks() -> String {
         }
     }
     let rows = IN_LOOKS.iter().zip(&told).map(|((times, share, cycle_s), told)| {
-        let what = match *share > 0.0 {
-            true => format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0),
-            false => "nothing".to_string(),
+        let what = if *share > 0.0 {
+            format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0)
+        } else {
+            "nothing".to_string()
         };
         [what, told[0].of.to_string()].into_iter().chain(told.iter().map(Rate::to_string)).collect()
     });

@@ -356,8 +356,9 @@ impl Drop for Chain {
 
 fn ip(words: &[&str]) -> Result<(), String> {
     let output = Command::new("ip").args(words).output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim())),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
     }
 }

@@ -106,8 +106,7 @@ fn checked_daily() -> String {
         }
     }
     titled(
-        "where | slower | rejected by one run | by --confirmed | days undecided | further runs in 100 \
-         days",
+        "where | slower | rejected by one run | by --confirmed | days undecided | further runs in 100 days",
         rows,
     )
 }

@@ -49,8 +49,7 @@ fn topology() -> String {
     }
     let header = "measured | truth | CPUs, noise, stolen values | machines | right | part of it | cannot tell \
          | wrong";
-    [titled(header, rows), at_most("Machines with a wrong report", &wrong, TOPOLOGY_WRONG_MOST)]
-        .concat()
+    [titled(header, rows), at_most("Machines with a wrong report", &wrong, TOPOLOGY_WRONG_MOST)].concat()
 }
 
 /// What stands in one row each: 2 CPUs; few and many of them at each noise; with stolen values.

@@ -142,9 +142,10 @@ fn told_by_runs(first: &Values, second: &Values) -> i32 {
             Side::of(&seen.iter().zip(at).map(values).collect::<Vec<f64>>(), 1)
         };
         let (a, b) = (of(&first_seen, &sides[0].0)?, of(&second_seen, &sides[1].0)?);
-        let (family, clocks) = match at_clock {
-            true => (Family::AtOneClock, Clocks { slack: 0.10 * apart.abs(), ..Clocks::default() }),
-            false => (Family::Other, Clocks { below: (-apart).max(0.0), above: apart.max(0.0), slack: 0.0 }),
+        let (family, clocks) = if at_clock {
+            (Family::AtOneClock, Clocks { slack: 0.10 * apart.abs(), ..Clocks::default() })
+        } else {
+            (Family::Other, Clocks { below: (-apart).max(0.0), above: apart.max(0.0), slack: 0.0 })
         };
         let found = contrast(&a, &b, level(family, [&a, &b], &[]), clocks);
         let differs =
@@ -155,10 +156,7 @@ fn told_by_runs(first: &Values, second: &Values) -> i32 {
 }
 
 fn sign(difference: f64, differs: bool) -> i32 {
-    match differs {
-        true => difference.signum() as i32,
-        false => 0,
-    }
+    if differs { difference.signum() as i32 } else { 0 }
 }
 
 /// `assay guard --vs` itself, over two commands of 50 ms.

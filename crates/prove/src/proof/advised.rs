@@ -63,10 +63,7 @@ struct Truth {
 
 impl Truth {
     fn draw(of: Advising, inside: bool, rng: &mut Rng) -> Truth {
-        let shape = match of.curve {
-            true => Shape { columns: 12, rows: 1 },
-            false => Shape { columns: 7, rows: 7 },
-        };
+        let shape = if of.curve { Shape { columns: 12, rows: 1 } } else { Shape { columns: 7, rows: 7 } };
         let mut levels = [vec![0.0; shape.cells()], vec![0.0; shape.cells()]];
         let mut cells = Vec::new();
         if of.planted {

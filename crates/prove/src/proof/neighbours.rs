@@ -84,9 +84,10 @@ pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) 
 
 fn process(neighbour: Neighbour, rng: &mut Rng) -> Process {
     let Neighbour { share, lasts } = neighbour;
-    let [alone, there] = match share < 0.5 {
-        true => [lasts * (1.0 - share) / share, lasts],
-        false => [lasts, lasts * share / (1.0 - share)],
+    let [alone, there] = if share < 0.5 {
+        [lasts * (1.0 - share) / share, lasts]
+    } else {
+        [lasts, lasts * share / (1.0 - share)]
     };
     let level = NOISE * normal(rng);
     let mut is_there = rng.f64() < share;

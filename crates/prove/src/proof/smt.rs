@@ -89,10 +89,7 @@ impl Machine {
     }
 
     fn length(&self, mean: f64, rng: &mut Rng) -> f64 {
-        match self.regular {
-            true => mean * (1.0 + 0.02 * normal(rng)),
-            false => mean * exponential(rng),
-        }
+        if self.regular { mean * (1.0 + 0.02 * normal(rng)) } else { mean * exponential(rng) }
     }
 
     /// What goes on, a bit for every CPU and millisecond; siblings are bits 2c and 2c + 1.
