@@ -202,22 +202,21 @@ fn history(folder: &Path, a: &Arm) -> anyhow::Result<Arm> {
 fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
     let output_of = || comparison::outputs(found);
     let Some(file) = &args.out else {
-        return match args.json {
-            true => output::print_json(&output_of()),
-            false => {
-                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                let shown = match args {
-                    Args { quiet: true, .. } => Shown::Quiet,
-                    Args { left_out: true, .. } => Shown::LeftOut,
-                    Args { all: true, .. } => Shown::All,
-                    _ => Shown::First,
-                };
-                let mut text = screen::render(found, shown, code, style);
-                if shown == Shown::All {
-                    text.push_str(&text::details(&comparing::details(found), false, style));
-                }
-                output::print_text(&text)
+        return if args.json {
+            output::print_json(&output_of())
+        } else {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            let shown = match args {
+                Args { quiet: true, .. } => Shown::Quiet,
+                Args { left_out: true, .. } => Shown::LeftOut,
+                Args { all: true, .. } => Shown::All,
+                _ => Shown::First,
+            };
+            let mut text = screen::render(found, shown, code, style);
+            if shown == Shown::All {
+                text.push_str(&text::details(&comparing::details(found), false, style));
             }
+            output::print_text(&text)
         };
     };
     let report = || comparing::report(found);

@@ -77,12 +77,13 @@ fn listed(knobs: &Knobs, name: &str, named: &Named) -> Listed {
         Named::Feature(feature) => format!("the scheduler's feature {feature}"),
         Named::Sysctl(_) => "a sysctl".to_string(),
     };
-    let (place, unwritable) = match named.is_of_tasks() {
-        true => (Some("own tasks".to_string()), None),
-        false => match knobs.locate(name) {
+    let (place, unwritable) = if named.is_of_tasks() {
+        (Some("own tasks".to_string()), None)
+    } else {
+        match knobs.locate(name) {
             Ok(located) => (Some(located.place().to_string()), knobs.unwritable(&located)),
             Err(_) => (None, None),
-        },
+        }
     };
     let (value, why_not) = match knobs.current(name) {
         Ok(value) => {

@@ -91,12 +91,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::from(&snapshot);
     let blank = machine.is_blank();
     let exit = if blank { 3 } else { 0 };
-    match args.json {
-        true => {
-            let report = Report { summary: machine.summary(), machine };
-            output::print_json(&report)?;
-        }
-        false => output::print_text(&text_of(&machine, &args, exit))?,
+    if args.json {
+        let report = Report { summary: machine.summary(), machine };
+        output::print_json(&report)?;
+    } else {
+        output::print_text(&text_of(&machine, &args, exit))?
     }
     if blank {
         eprint_line(&format!("assay: {}", nothing_read(&args)));
@@ -192,11 +191,12 @@ fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
         return Ok(machine::printout_of(&text).map(|(name, entry)| (name.to_string(), entry)).to_vec());
     }
     let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
-    match denied {
-        true => bail!(
+    if denied {
+        bail!(
             "{shown} holds dmidecode's \"Permission denied\" and no tables: run dmidecode as root; {advice}"
-        ),
-        false => bail!("{shown} is not from dmidecode: {advice}"),
+        )
+    } else {
+        bail!("{shown} is not from dmidecode: {advice}")
     }
 }
 
@@ -324,13 +324,12 @@ pub fn holds_secrets(old: &Header) -> bool {
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
     let compressed = path.extension().is_some_and(|extension| extension == "gz");
     files::write_named(path, |file| {
-        match compressed {
-            true => {
-                let mut encoder = GzEncoder::new(file, Compression::default());
-                serde_json::to_writer(&mut encoder, snapshot)?;
-                encoder.finish()?;
-            }
-            false => serde_json::to_writer(file, snapshot)?,
+        if compressed {
+            let mut encoder = GzEncoder::new(file, Compression::default());
+            serde_json::to_writer(&mut encoder, snapshot)?;
+            encoder.finish()?;
+        } else {
+            serde_json::to_writer(file, snapshot)?
         }
         Ok(())
     })

@@ -118,12 +118,11 @@ pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
 
 fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
     let Some(file) = &args.out else {
-        return match args.json {
-            true => output::print_with(|out| json::write_pretty(&shown::output(found), out)),
-            false => {
-                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
-            }
+        return if args.json {
+            output::print_with(|out| json::write_pretty(&shown::output(found), out))
+        } else {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
         };
     };
     let report = || shown::report(found, args.all);

@@ -312,11 +312,10 @@ fn source_lines(table: &str, row: &Row) -> String {
 fn gaps(rows: &[(&str, &Row)]) -> String {
     let without = rows.iter().filter(|(_, row)| row.kind.is_none());
     let gaps: BTreeSet<String> = without.map(|(_, row)| class(row)).collect();
-    match gaps.is_empty() {
-        true => String::new(),
-        false => {
-            format!("\nNo source for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
-        }
+    if gaps.is_empty() {
+        String::new()
+    } else {
+        format!("\nNo source for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
     }
 }
 

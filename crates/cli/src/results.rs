@@ -101,11 +101,12 @@ impl Opened {
         let shown = path.display().to_string();
         if begins_run(&begun) {
             // Of a regular file only the end is read, of a stream all.
-            let summary = match is_file {
-                true => run_file::summary(&mut run_file::open(&path)?),
-                false => run_file::unpacked(rest, &Limits::default())
+            let summary = if is_file {
+                run_file::summary(&mut run_file::open(&path)?)
+            } else {
+                run_file::unpacked(rest, &Limits::default())
                     .context("cannot read it")
-                    .and_then(run_file::last_summary),
+                    .and_then(run_file::last_summary)
             };
             return Ok(Contents::Summaries(vec![Ok((summary?, shown))]));
         }

@@ -41,11 +41,12 @@ pub struct ScreenArgs {
 fn unit(text: &str) -> Result<String, String> {
     let known =
         diagnose::key_figures::KEY_FIGURES.iter().any(|figure| unit_factor(figure.unit, text).is_some());
-    match known {
-        true => Ok(text.to_string()),
-        false => Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
+    if known {
+        Ok(text.to_string())
+    } else {
+        Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
                       MiB and GiB"
-            .to_string()),
+            .to_string())
     }
 }
 
@@ -83,26 +84,22 @@ pub fn show(
     saves: bool,
     page: &Page,
 ) -> anyhow::Result<Report> {
-    let mut report = match saves || args.all {
-        true => sections::compose_with(diagnosis, &[], references, &args.unit)?,
-        false => {
-            let screen = sections::screen::screen(diagnosis, references, &args.unit);
-            Report { screen: Some(screen), ..Report::default() }
-        }
+    let mut report = if saves || args.all {
+        sections::compose_with(diagnosis, &[], references, &args.unit)?
+    } else {
+        let screen = sections::screen::screen(diagnosis, references, &args.unit);
+        Report { screen: Some(screen), ..Report::default() }
     };
     if let (Some(run), Some(screen)) = (page.run(), report.screen.as_mut()) {
         screen.next.iter_mut().for_each(|text| *text = text.replace("RUN", &run));
     }
-    match as_json {
-        true => {
-            output::print_json(&json::output(diagnosis, references))?;
-            let style = output::style(std::io::stderr().is_terminal());
-            output::eprint_as_is(text_of(&report, args, page, style).trim_end());
-        }
-        false => {
-            let style = output::style(std::io::stdout().is_terminal());
-            output::print_text(&text_of(&report, args, page, style))?;
-        }
+    if as_json {
+        output::print_json(&json::output(diagnosis, references))?;
+        let style = output::style(std::io::stderr().is_terminal());
+        output::eprint_as_is(text_of(&report, args, page, style).trim_end());
+    } else {
+        let style = output::style(std::io::stdout().is_terminal());
+        output::print_text(&text_of(&report, args, page, style))?;
     }
     Ok(report)
 }

@@ -98,16 +98,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut profile = measure.profile()?;
     (profile.passes_min, profile.passes_max) = passes(profile.depth);
     profile.until = Until::Seen;
-    let _lock = match measure.dry_run || invented {
-        true => None,
-        false => {
-            let lock = lock_sweeps(&knobs, "cannot start the sweep")?;
-            // Read only now: a killed or just ended session may have changed it.
-            for axis in &mut request.knobs {
-                axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
-            }
-            Some(lock)
+    let _lock = if measure.dry_run || invented {
+        None
+    } else {
+        let lock = lock_sweeps(&knobs, "cannot start the sweep")?;
+        // Read only now: a killed or just ended session may have changed it.
+        for axis in &mut request.knobs {
+            axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
         }
+        Some(lock)
     };
     let host = Host::describe(measure, &Prepared::default())?;
     let (grid, cases) = planned(&request, &host, &profile, &knobs, invented)?;

@@ -101,11 +101,10 @@ fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.custom_flags(careful.bits() as i32).open(path)?;
     let found = file.metadata()?;
     let euid = rustix::process::geteuid().as_raw();
-    match found.is_file() && found.uid() == euid && found.nlink() == 1 {
-        true => Ok(file),
-        false => Err(io::Error::other(
-            "it is not a plain file of this user with one link: check it, and remove it",
-        )),
+    if found.is_file() && found.uid() == euid && found.nlink() == 1 {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a plain file of this user with one link: check it, and remove it"))
     }
 }
 

@@ -160,11 +160,10 @@ impl Knobs {
             return Err(format!("{lacks}; {}", row.instead));
         }
         let looked: Vec<&str> = places.iter().map(|(pattern, ..)| pattern.as_str()).collect();
-        let debugfs = match looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
-            true => {
-                "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
-            }
-            false => "",
+        let debugfs = if looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
+            "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
+        } else {
+            ""
         };
         let instead = match &named {
             Named::Row(row) if !row.instead.is_empty() && row.from.is_none() && row.until.is_none() => {

@@ -79,14 +79,13 @@ fn read_with(path: &Path, folders: &[PathBuf]) -> anyhow::Result<Profile> {
     let first =
         text.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']));
     let is_tuned = file.file_name().is_some_and(|name| name == PROFILE) || first.is_some_and(heading);
-    let mut profile = match is_tuned {
-        true => {
-            let mut tuned = Tuned { folders, ..Tuned::default() };
-            let name = folder_name(&file);
-            tuned.read(&name, &file, &text)?;
-            tuned.finish(name)
-        }
-        false => list(&file, &text)?,
+    let mut profile = if is_tuned {
+        let mut tuned = Tuned { folders, ..Tuned::default() };
+        let name = folder_name(&file);
+        tuned.read(&name, &file, &text)?;
+        tuned.finish(name)
+    } else {
+        list(&file, &text)?
     };
     if profile.remarks.len() > MOST_REMARKS {
         profile.remarks.truncate(MOST_REMARKS);

@@ -91,12 +91,11 @@ fn main() -> ExitCode {
             left_out.push(section.name);
         }
     }
-    match left_out.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => {
-            eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
-            ExitCode::FAILURE
-        }
+    if left_out.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
+        ExitCode::FAILURE
     }
 }
 

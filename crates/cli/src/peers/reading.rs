@@ -61,12 +61,11 @@ impl Pieces<'_> {
             self.within = None;
         }
         let broken = broken.map(|error| Piece::Unread(shown.clone(), error));
-        match some.is_empty() {
-            true => broken,
-            false => {
-                self.ended = broken;
-                Some(Piece::Lines(shown, some))
-            }
+        if some.is_empty() {
+            broken
+        } else {
+            self.ended = broken;
+            Some(Piece::Lines(shown, some))
         }
     }
 

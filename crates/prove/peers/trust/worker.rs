@@ -60,13 +60,12 @@ struct Unit {
 impl Unit {
     fn work(&self, units: u64) {
         let units = units + units * self.slower / 100;
-        match self.calls {
-            true => (0..units).for_each(|_| {
+        if self.calls {
+            (0..units).for_each(|_| {
                 std::hint::black_box(sys::c_calls::process());
-            }),
-            false => {
-                std::hint::black_box(kernels::add_chain(units, 1, 1));
-            }
+            })
+        } else {
+            std::hint::black_box(kernels::add_chain(units, 1, 1));
         }
     }
 

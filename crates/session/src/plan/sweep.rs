@@ -142,12 +142,13 @@ impl Grid {
                 }
             }
         }
-        match all.iter().all(|candidate| candidate.unmet.is_some()) {
-            true => match all.into_iter().find_map(|candidate| candidate.unmet) {
+        if all.iter().all(|candidate| candidate.unmet.is_some()) {
+            match all.into_iter().find_map(|candidate| candidate.unmet) {
                 Some(why) => bail!("{why}"),
                 None => bail!("a sweep needs values"),
-            },
-            false => Ok(all),
+            }
+        } else {
+            Ok(all)
         }
     }
 
