@@ -66,11 +66,7 @@ Examples:
   assay check runs/ --spec db.toml        many hosts: how many pass, and why others fail
   assay check runs/ --newest --spec db.toml --brief    the newest run of each host, one line each
   assay check runs/ --confirmed --spec db.toml --brief  before you drain a host
-  assay check runs/ --spec db.toml --brief --junit assay.xml    one line each, and JUnit XML
-  assay check runs/ --spec db.toml --out fleet.csv    a row per demand and host
   assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    result of a MAAS script
-  assay check RUN --spec db.toml --nfd features.d/assay    labels for a Kubernetes node
-  assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
 --confirmed rejects a figure, finding or peer that the newest run and two earlier ones miss, 25 minutes or more \
 apart and within a week. A wrong fact of the machine is rejected at once.
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; several runs: \

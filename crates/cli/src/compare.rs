@@ -18,19 +18,15 @@ use report::{comparing, comparison, csv, html, json, markdown, text};
 #[command(after_help = "\
 Examples:
   assay compare before.assay.jsonl after.assay.jsonl   B against A: what is faster, what is slower
-  assay compare base.assay.jsonl b.assay.jsonl c.json  two others, each against the first
   assay compare @before                  the newest run against those of `assay run --name before`
   assay compare runs-of-a/ runs-of-b/    folders of runs
   assay compare A B --all                every figure, and how the hosts differ
   assay compare A B --left-out           the figures that do not count, with reasons
   assay compare A B --out compare.html   a page with plots
-  assay compare A B --only ipc,memory.bandwidth
-  assay compare A B --common-clock       as if both ran at A's core clock
   assay compare A B --again A2           A2 is a second result of A
   assay compare A B --history runs-of-a/ how much equal runs differ, from earlier ones
   assay compare A B --fail-on slower:5%  exit 1 if a key figure is slower by 5 %
   assay compare summary.out RUN          an old lmbench summary against a run
-  assay compare 'summary.out#2' RUN      the second host in a file
 Ratios are B ÷ A, turned so that above 1 is better for B. The screen shows the key figures that both have; if there \
 are more than twelve, those that differ come first.
 Faster or slower: the 95 % interval excludes equality, p holds after Benjamini and Hochberg's correction, nothing \

@@ -81,7 +81,6 @@ Examples:
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
   assay guard --vs './bench --new' -- ./bench --old           which is faster, run alternately
   assay guard --duet --vs './bench --new' -- ./bench --old    both at once, on a busy host
-  assay guard --format hackbench -- hackbench -g 2 -l 500
   assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench
   assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json";
 

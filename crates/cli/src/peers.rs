@@ -22,8 +22,6 @@ use report::{csv, html, json, markdown, text};
 #[command(after_help = "\
 Examples:
   assay peers runs/                        all runs below a folder, the newest of each host
-  assay peers runs/*.assay.jsonl.gz        compressed ones
-  assay peers a/report.json b/report.json  saved reports
   assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
   assay peers unixbench/*                  whatever `assay import` reads
   assay peers fleet.ndjson.gz              output of `assay summary`, of 10 hosts or 1,000,000

@@ -25,7 +25,6 @@ Examples:
   assay run --quick                       the essentials in 90 s
   assay run --only memory,ipc.pipe        a group and the benchmarks whose names begin so
   assay run --only disk --dir /var/lib/db the disk below that folder, through temporary files
-  assay run --only disk --dir /data --block 4k --depth 1,32
   assay run --only disk --device /dev/vdb a whole device, read only
   assay run --only network --to HOST      bandwidth and latency to a host with `assay serve`
   assay run --only nexmark                Flink under rising load (`assay setup flink` first), 5 minutes

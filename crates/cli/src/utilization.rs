@@ -37,7 +37,6 @@ it: the time in seconds. --record writes one, with the siblings noted. A shell c
   while sleep 0.02; do date +%s.%N; grep ^cpu /proc/stat; done > FILE
 Examples:
   assay utilization                                  the next 5 seconds
-  assay utilization --yield 1.1..1.4                 with the yield of your own work
   assay utilization --study assay-out/x.assay.jsonl  with the yield that `assay smt` measured
   assay utilization --load 1200 --margin 30          at 1200 requests/s now: how many more fit, 30 % kept free
   assay utilization --seconds 60 --record day.stat   keep a recording

@@ -1,4 +1,4 @@
-//! `make bench`: our figures beside those of other people's tools, on this machine, interleaved.
+//! `make bench`: our figures against those of other tools, on this machine, interleaved.
 //!
 //! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio
 //! is within ±3 % or its time ends; beside it stands the peer against itself, which shows what this
@@ -61,7 +61,7 @@ pub struct Row {
     pub note: &'static str,
 }
 
-/// One figure of a visit of ours.
+/// One figure of a visit of Assay's.
 pub struct Ours {
     pub case: Case,
     pub metric: &'static str,
@@ -87,9 +87,9 @@ pub enum Peer {
     /// A program that does so much work again and again, and prints a line with the seconds of each
     /// time.
     Timed { words: Vec<String>, work: f64 },
-    /// Another metric of ours.
+    /// Another metric of Assay's.
     Ours(Box<Ours>),
-    /// A chain of dependent loads written differently, through a block of so many bytes.
+    /// A chain of dependent loads written differently, through a block of this many bytes.
     Chain { bytes: u64, cpu: u32 },
 }
 
@@ -113,7 +113,7 @@ pub struct Bench {
 pub const WINDOWS: Windows = Windows { window_ns: 10e6, count: 5, warm_up: 1, limit_s: 5.0 };
 
 impl Bench {
-    /// The case of ours that fits; of the deepest profile, so that every case is offered.
+    /// The case of Assay's that fits; of the deepest profile, so that every case is offered.
     pub fn case(&self, id: &str, fits: impl Fn(&Case) -> bool) -> Option<Case> {
         let scope = Scope {
             machine: &self.machine,
@@ -139,7 +139,7 @@ impl Bench {
         self.floor.cpus().first().unwrap_or(0)
     }
 
-    /// One visit of ours.
+    /// One visit of Assay's.
     pub fn heard(&self, case: &Case) -> Result<Outcome, String> {
         self.heard_from(&Ours::new(case.clone(), ""))
     }
@@ -166,7 +166,7 @@ impl Bench {
         heard.map_err(|error| format!("{error:#}"))
     }
 
-    /// One visit of ours: the median of its windows.
+    /// One visit of Assay's: the median of its windows.
     fn own(&self, ours: &Ours) -> Result<f64, String> {
         let heard = self.heard_from(ours)?;
         let value_of = |wanted: &str| value_in(&heard, &ours.case, wanted, &ours.at);
@@ -298,7 +298,7 @@ impl Wanted {
     }
 }
 
-/// The median of the windows of a metric that a visit of ours told, at the first point that has
+/// The median of the windows of a metric that a visit of Assay's told, at the first point that has
 /// these parameters.
 pub fn value_in(heard: &Outcome, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;

@@ -1,9 +1,9 @@
 //! Ten whole runs of the baseline and of each peer, interleaved: how much does each figure vary
 //! from run to run?
 //!
-//! A run of ours is `assay run --quick` over the groups of the baseline, as a user would start it;
-//! a run of a peer is each of its tests once, pinned. The coefficient of variation of each figure
-//! over the ten runs stands in the table, and the median of each tool's in the last lines.
+//! A run of Assay's is `assay run --quick` over the groups of the baseline, as a user would start
+//! it; a run of a peer is each of its tests once, pinned. The coefficient of variation of each
+//! figure over the ten runs stands in the table, and the median of each tool's in the last lines.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -66,8 +66,9 @@ const TESTS: &[Test] = &[
     ("lmbench", "unix bandwidth", "bw_unix", |text| number_before(text, "MB/sec")),
 ];
 
-/// Tests that measure the same as a figure of ours, or nearly: tool, test, our series. Tools have
-/// figures of different kinds, which the machine moves differently: only the same ones compare.
+/// Tests that measure the same as a figure of Assay's, or nearly: tool, test, our series. Tools
+/// have figures of different kinds, which the machine moves differently: only the same ones
+/// compare.
 const TWINS: &[(&str, &str, &str)] = &[
     ("perf bench", "syscall basic", "syscall.getpid@one-cpu#latency"),
     ("perf bench", "sched pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),
@@ -123,7 +124,7 @@ pub fn table(bench: &Bench) {
     print_twins(&figures);
 }
 
-/// One run of ours; a figure for each series that has a number and is believed or not alike.
+/// One run of Assay's; a figure for each series that has a number whatever its verdict.
 fn ours(figures: &mut Figures) {
     let Ok(folder) = tempfile::tempdir() else { return };
     let mut command = Command::new(testkit::program());
@@ -133,7 +134,7 @@ fn ours(figures: &mut Figures) {
     let Ok(output) = command.output() else { return };
     let run: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     for series in run["series"].as_array().into_iter().flatten() {
-        // What has no better side is a fact beside a figure, and no figure.
+        // A series without a better side is a fact, not a figure.
         let is_figure = series["better"] != "neither";
         if let (Some(key), Some(median), true) =
             (series["key"].as_str(), series["median"].as_f64(), is_figure)

@@ -1,4 +1,4 @@
-//! The operating system's primitives, beside perf bench, stress-ng and (where a user has it on the
+//! The operating system's primitives, against perf bench, stress-ng and (where a user has it on the
 //! PATH) lmbench, all on the same pinned CPU.
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! --planted`).
 //!
 //! Runs serve for all pairs: `--from DIR` takes quick runs that were made before, `--planted DIR`
-//! slowed ones and `--hogs DIR` ones beside busy loops (each folder's own run files, or those of
+//! slowed ones and `--hogs DIR` ones next to busy loops (each folder's own run files, or those of
 //! its folders). Without `--from` all are measured here.
 
 use std::path::{Path, PathBuf};

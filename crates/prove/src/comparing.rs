@@ -111,8 +111,8 @@ fn comparisons() -> String {
     )
 }
 
-/// Pairs a cell: more than elsewhere, as the worst of many cells is held against a bound that is
-/// near.
+/// Pairs a cell: more than elsewhere, because the worst of many cells is compared with a tight
+/// bound.
 const PAIRS: usize = 10_000;
 
 /// Processes a run.

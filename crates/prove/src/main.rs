@@ -1,13 +1,12 @@
 //! `make prove`: runs the experiments behind docs/method, and writes their tables into
 //! docs/results.
 //!
-//! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
-//! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
-//! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
-//! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes
-//! `--kills N` (200 unless told). A section's table stands in one file of docs/results between
-//! `<!-- prove:NAME -->` and `<!-- /prove -->`, with the commit and the day on which it was
-//! measured.
+//! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list` names them.
+//! `a-a` takes `--runs N` (10 by default), `--only GROUPS` and `--budget TIME` for each of its
+//! runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`, `--hogs DIR`);
+//! what is planted by trials takes `--trials N` (100 by default), `kills` takes `--kills N` (200 by
+//! default). A section's table stands in one file of docs/results between `<!-- prove:NAME -->` and
+//! `<!-- /prove -->`, with the commit and the day on which it was measured.
 
 mod a_a;
 mod comparing;

@@ -84,7 +84,7 @@ enum Plant {
     Nothing,
     /// A token bucket of so many Mbit/s in the middle.
     Shaper(u32),
-    /// A CPU quota of so many per cent for one end, from and to.
+    /// A CPU quota of this many percent for one end, from and to.
     Quota(End, [u32; 2]),
     /// Somebody else on one end's CPU.
     Hogged(End),

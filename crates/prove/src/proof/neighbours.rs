@@ -18,7 +18,7 @@ use stats::series::Process;
 const WINDOWS: usize = 16;
 /// Standard deviations of ln(time), over processes and inside them.
 const NOISE: f64 = 0.01;
-/// A window beside the other thread all the while takes so many times as long.
+/// A window beside the other thread all the while takes this many times as long.
 const PRICE: f64 = 1.4;
 /// Looks, cycles: alone, beside another thread, and one in a hundred that was interrupted.
 const LOOK_ALONE: f64 = 1.0;
