@@ -26,7 +26,7 @@ Examples:
   assay bundle RUN --redact --out case.tar.gz      a run and its page, for a vendor or a forum
   assay bundle runs/ --redact --out case.tar.gz    all runs below a folder
   assay bundle --verify case.tar.gz                search it for the names in the mapping
-  assay diagnose case.tar.gz                       read it; also report, compare, check, peers, summary
+  assay diagnose case.tar.gz                       read it, as compare, check, peers and others do
 Replaced, alike in all runs of a bundle: hosts, labels, UUIDs, addresses, paths, control groups, processes, guarded \
 commands and every word that Assay does not know.
 Kept: processor, board, BIOS, sizes, kernel release, kinds of devices and filesystems, settings and times.

@@ -27,7 +27,7 @@ Examples:
   assay run --only disk --dir /var/lib/db the disk below that folder, through temporary files
   assay run --only disk --device /dev/vdb a whole device, read only
   assay run --only network --to HOST      bandwidth and latency to a host with `assay serve`
-  assay run --only nexmark                Flink under rising load (`assay setup flink` first), 5 minutes
+  assay run --only nexmark                Flink under rising load (first: `assay setup flink`)
   assay run --dry-run                     the plan and its time
   assay run --accept db.toml              is the host what was asked for (`assay check --help`)?
   assay run --json > result.json          for programs

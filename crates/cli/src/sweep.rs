@@ -34,7 +34,6 @@ Each change is journalled first and restored at the end, by Ctrl-C, or by a watc
 restore`). The same command resumes an interrupted sweep.
 Examples:
   assay sweep hackbench --knob slice_ns=0.1ms..100ms:log7 --knob policy=other,batch
-  assay sweep hackbench --knob min_granularity_ns=1ms..30ms:7 --knob wakeup_granularity_ns=1ms..30ms:7
   assay sweep hackbench --knob slice_ns=1ms,3ms,10ms --param groups=2,10 --param transport=pipe
   assay knobs                             settings that can be changed here
 Exit codes: as of `assay run`; 2 also for a setting or value that this kernel lacks, 3 also if another sweep runs"

@@ -38,7 +38,7 @@ it: the time in seconds. --record writes one, with the siblings noted. A shell c
 Examples:
   assay utilization                                  the next 5 seconds
   assay utilization --study assay-out/x.assay.jsonl  with the yield that `assay smt` measured
-  assay utilization --load 1200 --margin 30          at 1200 requests/s now: how many more fit, 30 % kept free
+  assay utilization --load 1200 --margin 30          how many more fit at 1200/s, 30 % kept free
   assay utilization --seconds 60 --record day.stat   keep a recording
   assay utilization --from day.stat --json           read it, on any host
   assay utilization --watch --seconds 15 --prometheus /var/lib/node_exporter/textfile/assay.prom
